@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.linear_program import LinearProgram
-    from wengert.runtime.program import Program, load, parse
+    from wengert.runtime.loading import load, parse
+    from wengert.runtime.program import Program
     from wengert.runtime.signature import Parameter, Signature
 
 __version__ = "0.1.0"
@@ -127,8 +128,8 @@ _HOMES = {
     "jit": "wengert.frontends.transforms.jit",
     "jvp": "wengert.frontends.transforms.derivatives",
     "linearize": "wengert.frontends.transforms.linear_maps",
-    "load": "wengert.runtime.program",
-    "parse": "wengert.runtime.program",
+    "load": "wengert.runtime.loading",
+    "parse": "wengert.runtime.loading",
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "switch": "wengert.frontends.transforms.control_flow",

@@ -21,6 +21,10 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from wengert.transforms.codegen.cpu import matmul
+from wengert.transforms.schedule.host import host
+from wengert.transforms.schedule.products.choice import choose
+from wengert.transforms.schedule.products.operands import product
+from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
 
 TYPES = {"f32": np.float32, "f64": np.float64}
 _engines: list[Any] = []
@@ -34,7 +38,7 @@ def aligned(count: int, dtype: Any) -> Any:
     return memory[start : start + size].view(dtype)
 
 
-def compiled(plan: matmul.MatmulPlan, times: int) -> tuple[Any, float]:
+def compiled(plan: MatmulPlan, times: int) -> tuple[Any, float]:
     """A function that computes the product `times` times, and the milliseconds that its compilation took."""
     text = matmul.declarations(plan) + matmul.emit_function(plan, "product")
     text += f"""
@@ -79,11 +83,11 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     a, b, c = (aligned(batch * n * n, dtype) for _ in range(3))
     a[:], b[:] = rng.normal(size=a.size), rng.normal(size=b.size)
     shape = (batch, n, n)
-    features = llvm.get_host_cpu_features()
-    plan = matmul.plan(
+    contraction = product(
         shape, shape, element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
-        rhs_contracting=(2 if layout[1] == "T" else 1,), target=matmul.target_of(llvm.get_default_triple(), features),
+        rhs_contracting=(2 if layout[1] == "T" else 1,),
     )  # fmt: skip
+    plan = plan_of(contraction, choose(contraction, host().target, parallel=False))
     times = max(1, int(4e6 / plan.flops))
     start = time.perf_counter()
     matmul.emit_function(plan, "product")

@@ -24,8 +24,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.traits import IsTerminator
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.transforms.ad.lower import lower_ad
+from wengert.ir.parsing.parser import parse_module
+from wengert.transforms.ad.requests.lower import lower_ad
 from wengert.transforms.pipelines import FRONT, OPTIMIZE, parse_pipeline
 
 UNCOUNTED = {"stablehlo.constant", "builtin.module", "func.func"}

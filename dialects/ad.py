@@ -49,13 +49,13 @@ from wengert.dialects.stablehlo.typing.checks import (
     fail,
     operand,
 )
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import ints
 from wengert.ir.element_classes import ANY, BOOLEAN
 from wengert.ir.operations import op_definition
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Writer
+from wengert.ir.syntax import parts as sx
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 @irdl_attr_definition

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute
 from wengert.dialects.stablehlo.typing.checks import fail
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.typing_rules import TypingError, attribute_rule
+from wengert.ir.verification.typing_rules import TypingError, attribute_rule
 
 LINEAR, LINEAR_PART, RESIDUALS, RECOMPUTE = PARTS = ("ad.linear", "ad.linear_part", "ad.residuals", "ad.recompute")
 

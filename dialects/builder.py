@@ -226,6 +226,9 @@ class OpBuilder(BlockBuilder):
     def slice(self, x: Value, start: Sequence[int], limit: Sequence[int], strides: Sequence[int] | None = None) -> Value:
         strides = [1] * len(start) if strides is None else strides
         result = [max(0, -(-(hi - lo) // step)) for lo, hi, step in zip(start, limit, strides, strict=True)]
+        if 0 in result:  # what is empty may have been computed to begin behind the end, which the specification excludes
+            start = [min(lo, n) for lo, n in zip(start, shape(x), strict=True)]
+            limit = [max(lo, min(hi, n)) for lo, hi, n in zip(start, limit, shape(x), strict=True)]
         properties = {"start_indices": int_array(start), "limit_indices": int_array(limit), "strides": int_array(strides)}
         return self.one(stablehlo.SliceOp, (x,), tensor(result, element(x)), **properties)
 

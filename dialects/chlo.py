@@ -15,12 +15,12 @@ from wengert.dialects.chlo_scan import ScanOp
 from wengert.dialects.facts import CHEAP, ELEMENTARY, EXPANSION, FORMULA, NO_FLOPS, SPECIAL, elementwise, expanded, transcendental
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.dialects.stablehlo.syntax import ConstantText
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 from wengert.ir.element_classes import COMPLEX, FLOAT, INTEGER
 from wengert.ir.operations import op_definition
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Writer
+from wengert.ir.syntax import parts as sx
 
 _ARROW = sx.Syntax(sx.Operands(), sx.ArrowTypes())
 

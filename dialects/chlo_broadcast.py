@@ -11,8 +11,8 @@ from xdsl.traits import Pure
 from wengert.dialects.chlo_attributes import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
 from wengert.dialects.facts import EXPANSION
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 class BroadcastingOp(TensorOp):

@@ -24,7 +24,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import ANY, BOOLEAN, FLOAT, INEXACT, INTEGER, LOGICAL, NUMBER
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 ELEMENTS: dict[type[Operation], int] = {
     ops.BroadcastAddOp: ANY,

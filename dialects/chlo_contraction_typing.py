@@ -30,7 +30,7 @@ from wengert.dialects.stablehlo.typing.contraction import check_pairs, result_el
 from wengert.dialects.stablehlo.typing.regions import body, expect_results, expect_types
 from wengert.ir.element_classes import INTEGER
 from wengert.ir.tensor_types import DYNAMIC, tensor
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 Dims = tuple[int, ...]
 

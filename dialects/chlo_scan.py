@@ -11,11 +11,11 @@ from xdsl.traits import IsolatedFromAbove, RecursiveMemoryEffect
 
 from wengert.dialects.facts import Batching, Facts, Work
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_attr, int_of, segment_sizes
 from wengert.ir.operations import op_definition
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
+from wengert.ir.syntax import parts as sx
 
 OPERANDS, RESULTS = "operandSegmentSizes", "resultSegmentSizes"
 

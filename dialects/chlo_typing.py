@@ -23,7 +23,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 from wengert.dialects.stablehlo.typing.elementwise import check_unranked, declare_one_type
 from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, i1, i32
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 declare_one_type(chlo.Chlo.operations, unranked=True)
 

@@ -52,9 +52,9 @@ from wengert.dialects.core_linalg import (
 from wengert.dialects.facts import FORMULA, Facts, Traffic, Work
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 class Kind(StrEnum):

@@ -11,7 +11,7 @@ that it is given, so there is one owner at a time and nothing is copied. A loop 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, NoneAttr
 from xdsl.ir import Attribute, Block, ParametrizedAttribute, SSAValue, TypeAttribute
@@ -34,25 +34,16 @@ from xdsl.traits import Pure, RecursiveMemoryEffect
 from wengert.dialects import core_syntax as cx
 from wengert.dialects.facts import MOVEMENT, REGIONS, UNBATCHED, Facts, Traffic, Work
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr, int_of
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
-@op_definition
-class ForOp(TensorOp):
-    """Runs the body ``trip_count`` times (not at all if that is negative).
+class LoopOp(TensorOp):
+    """What loops have in common: ``constants`` constants and the initial carried values, and a body that returns the carried values."""
 
-    Operands: the trip count (``tensor<i64>``), ``constants`` constants, and the initial carried values. The body takes the
-    iteration (``tensor<i64>``, from 0), the constants and the carried values, and returns the carried values.
-    """
-
-    name = "core.for"
-    FACTS: ClassVar = REGIONS
-    SYNTAX: ClassVar = sx.Syntax(cx.ForText())
-    trip_count = operand_def()
     inputs = var_operand_def()
-    constants = prop_def(I64Attr)
+    constants: Any = prop_def(I64Attr)
     body = region_def("single_block")
     results_ = var_result_def()
     traits = traits_def(RecursiveMemoryEffect())
@@ -71,26 +62,28 @@ class ForOp(TensorOp):
 
 
 @op_definition
-class WhileOp(TensorOp):
+class ForOp(LoopOp):
+    """Runs the body ``trip_count`` times (not at all if that is negative).
+
+    Operands: the trip count (``tensor<i64>``), ``constants`` constants, and the initial carried values. The body takes the
+    iteration (``tensor<i64>``, from 0), the constants and the carried values, and returns the carried values. (What a class declares comes
+    before what its base class does: the trip count is the first operand, and the condition of a ``core.while`` its first region.)
+    """
+
+    name = "core.for"
+    FACTS: ClassVar = REGIONS
+    SYNTAX: ClassVar = sx.Syntax(cx.ForText())
+    trip_count = operand_def()
+
+
+@op_definition
+class WhileOp(LoopOp):
     """Runs the body as long as the condition holds. Both regions take the constants and the carried values."""
 
     name = "core.while"
     FACTS: ClassVar = REGIONS
     SYNTAX: ClassVar = sx.Syntax(cx.WhileText())
-    inputs = var_operand_def()
-    constants = prop_def(I64Attr)
     condition = region_def("single_block")
-    body = region_def("single_block")
-    results_ = var_result_def()
-    traits = traits_def(RecursiveMemoryEffect())
-
-    @property
-    def constant_operands(self) -> Sequence[SSAValue]:
-        return self.inputs[: int_of(self.constants)]
-
-    @property
-    def initial(self) -> Sequence[SSAValue]:
-        return self.inputs[int_of(self.constants) :]
 
 
 @op_definition
@@ -118,8 +111,8 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
     entry_type: Attribute = param_def()
     length: IntAttr | NoneAttr = param_def()
 
-    def __init__(self, held: Attribute, length: int | None = None):
-        super().__init__(held, NoneAttr() if length is None else IntAttr(length))
+    def __init__(self, entry_type: Attribute, length: int | None = None):
+        super().__init__(entry_type, NoneAttr() if length is None else IntAttr(length))
 
     @property
     def places(self) -> int | None:

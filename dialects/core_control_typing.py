@@ -10,7 +10,7 @@ from wengert.dialects.core_control import TapeType
 from wengert.dialects.stablehlo.typing.checks import expect_result, expect_scalar, fail, int_property
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
 from wengert.ir.tensor_types import i32, i64, tensor
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def carried(op: Operation, first: int) -> tuple[list[Attribute], list[Attribute]]:
@@ -90,10 +90,10 @@ def check_tape_create(op: ops.TapeCreateOp) -> None:
 
 def growing(op: Operation) -> TapeType:
     """The type of the first operand, a tape without a length."""
-    found = tape(op)
-    if found.places is not None:
-        fail(f"operand #0 must be a tape that grows, found {found}")
-    return found
+    type = tape(op)
+    if type.places is not None:
+        fail(f"operand #0 must be a tape that grows, found {type}")
+    return type
 
 
 @typing_rule(ops.TapePushOp)

@@ -24,7 +24,7 @@ from wengert.dialects.stablehlo.typing.linalg import expect_matrices
 from wengert.ir.attributes import int_of
 from wengert.ir.element_classes import COMPLEX, FLOAT
 from wengert.ir.tensor_types import DYNAMIC, i32, real_element
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def matrices(op: Operation) -> tuple[Shape, int, int, Attribute]:

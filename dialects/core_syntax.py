@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from wengert.ir.attributes import int_attr, int_of
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.tensor_types import i64, tensor
 
 Argument = tuple[str, Attribute, int, LocationAttr | None]

@@ -26,7 +26,7 @@ from wengert.dialects.stablehlo.typing.elementwise import declare_one_type
 from wengert.dialects.stablehlo.typing.indexing import check_scatter_numbers
 from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 declare_one_type(core.Core.operations)
 

@@ -17,7 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.ir.printer_attributes import float_text
+from wengert.ir.printing.attributes import float_text
 from wengert.ir.tensor_types import dtype_of, f64, is_float
 
 WHOLE = -1

@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
-from wengert.ir.typing_rules import ATTRIBUTE_MODULES
+from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),

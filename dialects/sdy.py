@@ -14,10 +14,10 @@ from xdsl.traits import IsTerminator, Pure, SymbolOpInterface
 
 from wengert.dialects.facts import STRUCTURE, UNBATCHED
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Writer
+from wengert.ir.syntax import parts as sx
 
 
 class Raw:

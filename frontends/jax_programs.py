@@ -16,7 +16,8 @@ from typing import Any
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.runtime.errors import InputError
 from wengert.runtime.linear_program import LinearProgram
-from wengert.runtime.program import Program, parse
+from wengert.runtime.loading import parse
+from wengert.runtime.program import Program
 from wengert.runtime.signature import entry_function
 from wengert.transforms.shapes.arguments import fix_integer_argument
 

@@ -9,9 +9,9 @@ equation for every call, from which JAX can evaluate, differentiate and transpos
    functions are treated in the same way, and lowered by themselves.
 3. The texts are put into one module, and the private functions get ``ad.custom_jvp`` or ``ad.custom_vjp``.
 
-``lax.stop_gradient``, of which the lowering says nothing either, becomes a primitive that leaves the mark of :mod:`wengert.transforms.core.stopped`.
-Not where it stops what only ``lax.custom_linear_solve`` solves with, such as the factors in ``jnp.linalg.solve``: JAX takes the derivative from
-the matrix there, and we take it from the solution as it is computed, factors included.
+``lax.stop_gradient``, of which the lowering says nothing either, becomes a primitive that leaves the mark of
+:mod:`wengert.transforms.core.recognisers.stopped`. Not where it stops what only ``lax.custom_linear_solve`` solves with, such as the factors in
+``jnp.linalg.solve``: JAX takes the derivative from the matrix there, and we take it from the solution as it is computed, factors included.
 
 The incomplete gamma functions are primitives of JAX with rules of their own, while their text is a loop, whose derivative differs from the
 rule outside of their domain. They are treated as functions with a rule, in which a zero tangent is no number but absent, as in JAX's rules of
@@ -36,9 +36,9 @@ from xdsl.dialects.func import FuncOp
 
 from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
-from wengert.runtime.program import parse
-from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
-from wengert.transforms.core.stopped import FRONTEND_ATTRIBUTES
+from wengert.runtime.loading import parse
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
+from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
 _PRIMITIVES = frozenset(("igamma", "igammac"))

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, i32, i64
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, TensorType, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import BaseAttr, ParamAttrConstraint, eq
+
+
+def _keep_hash(cls: type[Attribute]) -> None:
+    """Has attributes of a class keep their hash. xDSL computes it of all that is in them each time, of a type of two extents in a dozen calls."""
+    by_content: Callable[[Any], int] = cls.__hash__
+
+    def kept(attribute: Any) -> int:
+        value = attribute.__dict__.get("_hash")
+        if value is None:
+            value = by_content(attribute)
+            object.__setattr__(attribute, "_hash", value)
+        return value
+
+    cls.__hash__ = kept  # pyright: ignore[reportAttributeAccessIssue]
+
+
+for _cls in (TensorType, DenseIntOrFPElementsAttr, DenseArrayBase):
+    _keep_hash(_cls)
 
 I64Attr = ParamAttrConstraint(IntegerAttr, (BaseAttr(Attribute), eq(i64)))
 I32Attr = ParamAttrConstraint(IntegerAttr, (BaseAttr(Attribute), eq(i32)))

@@ -153,4 +153,10 @@ def _key(op: Operation) -> Key:
 
 def _same(op: Operation, results: Sequence[Attribute], properties: Properties) -> bool:
     """Whether an op has results of these types and these properties."""
-    return op.properties == properties and len(op.results) == len(results) and all(a.type == b for a, b in zip(op.results, results, strict=True))
+    made = op.results
+    if len(made) != len(results):
+        return False
+    for result, type in zip(made, results, strict=True):
+        if result.type is not type and result.type != type:  # most types are shared
+            return False
+    return op.properties == properties

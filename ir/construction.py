@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, ParametrizedAttribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.core import SSAValues
 
 Op = TypeVar("Op", bound=Operation)
-A = TypeVar("A", bound=ParametrizedAttribute)
+A = TypeVar("A", bound=Attribute)
 Attributes = Mapping[str, Attribute]
 _NONE: dict[str, Attribute] = {}
 _new = object.__new__
 
 
-def unverified(cls: type[A], **parameters: Attribute) -> A:
+def unverified(cls: type[A], **parameters: object) -> A:
     """An attribute of parameters that are known to be right by what made them; to verify a location takes longer than to make an op."""
     made = _new(cls)
     for name, value in parameters.items():
@@ -42,6 +42,14 @@ def block_with(types: Iterable[Attribute]) -> Block:
         arguments.append(argument)
     block._args = tuple(arguments)
     return block
+
+
+def add_argument(block: Block, type: Attribute) -> BlockArgument:
+    """A new last argument of a block."""
+    argument = _new(BlockArgument)
+    argument._type, argument.block, argument.index, argument.location = type, block, len(block._args), UNKNOWN_LOC
+    block._args = (*block._args, argument)
+    return argument
 
 
 def append(block: Block, op: Operation) -> None:
@@ -82,8 +90,9 @@ def copy_op(op: Op, values: dict[SSAValue, SSAValue]) -> Op:
     if op._successors:
         return op.clone(values)
     get = values.get
+    operands = op._operands
     copied = type(op).create(
-        operands=[get(value, value) for value in op._operands],
+        operands=[get(value, value) for value in operands] if operands else (),
         result_types=[result._type for result in op.results],
         properties=op.properties,
         attributes=op.attributes,
@@ -105,7 +114,7 @@ def copy_region(region: Region, values: dict[SSAValue, SSAValue] | None = None) 
         branching = Region()
         region.clone_into(branching, 0, values)
         return branching
-    copied = Block(arg_types=[argument._type for argument in block._args])
+    copied = block_with([argument._type for argument in block._args])
     for old, new in zip(block._args, copied._args, strict=True):
         new.location, new._name = old.location, old._name
         values[old] = new

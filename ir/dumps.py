@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.pass_options import print_pass
 from wengert.ir.passes import PassRun, Pipeline
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.reproducers import opt_command
 from wengert.ir.translations import COMMENTS, Form, Translation
 

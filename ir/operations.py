@@ -18,8 +18,22 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OpDef, OptionalDef, irdl_op_definition
-from xdsl.irdl.operations import BaseAccessor, BeforeVariadicSingleAccessor, UniqueVariadicAccessor, VarIRConstruct
+from xdsl.irdl.operations import (
+    BaseAccessor,
+    BaseAttrAccessor,
+    BeforeVariadicSingleAccessor,
+    OptionalAttrAccessor,
+    OptionalPropertyAccessor,
+    PropertyAccessor,
+    SameOptionalAccessor,
+    SingleAttrAccessor,
+    UniqueVariadicAccessor,
+    VariadicAttrAccessor,
+    VarIRConstruct,
+)
 from xdsl.traits import OpTrait
+
+from wengert.ir.attributes import ints
 
 OpClass = TypeVar("OpClass", bound="type[DialectOperation]")
 Trait = TypeVar("Trait", bound=OpTrait)
@@ -31,6 +45,16 @@ _new = object.__new__
 # values are what passes are made of.
 SSAValue.__hash__ = object.__hash__
 
+_item = tuple[Any, ...].__getitem__
+
+
+def _value_or_values(values: SSAValues[Any], index: Any) -> Any:
+    """What xDSL's method of this name gives, which takes four calls for it."""
+    return _item(values, index) if index.__class__ is int else SSAValues(_item(values, index))
+
+
+SSAValues.__getitem__ = _value_or_values  # pyright: ignore[reportAttributeAccessIssue]
+
 
 class OperationType(ABCMeta):
     """The type of our op classes: ``isinstance`` is the language's own, since nobody registers virtual subclasses of an op, and named
@@ -39,19 +63,77 @@ class OperationType(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
     def __setattr__(cls, name: str, value: Any) -> None:
-        super().__setattr__(name, _direct(value) if isinstance(value, BaseAccessor) else value)
+        super().__setattr__(name, _direct(value) if isinstance(value, _ACCESSORS) else value)
 
 
-def _direct(accessor: BaseAccessor) -> BaseAccessor | property:
-    """A property that reads what an accessor reads, or the accessor where sizes of several segments have to be looked up."""
+_ACCESSORS = (BaseAccessor, BaseAttrAccessor, OptionalPropertyAccessor, PropertyAccessor)
+
+
+def _direct(accessor: Any) -> Any:
+    """A property that reads what an accessor of xDSL reads, or the accessor itself if it is of a kind that is hardly ever asked."""
     if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _ONE:
         return property(_ONE[accessor.construct](accessor.idx))
     if isinstance(accessor, UniqueVariadicAccessor) and accessor.num_defs == 1 and accessor.construct in _ALL:
         return property(_ALL[accessor.construct])
+    if isinstance(accessor, SameOptionalAccessor) and accessor.construct in _ALL:
+        return property(_last(accessor.idx, accessor.num_defs, _ALL[accessor.construct]))
+    if isinstance(accessor, PropertyAccessor):
+        return _named(accessor.property_name)
+    if isinstance(accessor, OptionalPropertyAccessor):
+        return _named_or(accessor.property_name, accessor.default_value)
+    if isinstance(accessor, BaseAttrAccessor) and accessor.construct in _ALL and accessor.option.as_property:
+        return property(_segment(accessor, _ALL[accessor.construct]))
     return accessor
 
 
-_item = tuple[Any, ...].__getitem__
+def _named(name: str) -> property:
+    """An attribute that an op always has."""
+
+    def write(op: Operation, value: Attribute) -> None:
+        op.properties[name] = value
+
+    return property(lambda op: op.properties[name], write)
+
+
+def _named_or(name: str, default: Attribute | None) -> property:
+    """An attribute that an op may have; None takes it away."""
+
+    def write(op: Operation, value: Attribute | None) -> None:
+        if value is None:
+            op.properties.pop(name, None)
+        else:
+            op.properties[name] = value
+
+    return property(lambda op: op.properties.get(name, default), write)
+
+
+def _last(index: int, most: int, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
+    """Reads the one operand (or result, or region) that an op may have."""
+
+    def optional(op: Operation) -> Any:
+        values = read(op)
+        return _item(values, index) if len(values) == most else None
+
+    return optional
+
+
+def _segment(accessor: BaseAttrAccessor, read: Callable[[Operation], Any]) -> Callable[[Operation], Any]:
+    """Reads one of several groups of operands (or results, or regions), whose sizes are an attribute."""
+    name, index = accessor.option.attribute_name, accessor.idx
+
+    def several(op: Operation) -> Any:
+        sizes = ints(op.properties[name])
+        begin = sum(sizes[:index])
+        return read(op)[begin : begin + sizes[index]]
+
+    def one(op: Operation) -> Any:
+        sizes = ints(op.properties[name])
+        return _item(read(op), sum(sizes[:index])) if sizes[index] else None
+
+    assert isinstance(accessor, SingleAttrAccessor | OptionalAttrAccessor | VariadicAttrAccessor)
+    return several if isinstance(accessor, VariadicAttrAccessor) else one
+
+
 _ONE: dict[VarIRConstruct, Callable[[int], Callable[[Operation], Any]]] = {
     VarIRConstruct.OPERAND: lambda index: lambda op: _item(op._operands, index),
     VarIRConstruct.RESULT: lambda index: lambda op: _item(op.results, index),
@@ -113,15 +195,15 @@ class DialectOperation(IRDLOperation, metaclass=OperationType):
         op = _new(cls)
         op._operands, op._operand_uses = _used(op, operands)
         results: list[OpResult[Any]] = []
-        for index, kind in enumerate(result_types):
+        for kind in result_types:
             result: OpResult[Any] = _new(OpResult)
-            result._type, result.op, result.index = kind, op, index
+            result._type, result.op, result.index = kind, op, len(results)
             results.append(result)
         op.results = SSAValues(results)
-        op.properties = dict(properties)
-        op.attributes = dict(attributes)
+        op.properties = dict(properties) if properties else {}
+        op.attributes = dict(attributes) if attributes else {}
         op.location = UNKNOWN_LOC if location is None else location
-        op.regions = tuple(regions)
+        op.regions = tuple(regions) if regions else ()
         for region in regions:
             if region.parent is not None:
                 raise ValueError("a region of another op cannot become one of this one")
@@ -136,16 +218,22 @@ class DialectOperation(IRDLOperation, metaclass=OperationType):
 
 def _used(op: Operation, operands: Sequence[SSAValue]) -> tuple[SSAValues[Any], tuple[Use, ...]]:
     """The operands of an op that has none yet, each told of its new use."""
+    if not operands:
+        return _NO_VALUES, ()
     uses: list[Use] = []
-    for index, value in enumerate(operands):
-        use = _new(Use)
+    for value in operands:
+        use = _new(Use)  # its class says that no use is before or behind it
+        use._operation, use._index = op, len(uses)
         first = value.first_use
-        use._operation, use._index, use._prev_use, use._next_use = op, index, None, first
         if first is not None:
+            use._next_use = first
             first._prev_use = use
         value.first_use = use
         uses.append(use)
     return SSAValues(operands), tuple(uses)
+
+
+_NO_VALUES: SSAValues[Any] = SSAValues()
 
 
 def set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:

@@ -23,9 +23,10 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -45,6 +46,7 @@ from wengert.ir.translations import WORDS, Form, Translation
 from wengert.ir.unregistered import written_name
 
 Step = ModulePass | Translation
+R = TypeVar("R")
 
 
 class PassRegistry:
@@ -94,6 +96,24 @@ class Observer(Protocol):
 
     def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
         """Called after each translation."""
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A pass that is about some ops only, and tells beforehand whether it would change anything."""
+
+    def changes(self, module: ModuleOp) -> bool:
+        """Whether the pass would change the module, which stays as it is. Raises what the pass would."""
+        ...
+
+
+@runtime_checkable
+class Rebuilding(Protocol):
+    """A pass that writes its functions anew, so that it can leave the old ones where they are."""
+
+    def rebuilt(self, module: ModuleOp) -> ModuleOp:
+        """What the pass makes of the module, which stays as it is, as a new module."""
         ...
 
 
@@ -211,9 +231,23 @@ class Pipeline(Struct, frozen=True):
                 o.after(PassRun(position, pass_, seconds), self, module)
         return module
 
+    @stage()
     def applied(self, module: ModuleOp, *, observer: Observer | None = None) -> ModuleOp:
-        """Runs all passes on a copy of the module, which it returns."""
-        return self.run(copy_module(module), observer=observer, original=module)
+        """What all passes make of the module, as a new module. It is copied when the first pass changes it: :class:`Selective` passes say whether they
+        would, and a :class:`Rebuilding` one needs no copy. An observer sees all passes run, on a copy."""
+        if observer is not None:
+            return self.run(copy_module(module), observer=observer, original=module)
+        context, mine = Context(), None
+        for position, pass_ in enumerate(self.passes, 1):
+            if mine is None:
+                if isinstance(pass_, Selective) and not self._guarded(position, module, module, context, partial(pass_.changes, module)):
+                    continue
+                if isinstance(pass_, Rebuilding):
+                    mine = self._guarded(position, module, module, context, partial(pass_.rebuilt, module))
+                    continue
+                mine = copy_module(module)
+            self._guarded(position, mine, module, context, partial(pass_.apply, context, mine))
+        return copy_module(module) if mine is None else mine
 
     @stage()
     def translate(self, source: ModuleOp | str, *, time_passes: PassTimes | None = None, observer: Observer | None = None) -> str:
@@ -233,9 +267,16 @@ class Pipeline(Struct, frozen=True):
 
     def _run_one(self, position: int, pass_: ModulePass, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context, verify: bool) -> float:
         start = time.perf_counter()
+        self._guarded(position, module, before, context, partial(pass_.apply, context, module))
+        seconds = time.perf_counter() - start
+        if verify:
+            self._verify(position, module, before, context)
+        return seconds
+
+    def _guarded(self, position: int, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context, work: Callable[[], R]) -> R:
+        """The result of what a pass does on a module; what it raises becomes an error that names the pass."""
         try:
-            pass_.apply(context, module)
-            seconds = time.perf_counter() - start
+            return work()
         except DiagnosticError as error:
             raise _with_note(error, self._where(position)) from error
         except (PassFailedException, DiagnosticException) as error:
@@ -244,12 +285,9 @@ class Pipeline(Struct, frozen=True):
             raise _with_note(_unsupported(module, error), self._where(position)) from error
         except Exception as error:
             raise self._internal(position, before, context, traceback.format_exc(), f"{type(error).__name__}: {error}") from error
-        if verify:
-            self._verify(position, module, before, context)
-        return seconds
 
     def _verify(self, position: int, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> None:
-        from wengert.ir.verifier import verify
+        from wengert.ir.verification.verifier import verify
 
         try:
             verify(module)
@@ -265,7 +303,7 @@ class Pipeline(Struct, frozen=True):
         return InternalError(f"internal error {self._where(position)}: {what}", path)
 
     def _internal_in_translation(self, position: int, source: ModuleOp | str, details: str, error: Exception) -> InternalError:
-        from wengert.ir.printer import print_module
+        from wengert.ir.printing.printer import print_module
 
         translation = self.translations[position - 1 - len(self.passes)]
         text = print_module(source) if isinstance(source, ModuleOp) else source
@@ -274,7 +312,7 @@ class Pipeline(Struct, frozen=True):
 
     def _before(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> tuple[str, int]:
         """The IR before a pass, got by running those before it again, and the position of the pass to go on with."""
-        from wengert.ir.printer import print_module
+        from wengert.ir.printing.printer import print_module
 
         if not isinstance(before, ModuleOp):
             before = before()

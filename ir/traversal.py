@@ -51,6 +51,11 @@ def operands_of(op: Operation) -> tuple[SSAValue, ...]:
     return op._operands
 
 
+def result_of(op: Operation) -> SSAValue:
+    """The first result of an op (indexing xDSL's own tuple takes longer)."""
+    return next(iter(op.results))
+
+
 def ops_of(root: Operation, /, *classes: type[Op]) -> list[Op]:
     """The ops in (and including) an op whose class is one of these, in the order of :func:`all_ops`."""
     wanted = frozenset(classes)

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.lib import format as npy
 
-from wengert.ir.sources import check_kind
+from wengert.ir.parsing.sources import check_kind
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

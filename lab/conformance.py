@@ -25,7 +25,8 @@ import numpy as np
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.corpus import Array, CorpusProgram, Reference, array_error
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
-from wengert.runtime.program import Program, load
+from wengert.runtime.loading import load
+from wengert.runtime.program import Program
 
 KINDS = ("primal", "jvp", "vjp", "hvp", "jac", "text-primal", "text-jvp", "text-vjp", "text-hvp")
 GROUPS = {"all": KINDS[:5], "text": KINDS[5:]}

@@ -20,7 +20,7 @@ from wengert.ir.locations import describe
 from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.rules import RegionFunction
 from wengert.runtime.program import Program
-from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.pipelines import parse_pipeline
 
 Array = np.ndarray[Any, np.dtype[Any]]

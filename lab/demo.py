@@ -18,7 +18,8 @@ from wengert.lab.costs import report
 from wengert.lab.inputs import Array, random_inputs, random_like, read_inputs
 from wengert.lab.tables import count, seconds
 from wengert.runtime.errors import InputError
-from wengert.runtime.program import Program, load
+from wengert.runtime.loading import load
+from wengert.runtime.program import Program
 
 T = TypeVar("T")
 EXAMPLE = "transformer_block"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
 from wengert.ir.pass_options import describe_type, kebab, print_value
 from wengert.ir.passes import PASSES, PassTimes, Pipeline
-from wengert.ir.sources import decoded, read_bytes, read_standard_input
 from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
@@ -110,9 +110,9 @@ def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes |
 def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespace, dump_dir: Path | None, times: PassTimes | None) -> str:
     from wengert.dialects.registry import make_context
     from wengert.ir.dumps import Dumper
-    from wengert.ir.parser import parse_module
-    from wengert.ir.printer import print_module
-    from wengert.ir.verifier import verify
+    from wengert.ir.parsing.parser import parse_module
+    from wengert.ir.printing.printer import print_module
+    from wengert.ir.verification.verifier import verify
 
     def dumper() -> Dumper | None:
         return Dumper(dump_dir, locations=options.print_locations) if dump_dir else None

@@ -20,12 +20,12 @@ from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.known_ops import check_known, check_values
-from wengert.transforms.ad.lower import uses_ad
-from wengert.transforms.ad.request import has_requests
+from wengert.transforms.ad.requests.lower import uses_ad
+from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
@@ -36,7 +36,7 @@ Mode = Literal["jvp", "vjp"]
 Strategy = Literal["transpose", "direct"]
 """The strategy by which a function is reversed: linearized, transposed and joined, or by the adjoint of every op."""
 Residuals = Literal["auto", "save-all", "recompute-cheap", "recompute-all"]
-"""The policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.policies`)."""
+"""The policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`)."""
 
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:

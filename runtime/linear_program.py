@@ -19,8 +19,8 @@ from wengert.runtime.derivation import Residuals, transform, with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
 from wengert.runtime.signature import Parameter
-from wengert.transforms.ad.given import take_given
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.requests.request import function_named
+from wengert.transforms.ad.residuals.results_as_arguments import results_to_arguments
 from wengert.transforms.pipelines import STACKS, parse_pipeline
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class LinearProgram:
         for k, source in enumerate(self.sources):
             first.setdefault(source, k)
         kept = [k for (place, _), k in first.items() if place == "kept"]
-        take_given(function_named(module, "main"), (), [count + k for k in range(len(self.sources)) if k not in kept])
+        results_to_arguments(function_named(module, "main"), (), [count + k for k in range(len(self.sources)) if k not in kept])
         name_forward(module, self._program.signature, kept)
         return _made(module, f"linearize of {self._program.name}")
 
@@ -120,7 +120,7 @@ class LinearProgram:
         if not self.is_split:
             return self._program.vjp(self.wrt, of)
         module, count = _alone(self._module, "main_linear"), len(self.sources)
-        take_given(function_named(module, "main"), (), [k for k, j in enumerate(self.of) if j not in of])
+        results_to_arguments(function_named(module, "main"), (), [k for k, j in enumerate(self.of) if j not in of])
         module = transform(module, f"transpose{{fn=main wrt={_text(range(count, count + len(self.wrt)))}}}", None)
         name_linear(module, count, self._results(of), self._arguments, "cotangent")
         return _made(module, f"transpose of {self._program.name}")

@@ -25,17 +25,13 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.sources import decoded, read_bytes
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derivation import Mode, Residuals, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
-from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
-from wengert.runtime.known_ops import check_known
 from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.signature import Signature, entry_function, signature_of
@@ -48,45 +44,6 @@ if TYPE_CHECKING:
     from wengert.runtime.linear_program import LinearProgram
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def load(path: PathLike, *, entry: str = "main") -> Program:
-    """The program in a file of StableHLO text (pretty or generic form).
-
-    Args:
-        path: the file.
-        entry: the function that is the program; the others are what it calls.
-
-    Raises:
-        OSError: the file cannot be read.
-        DiagnosticError: the text is not a valid program; names file, line and column.
-        InputError: there is no function of the entry's name, or the file holds bytecode.
-    """
-    data = read_bytes(path)
-    if data.startswith(b"ML\xefR"):
-        raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
-    try:
-        text = decoded(data, os.fspath(path))
-    except DiagnosticError as error:
-        what = error.diagnostic.message.partition(": ")[2]
-        raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
-    return parse(text, filename=os.fspath(path), entry=entry)
-
-
-@stage()
-def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
-    """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
-    from wengert.ir.parser import parse_module
-    from wengert.ir.verifier import verify
-
-    module = parse_module(text, filename)
-    verify(module, text)
-    check_known(module)
-    if "!quant." in text:
-        from wengert.transforms.core.quantized import expand_quantized
-
-        expand_quantized(module)
-    return Program(module, entry=entry, name=filename)
 
 
 class Program:
@@ -447,9 +404,10 @@ class Program:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Program], tuple[Any, ...]]:
-        from wengert.ir.printer import print_module
+        from wengert.ir.printing.printer import print_module
+        from wengert.runtime.loading import restore
 
-        return _restore, (print_module(self.module, locations=True), self.entry, self.name)
+        return restore, (print_module(self.module, locations=True), self.entry, self.name)
 
 
 def static_program(module: ModuleOp, name: str) -> Program:
@@ -457,10 +415,3 @@ def static_program(module: ModuleOp, name: str) -> Program:
     program = object.__new__(Program)
     program.__init__(module, name=name)
     return program
-
-
-def _restore(text: str, entry: str, name: str) -> Program:
-    """A pickled program again."""
-    from wengert.ir.parser import parse_module
-
-    return Program(parse_module(text, name), entry=entry, name=name)

@@ -24,7 +24,7 @@ PASS_PATHS = {
     "to-core": "wengert.transforms.core.to_core:ToCorePass",
     "expand-compound": "wengert.transforms.core.compound:ExpandCompoundPass",
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
-    "drop-matrices": "wengert.transforms.core.systems:DropMatricesPass",
+    "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
@@ -36,10 +36,10 @@ PASS_PATHS = {
     "linearize": "wengert.transforms.ad.passes:LinearizePass",
     "transpose": "wengert.transforms.ad.passes:TransposePass",
     "join": "wengert.transforms.ad.passes:JoinPass",
-    "batch": "wengert.transforms.ad.batch:BatchPass",
-    "jacfwd": "wengert.transforms.ad.jacobian:JacfwdPass",
-    "jacrev": "wengert.transforms.ad.jacobian:JacrevPass",
-    "compressed-jacobian": "wengert.transforms.ad.compressed:CompressedJacobianPass",
+    "batch": "wengert.transforms.ad.batching.passes:BatchPass",
+    "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
+    "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
+    "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
@@ -50,6 +50,7 @@ PASS_PATHS = {
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
     "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
+    "order-updates": "wengert.transforms.fuse.update_order:OrderUpdatesPass",
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
@@ -112,7 +113,7 @@ BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 
-CANONICALIZE = "promote-accumulators,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
+CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
@@ -135,7 +136,8 @@ BUFFERIZE = "bufferize"
 """From kernels on values to kernels on buffers."""
 
 EMIT = "emit-llvm,optimize-llvm,emit-asm"
-"""From kernels on buffers to the assembly of this machine. (The compiler goes on from LLVM text to an object file instead.)"""
+"""From kernels on buffers to the assembly of this machine, or of another one, if these name a target. (The compiler goes on from LLVM text to an object file
+instead.)"""
 
 
 def gpu_lowering(target: str = "gpu") -> str:

@@ -27,11 +27,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu.base import DeviceOp, shown
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.operations import op_definition
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Writer
+from wengert.ir.syntax import parts as sx
 from wengert.ir.tensor_types import is_float, is_integer
 
 _INDEX = IndexType()

@@ -7,10 +7,10 @@ from typing import ClassVar
 from xdsl.ir import Attribute
 
 from wengert.dialects.facts import Facts
-from wengert.ir.foreign import print_operation, read_operation
 from wengert.ir.operations import DialectOperation
 from wengert.ir.printer import Writer
-from wengert.ir.syntax import Syntax
+from wengert.ir.syntax.foreign import print_operation, read_operation
+from wengert.ir.syntax.parts import Syntax
 
 
 class DeviceOp(DialectOperation):

@@ -13,8 +13,8 @@ from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu import text
 from wengert.dialects.gpu.attributes import Reduction, ReductionAttr, ShuffleMode, ShuffleModeAttr
 from wengert.dialects.gpu.base import DeviceOp, shown
-from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 from wengert.ir.tensor_types import i1, is_float, is_integer
 
 

@@ -16,9 +16,9 @@ from wengert.dialects.gpu import text
 from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.dialects.gpu.memory import DeviceSpace, device_space
 from wengert.dialects.gpu.objects import ObjectAttr
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 from wengert.ir.tensor_types import i32
 
 CONTAINER = "gpu.container_module"

@@ -13,8 +13,8 @@ from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu import text
 from wengert.dialects.gpu.attributes import Dimension, DimensionAttr
 from wengert.dialects.gpu.base import DeviceOp
-from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 _DIMENSION = sx.Value("dimension", sx.Word(DimensionAttr))
 _BOUND = text.UpperBound()

@@ -25,12 +25,12 @@ from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.dialects.gpu.functions import CONTAINER, BinaryOp, FuncOp, ModuleOp, attribution_count, expect_attributions
 from wengert.dialects.gpu.launch_text import LaunchFuncText, LaunchText
 from wengert.dialects.gpu.text import ATTRIBUTIONS, INDEX
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.operations import op_definition
 from wengert.ir.symbols import symbol_name, symbols_of
-from wengert.ir.typing_rules import TypingError
+from wengert.ir.syntax import parts as sx
+from wengert.ir.verification.typing_rules import TypingError
 
 Sizes = tuple[int, int, int]
 

@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from wengert.dialects.gpu.text import ATTRIBUTIONS, INDEX, Argument, read_attributions, refuse, write_attributions
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 _LONG = 160
 """So many characters fit on a line."""

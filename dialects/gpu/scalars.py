@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects.gpu.memory import signless
 from wengert.dialects.kernel import functions
 from wengert.ir.attributes import int_of
-from wengert.ir.parser_types import element_named
+from wengert.ir.parsing.types import element_named
 from wengert.ir.tensor_types import f32, f64, i1, is_boolean, is_complex, is_float, is_integer, real_element
 
 PREFIX = "wg."

@@ -18,9 +18,9 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation
 
 from wengert.dialects.gpu.attributes import ReductionAttr
 from wengert.ir.attributes import int_attr, int_of
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
-from wengert.ir.syntax_properties import Word
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
+from wengert.ir.syntax.properties import Word
 from wengert.ir.tensor_types import i1, i32
 
 Argument = tuple[str, Attribute, int, LocationAttr | None]

@@ -10,11 +10,12 @@ from wengert.dialects.kernel.buffers import BUFFER_OPS
 from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.memory import SpaceAttr
 from wengert.dialects.kernel.ops import EmptyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, nest
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import ScheduleAttr
 
 _ON_VALUES = [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp]
 
-Kernel = Dialect("kernel", [*_ON_VALUES, *BUFFER_OPS], [AtAttr, GpuScheduleAttr, ScheduleAttr, SpaceAttr, WhereAttr])
+Kernel = Dialect("kernel", [*_ON_VALUES, *BUFFER_OPS], [AtAttr, GpuScheduleAttr, ProductScheduleAttr, ScheduleAttr, SpaceAttr, WhereAttr])
 
 __all__ = [
     "KINDS",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
 from wengert.dialects.kernel.positions import Position, Quotient, Remainder, constant, index
-from wengert.ir.parser_cursor import SPACE
+from wengert.ir.parsing.cursor import SPACE
 
 Guard = tuple[Position, int, int]
 """``(expression, low, high)``: low <= expression < high."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wengert.ir.foreign import print_operation, read_operation
 from wengert.ir.operations import DialectOperation
-from wengert.ir.syntax import Syntax
+from wengert.ir.syntax.foreign import print_operation, read_operation
+from wengert.ir.syntax.parts import Syntax
 
 
 class KernelOp(DialectOperation):

@@ -15,13 +15,14 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.kernel import positions
 from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.base import KernelOp
+from wengert.dialects.kernel.body_syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText
 from wengert.dialects.kernel.functions import arity, is_comparison, op_classes
 from wengert.dialects.kernel.positions import Position
-from wengert.dialects.kernel.syntax import FunctionText, GuardsText, IndexText, LoadText, ScalarText, YieldText
 from wengert.ir.attributes import int_array, ints
 from wengert.ir.operations import op_definition
-from wengert.ir.syntax import ResultTypes, Syntax
+from wengert.ir.syntax.parts import ResultTypes, Syntax
 from wengert.ir.tensor_types import i1, shape_of_type, tensor, type_of
+from wengert.ir.traversal import operands_of
 
 
 class Write(NamedTuple):
@@ -175,13 +176,16 @@ class YieldOp(KernelOp):
     @property
     def writes(self) -> list[Write]:
         """What a nest writes: the values, and where each goes."""
-        kinds = [kind.data for kind in cast("ArrayAttr[StringAttr]", self.kinds)]
-        at = [where.data for where in cast("ArrayAttr[AtAttr]", self.at)]
+        values, kinds, at = operands_of(self), cast("ArrayAttr[StringAttr]", self.kinds).data, cast("ArrayAttr[AtAttr]", self.at).data
         targets = range(len(kinds)) if self.targets is None else ints(self.targets)
-        bases, conditions = (
-            [None if n < 0 else self.values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (self.bases, self.conditions)
-        )
-        return [Write(*parts) for parts in zip(self.values, at, kinds, targets, bases, conditions, strict=False)]
+        parts = zip(values, at, kinds, targets, strict=False)
+        if self.bases is None and self.conditions is None:
+            return [Write(value, where.data, kind.data, target) for value, where, kind, target in parts]
+        bases, conditions = ([None if n < 0 else values[n] for n in ints(p)] if p is not None else [None] * len(kinds) for p in (self.bases, self.conditions))
+        return [
+            Write(value, where.data, kind.data, target, base, condition)
+            for (value, where, kind, target), base, condition in zip(parts, bases, conditions, strict=True)
+        ]
 
     @property
     def accesses(self) -> list[tuple[Position, str, SSAValue | None]]:

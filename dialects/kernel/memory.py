@@ -99,12 +99,12 @@ def bytes_in(count: int, space: Space) -> MemRefType[Any]:
 
 def value_type(memref: Attribute) -> Attribute:
     """The type of the value that a memref holds: a tensor, or a tape."""
-    held = memref.__dict__.get("_value_type")
-    if held is None:
+    value = memref.__dict__.get("_value_type")
+    if value is None:
         type = cast("MemRefType[Any]", memref)
-        held = type.element_type if isinstance(type.element_type, TapeType) else tensor(type.get_shape(), type.element_type)
-        object.__setattr__(memref, "_value_type", held)
-    return held
+        value = type.element_type if isinstance(type.element_type, TapeType) else tensor(type.get_shape(), type.element_type)
+        object.__setattr__(memref, "_value_type", value)
+    return value
 
 
 def space_of(memref: Attribute) -> Space:
@@ -129,8 +129,8 @@ def bytes_of(type: Attribute) -> int:
 
 
 def _bytes_of(type: Attribute) -> int:
-    held = value_type(cast("MemRefType[Any]", type)) if isinstance(type, MemRefType) else type
-    return TAPE_BYTES if isinstance(held, TapeType) else bytes_of_type(cast("TensorType[Any]", held))
+    value = value_type(cast("MemRefType[Any]", type)) if isinstance(type, MemRefType) else type
+    return TAPE_BYTES if isinstance(value, TapeType) else bytes_of_type(cast("TensorType[Any]", value))
 
 
 def byte_size(value: SSAValue) -> int:

@@ -15,7 +15,7 @@ and yields values, each to a position of a result::
     }
 
 Where a subscript has as many parts as the buffer has dimensions it is an index; a single one is a position in the flat buffer, ``%a[d0 * 128 + d1]``,
-which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.syntax` and beside it.
+which is what the IR holds. The text is read and written in :mod:`wengert.dialects.kernel.body_syntax` and :mod:`wengert.dialects.kernel.region_syntax`.
 
 A value of kind ``store`` is written (its position is different for every point); one of a reduction kind is combined with
 what is there, starting from the kind's neutral element. A result may be tied to an ``into`` operand: then the nest writes
@@ -55,14 +55,15 @@ from wengert.dialects.facts import KERNEL, STRUCTURE
 from wengert.dialects.kernel.base import KernelOp
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp
 from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.product_syntax import ProductText
 from wengert.dialects.kernel.region_syntax import BodyText, NestText, StripMineText
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.dialects.kernel.syntax import buffer_shape
+from wengert.dialects.kernel.subscripts import buffer_shape
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr
 from wengert.ir.attributes import int_array, ints, segment_sizes
 from wengert.ir.operations import op_definition
-from wengert.ir.syntax import ResultTypes, Syntax
+from wengert.ir.syntax.parts import ResultTypes, Syntax
 from wengert.ir.tensor_types import shape_of_type, type_of
 
 
@@ -146,7 +147,8 @@ class MatmulOp(KernelOp):
     """A contraction: ``stablehlo.dot_general`` of two strided views of buffers.
 
     Element (i, j, ...) of an operand is element ``offset + i * strides[0] + j * strides[1] + ...`` of its buffer, so that
-    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous.
+    transposes, slices and broadcasts of the operands cost no copy. The result is contiguous. ``schedule`` says how it runs
+    (:mod:`wengert.dialects.kernel.product_schedule`).
     """
 
     name = "kernel.matmul"
@@ -160,6 +162,7 @@ class MatmulOp(KernelOp):
     rhs_shape = prop_def(DenseArrayBase)
     rhs_strides = prop_def(DenseArrayBase)
     offsets = prop_def(DenseArrayBase)
+    schedule = opt_prop_def(ProductScheduleAttr)
     result = result_def()
     traits = traits_def(Pure())
 
@@ -191,13 +194,18 @@ class InterpretOp(KernelOp):
 
 @op_definition
 class NativeOp(KernelOp):
-    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results."""
+    """Runs one op by code of its own (:mod:`wengert.transforms.codegen.cpu.native`). The body holds the op and a yield of its results.
+
+    ``schedule`` says how threads share the code, if it has a form for that: ``parallel`` is about its iterations, which are independent, and
+    ``cut`` makes ranges of the rows of its result (loop 0). The other entries are for nests.
+    """
 
     name = "kernel.native"
-    SYNTAX: ClassVar = Syntax(BodyText())
+    SYNTAX: ClassVar = Syntax(BodyText(("schedule",)))
     DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     outputs = var_result_def()
 
@@ -218,7 +226,7 @@ def _verify_whole(op: InterpretOp | NativeOp) -> None:
 class StripMineOp(KernelOp):
     """Runs nests on one strip of rows after another; see :mod:`wengert.transforms.kernel.strip_mining`.
 
-    In trip i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
+    In iteration i the body sees elements ``[i * step, i * step + n)`` of an operand, n being the size of its argument (all of
     it if the step is 0), and what it yields are those elements of the results.
     """
 
@@ -227,7 +235,7 @@ class StripMineOp(KernelOp):
     DISTINCT_NAMES: ClassVar = True
     FACTS: ClassVar = KERNEL
     inputs = var_operand_def()
-    trips = prop_def(IntegerAttr)
+    iterations = prop_def(IntegerAttr)
     input_steps = prop_def(DenseArrayBase)
     output_steps = prop_def(DenseArrayBase)
     schedule = opt_prop_def(ScheduleAttr)
@@ -236,15 +244,15 @@ class StripMineOp(KernelOp):
     traits = traits_def(IsolatedFromAbove())
 
     def verify_(self) -> None:
-        last, trips = self.body.block.last_op, self.trips.value.data
+        last, iterations = self.body.block.last_op, self.iterations.value.data
         if not isinstance(last, YieldOp) or len(last.values) != len(self.outputs):
             raise VerifyException("the body must end in a kernel.yield of the strips of all results")
         parts = [(self.inputs, self.body.block.args, self.input_steps), (self.outputs, last.values, self.output_steps)]
         for wholes, strips, steps in parts:
             for whole, strip, step in zip(wholes, strips, ints(steps), strict=True):
                 count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
-                if part + (trips - 1) * step != count or (step not in (0, part)):
-                    raise VerifyException(f"{trips} strips of {strip.type} with step {step} are not {whole.type}")
+                if part + (iterations - 1) * step != count or (step not in (0, part)):
+                    raise VerifyException(f"{iterations} strips of {strip.type} with step {step} are not {whole.type}")
 
 
 def nest(

@@ -96,10 +96,10 @@ def _order(term: tuple[Atom, int]) -> tuple[int, str]:
 
 def combine(offset: int, terms: Sequence[tuple[Atom, int]]) -> Position:
     """The position with equal atoms collected and in order."""
-    found: dict[Atom, int] = {}
+    coefficients: dict[Atom, int] = {}
     for atom, c in terms:
-        found[atom] = found.get(atom, 0) + c
-    kept = [(atom, c) for atom, c in found.items() if c]
+        coefficients[atom] = coefficients.get(atom, 0) + c
+    kept = [(atom, c) for atom, c in coefficients.items() if c]
     if len(kept) > 1:
         kept.sort(key=_order)
     return Position(offset, tuple(kept))
@@ -194,10 +194,10 @@ def _split_small(rest: Position, divisor: int, bounds: Bounds) -> tuple[Position
 
 def strides(shape: Sequence[int]) -> tuple[int, ...]:
     """How far apart neighbours lie along each dimension of a contiguous tensor."""
-    found = [1] * len(shape)
+    steps = [1] * len(shape)
     for d in range(len(shape) - 2, -1, -1):
-        found[d] = found[d + 1] * shape[d + 1]
-    return tuple(found)
+        steps[d] = steps[d + 1] * shape[d + 1]
+    return tuple(steps)
 
 
 def flatten(indices: Sequence[Position], shape: Sequence[int]) -> Position:
@@ -222,20 +222,20 @@ def unflatten(flat: Position, shape: Sequence[int], bounds: Bounds) -> tuple[Pos
 
 def substitute(position: Position, values: Mapping[int, Position], bounds: Bounds) -> Position:
     """The position with loop indices replaced; ``bounds`` are those of the loops in the replacements."""
-    found = ZERO
+    total = ZERO
     kept: list[tuple[Atom, int]] = []
     for atom, c in position.terms:
         if isinstance(atom, int):
-            found = found.plus(values[atom].times(c)) if atom in values else found.plus(Position(0, ((atom, c),)))
+            total = total.plus(values[atom].times(c)) if atom in values else total.plus(Position(0, ((atom, c),)))
             continue
         quotient, remainder = divide(substitute(atom.expression, values, bounds), atom.divisor, bounds)
-        found = found.plus((quotient if isinstance(atom, Quotient) else remainder).times(c))
-    return found.plus(combine(position.offset, kept))
+        total = total.plus((quotient if isinstance(atom, Quotient) else remainder).times(c))
+    return total.plus(combine(position.offset, kept))
 
 
 def dimensions(position: Position) -> set[int]:
     """The loops that the position depends on."""
-    found: set[int] = set()
+    loops: set[int] = set()
     for atom, _ in position.terms:
-        found |= {atom} if isinstance(atom, int) else dimensions(atom.expression)
-    return found
+        loops |= {atom} if isinstance(atom, int) else dimensions(atom.expression)
+    return loops

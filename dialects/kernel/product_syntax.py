@@ -1,6 +1,7 @@
 """The text of a contraction of strided views::
 
-%2 = kernel.matmul %0, %1 as [8, 6] strided<[1, 8], offset: 4>, contracting_dims = [1] x [0] : (tensor<2x8xf32>, tensor<52xf32>) -> tensor<2x6xf32>
+%2 = kernel.matmul %0, %1 as [8, 6] strided<[1, 8], offset: 4>, contracting_dims = [1] x [0]
+schedule<kernel = packed, tile = {rows = 2, columns = 1, lanes = 4}> : (tensor<2x8xf32>, tensor<52xf32>) -> tensor<2x6xf32>
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel.positions import strides
-from wengert.dialects.kernel.syntax import buffer_shape
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
+from wengert.dialects.kernel.schedule_clause import read_clause, write_clauses
+from wengert.dialects.kernel.subscripts import buffer_shape
 from wengert.dialects.stablehlo.syntax import DotText
 from wengert.ir.attributes import int_array, ints
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 View = tuple[tuple[int, ...], tuple[int, ...], int]
 """The extents, strides and offset of an operand of a product."""
 
 
 class ProductText(Struct, frozen=True):
-    """Two operands, each as the view of its buffer that it is if that is not all of it, row by row; the dimensions; the types."""
+    """Two operands, each as the view of its buffer that it is if that is not all of it, row by row; the dimensions; perhaps a schedule; the types."""
 
-    properties: tuple[str, ...] = ("dimension_numbers", "lhs_shape", "lhs_strides", "rhs_shape", "rhs_strides", "offsets")
+    properties: tuple[str, ...] = ("dimension_numbers", "lhs_shape", "lhs_strides", "rhs_shape", "rhs_strides", "offsets", "schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         views = [self._view(reader, state)]
@@ -32,6 +35,7 @@ class ProductText(Struct, frozen=True):
         views.append(self._view(reader, state))
         DotText().read(reader, state)
         state.properties["dimension_numbers"] = state.properties.pop("dot_dimension_numbers")
+        read_clause(reader, state, ProductScheduleAttr)
         state.set_attributes(reader.dictionary())
         reader.need(":")
         state.types_at = reader.skip()
@@ -76,6 +80,7 @@ class ProductText(Struct, frozen=True):
             view = ints(op.properties[f"{side}_shape"]), ints(op.properties[f"{side}_strides"]), offset
             texts.append(writer.value(value) + ("" if view == (shape, strides(shape), 0) else f" as {_view_text(*view)}"))
         writer.write(f" {', '.join(texts)}{DotText.dimensions_text(op.properties['dimension_numbers'])}")
+        write_clauses(op, writer)
         writer.attribute_dictionary(op)
         writer.write(f" : {writer.function_type(op.operand_types, op.result_types)}")
 

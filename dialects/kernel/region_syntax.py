@@ -18,14 +18,14 @@ from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.core_syntax import bound_text, check_places, read_bound
 from wengert.dialects.kernel.affine import AffineText
-from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index
 from wengert.dialects.kernel.schedule import ScheduleAttr
-from wengert.dialects.kernel.syntax import Nest, buffer_shape, inside, read_affine
+from wengert.dialects.kernel.schedule_clause import read_clause, read_gpu_clause, write_clauses
+from wengert.dialects.kernel.subscripts import Nest, buffer_shape, inside, read_affine
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 
 
 def read_loops(reader: Reader) -> tuple[dict[str, int], tuple[int, ...]]:
@@ -59,28 +59,6 @@ def loops_text(bounds: Sequence[int]) -> str:
     return f"({', '.join(names)}) = ({', '.join(zeros)}) to ({', '.join(map(str, bounds))})"
 
 
-def read_schedule(reader: Reader, state: OpState) -> None:
-    """Reads ``schedule<lanes = 8>`` if it comes next."""
-    if reader.accept_word("schedule"):
-        with reader.foreign("schedule"):
-            state.properties["schedule"] = ScheduleAttr(ScheduleAttr.parse_parameter(reader))
-
-
-def read_gpu_schedule(reader: Reader, state: OpState) -> None:
-    """Reads ``gpu_schedule<threads = [0], group = 256>`` if it comes next."""
-    if reader.accept_word("gpu_schedule"):
-        with reader.foreign("gpu_schedule"):
-            state.properties["gpu_schedule"] = GpuScheduleAttr(GpuScheduleAttr.parse_parameter(reader))
-
-
-def write_schedule(op: Operation, writer: Writer) -> None:
-    """What :func:`read_schedule` and :func:`read_gpu_schedule` read, each on a line of its own."""
-    for name in ("schedule", "gpu_schedule"):
-        schedule = cast("ScheduleAttr | GpuScheduleAttr | None", op.properties.get(name))
-        if schedule is not None:
-            writer.write(f"{writer.indent}    {name}<{schedule.data}>")
-
-
 class NestText(Struct, frozen=True):
     """``(d0) = (0) to (4) iterators [parallel] ins(%a = %x: T) outs(out0: T, out1 = %y: U) schedule<lanes = 8> attributes {...} { ... }``.
 
@@ -101,8 +79,8 @@ class NestText(Struct, frozen=True):
         state.properties["operandSegmentSizes"] = segment_sizes(len(inputs), len(state.operands) - len(inputs))
         if any(tie >= 0 for tie in ties):
             state.properties["ties"] = int_array(ties)
-        read_schedule(reader, state)
-        read_gpu_schedule(reader, state)
+        read_clause(reader, state, ScheduleAttr)
+        read_gpu_clause(reader, state)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, Nest(loops, names, types)):
@@ -164,7 +142,7 @@ class NestText(Struct, frozen=True):
         if inputs:
             writer.write(f"{writer.indent}   {inputs}")
         writer.write(f"{writer.indent}    outs({', '.join(self._outputs(nest, writer))})")
-        write_schedule(op, writer)
+        write_clauses(op, writer)
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.regions[0], arguments=False)
 
@@ -181,12 +159,14 @@ class NestText(Struct, frozen=True):
 
 
 class BodyText(Struct, frozen=True):
-    """``ins(%a = %x: T) { ... }`` for an op that holds another: its results are those that its body yields."""
+    """``ins(%a = %x: T) { ... }`` for an op that holds another: its results are those that its body yields. It may have a schedule."""
 
     properties: tuple[str, ...] = ()
 
     def read(self, reader: Reader, state: OpState) -> None:
         inputs = read_bound(reader, state, "ins")
+        if "schedule" in self.properties:
+            read_clause(reader, state, ScheduleAttr)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, None):
@@ -205,6 +185,7 @@ class BodyText(Struct, frozen=True):
         if last is None or last.name != "kernel.yield" or tuple(last.operand_types) != tuple(op.result_types):
             raise Unwritable
         writer.write(bound_text(writer, "ins", block.args, op.operands))
+        write_clauses(op, writer)
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.regions[0], arguments=False)
 
@@ -215,14 +196,14 @@ class StripMineText(Struct, frozen=True):
     In every iteration ``%a`` is the part of ``%x`` that begins at this position and has type U, and what is yielded is such a part of each result.
     """
 
-    properties: tuple[str, ...] = ("trips", "input_steps", "output_steps", "schedule")
+    properties: tuple[str, ...] = ("iterations", "input_steps", "output_steps", "schedule")
 
     def read(self, reader: Reader, state: OpState) -> None:
         position = reader.skip()
         loops, bounds = read_loops(reader)
         if len(bounds) != 1:
             reader.fail("'kernel.strip_mine' is one loop", position)
-        state.properties["trips"] = int_attr(bounds[0])
+        state.properties["iterations"] = int_attr(bounds[0])
         steps: list[int] = []
         arguments: list[tuple[str, Attribute, int, None]] = []
         results: list[Attribute] = []
@@ -251,7 +232,7 @@ class StripMineText(Struct, frozen=True):
             reader.listed("(", ")", result)
         state.properties["output_steps"] = int_array(steps)
         state.result_types = tuple(results)
-        read_schedule(reader, state)
+        read_clause(reader, state, ScheduleAttr)
         if reader.accept_word("attributes"):
             state.set_attributes(reader.dictionary())
         with inside(reader, None):
@@ -273,8 +254,8 @@ class StripMineText(Struct, frozen=True):
 
     def write(self, op: Operation, writer: Writer) -> None:
         check_places(op, writer)
-        block, trips = op.regions[0].block, cast("IntegerAttr[Any]", op.properties["trips"]).value.data
-        writer.write(f" {loops_text([trips])}")
+        block, iterations = op.regions[0].block, cast("IntegerAttr[Any]", op.properties["iterations"]).value.data
+        writer.write(f" {loops_text([iterations])}")
         shown: list[str] = []
         for argument, value, step in zip(block.args, op.operands, ints(op.properties["input_steps"]), strict=True):
             part = f" as {writer.type_text(argument.type)}" if argument.type != value.type else ""
@@ -284,6 +265,6 @@ class StripMineText(Struct, frozen=True):
         results = [f"[{Position(0, ((0, step),))}]: {writer.type_text(type)}" for type, step in zip(op.result_types, steps, strict=True)]
         writer.write(f"{writer.indent}    ins({', '.join(shown)})")
         writer.write(f"{writer.indent}    outs({', '.join(results)})")
-        write_schedule(op, writer)
+        write_clauses(op, writer)
         writer.attribute_dictionary(op, keyword=True)
         writer.region(op.regions[0], arguments=False)

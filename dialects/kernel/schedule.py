@@ -22,7 +22,7 @@ In this order it says:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Literal
 
@@ -35,6 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.kernel.affine import AffineText, Guard
 from wengert.dialects.kernel.attributes import guards_text, read_affine
+from wengert.dialects.kernel.schedule_text import parse_entries, parse_fields, parse_word
 
 MOST_LANES = 64
 INTERLEAVINGS = (1, 2, 4)
@@ -147,56 +148,21 @@ class Schedule(Struct, frozen=True):
 
 def parse_schedule(parser: AttrParser) -> Schedule:
     """Reads what ``str`` writes, entries in any order."""
-    found: dict[str, object] = {}
-    while not parser.parse_optional_characters(">"):
-        if found:
-            parser.parse_characters(",")
-        start = parser.pos
-        name = parser.parse_identifier()
-        if name not in _ENTRIES or name in found:
-            problem = "there already is" if name in found else "a schedule has no entry"
-            parser.raise_error(f"{problem} '{name}'; its entries are {', '.join(_ENTRIES)}", start)
-        if name != "tiled":
-            parser.parse_characters("=")
-        found[name] = _ENTRIES[name](parser)
-    return Schedule(**found)  # pyright: ignore[reportArgumentType]
+    return Schedule(**parse_entries(parser, _ENTRIES, ("tiled",)))  # pyright: ignore[reportArgumentType]
 
 
 def _order(parser: AttrParser) -> tuple[int, ...]:
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
 
 
-def _fields(parser: AttrParser, names: Sequence[str], flags: Sequence[str] = ()) -> dict[str, int]:
-    """Integers by name, and flags, in braces."""
-    found: dict[str, int] = {}
-
-    def one() -> None:
-        start = parser.pos
-        name = parser.parse_identifier()
-        if name in flags:
-            found[name] = True
-            return
-        if name not in names:
-            parser.raise_error(f"expected one of {', '.join((*names, *flags))}, found '{name}'", start)
-        parser.parse_characters("=")
-        found[name] = parser.parse_integer()
-
-    start = parser.pos
-    parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
-    missing = [name for name in names if name not in found]
-    if missing:
-        parser.raise_error(f"{missing[0]} is missing", start)
-    return found
-
-
 def _cut(parser: AttrParser) -> Cut:
-    found = _fields(parser, ("loop", "size"), ("overlapping",))
-    return Cut(found["loop"], found["size"], bool(found.get("overlapping")))
+    read, _ = parse_fields(parser, ("loop", "size"), ("overlapping",))
+    return Cut(read["loop"], read["size"], bool(read.get("overlapping")))
 
 
 def _parallel(parser: AttrParser) -> Parallel:
-    found = _fields(parser, ("chunk", "nanoseconds"))
-    return Parallel(found["chunk"], found["nanoseconds"])
+    read, _ = parse_fields(parser, ("chunk", "nanoseconds"))
+    return Parallel(read["chunk"], read["nanoseconds"])
 
 
 def _version(parser: AttrParser) -> Version:
@@ -224,14 +190,6 @@ def _pieces(parser: AttrParser) -> tuple[Piece, ...]:
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, one))
 
 
-def _remainder(parser: AttrParser) -> str:
-    start = parser.pos
-    word = parser.parse_identifier()
-    if word not in ("masked", "repeated"):
-        parser.raise_error(f"expected masked or repeated, found '{word}'", start)
-    return word
-
-
 _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "order": _order,
     "cut": _cut,
@@ -239,10 +197,9 @@ _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "lanes": AttrParser.parse_integer,
     "interleave": AttrParser.parse_integer,
     "accumulators": AttrParser.parse_integer,
-    "tiled": lambda parser: True,
     "version": _version,
     "pieces": _pieces,
-    "remainder": _remainder,
+    "remainder": lambda parser: parse_word(parser, ("masked", "repeated")),
 }
 
 

@@ -31,7 +31,7 @@ from xdsl.utils.str_enum import StrEnum
 
 from wengert.dialects.stablehlo.attributes import Dimensions, dimensions, whole_number
 from wengert.ir.attributes import bool_attr, int_attr, int_of
-from wengert.ir.printer_attributes import float_text
+from wengert.ir.printing.attributes import float_text
 from wengert.ir.tensor_types import EIGHT_BITS, dtype_of, f64
 
 

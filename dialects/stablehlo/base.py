@@ -13,10 +13,10 @@ from xdsl.irdl import operand_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from wengert.dialects.facts import Facts
-from wengert.ir import syntax as sx
-from wengert.ir.foreign import print_operation, read_operation
 from wengert.ir.operations import DialectOperation
-from wengert.ir.typing_rules import TYPING_RULES
+from wengert.ir.syntax import parts as sx
+from wengert.ir.syntax.foreign import print_operation, read_operation
+from wengert.ir.verification.typing_rules import TYPING_RULES
 
 
 class TensorOp(DialectOperation):

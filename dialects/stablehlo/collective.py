@@ -5,7 +5,7 @@ Here there is one device. What a collective means on it is in ``transforms/core/
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
@@ -13,66 +13,65 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_de
 from wengert.dialects.facts import UNBATCHED
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
+
+
+class GroupOp(TensorOp):
+    """What happens within each group of devices; ``channel_handle`` says whether groups are of replicas, partitions or both."""
+
+    FACTS: ClassVar = UNBATCHED
+    replica_groups: Any = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+
+
+class GlobalGroupOp(GroupOp):
+    """The same, where groups may also number the devices of all replicas and partitions."""
+
+    use_global_device_ids = opt_prop_def(UnitAttr)
 
 
 @op_definition
-class AllGatherOp(TensorOp):
+class AllGatherOp(GlobalGroupOp):
     """Concatenates the operands of a group."""
 
     name = "stablehlo.all_gather"
-    FACTS: ClassVar = UNBATCHED
     operands_ = var_operand_def()
     all_gather_dim = prop_def(I64Attr)
-    replica_groups = prop_def()
-    channel_handle = opt_prop_def(ChannelHandleAttr)
-    use_global_device_ids = opt_prop_def(UnitAttr)
     results_ = var_result_def()
 
 
 @op_definition
-class AllReduceOp(TensorOp):
+class AllReduceOp(GlobalGroupOp):
     """Reduces the operands of a group."""
 
     name = "stablehlo.all_reduce"
-    FACTS: ClassVar = UNBATCHED
     operands_ = var_operand_def()
-    replica_groups = prop_def()
-    channel_handle = opt_prop_def(ChannelHandleAttr)
-    use_global_device_ids = opt_prop_def(UnitAttr)
     computation = region_def()
     results_ = var_result_def()
 
 
 @op_definition
-class ReduceScatterOp(TensorOp):
+class ReduceScatterOp(GlobalGroupOp):
     """Reduces over a group and splits the result."""
 
     name = "stablehlo.reduce_scatter"
-    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
     scatter_dimension = prop_def(I64Attr)
-    replica_groups = prop_def()
-    channel_handle = opt_prop_def(ChannelHandleAttr)
-    use_global_device_ids = opt_prop_def(UnitAttr)
     computation = region_def()
     result = result_def()
 
 
 @op_definition
-class AllToAllOp(TensorOp):
+class AllToAllOp(GroupOp):
     """Splits and exchanges within a group."""
 
     name = "stablehlo.all_to_all"
-    FACTS: ClassVar = UNBATCHED
     operands_ = var_operand_def()
     split_dimension = prop_def(I64Attr)
     concat_dimension = prop_def(I64Attr)
     split_count = prop_def(I64Attr)
-    replica_groups = prop_def()
-    channel_handle = opt_prop_def(ChannelHandleAttr)
     results_ = var_result_def()
 
 
@@ -89,14 +88,11 @@ class CollectivePermuteOp(TensorOp):
 
 
 @op_definition
-class CollectiveBroadcastOp(TensorOp):
+class CollectiveBroadcastOp(GroupOp):
     """The operand of the first device of a group, on every device of the group."""
 
     name = "stablehlo.collective_broadcast"
-    FACTS: ClassVar = UNBATCHED
     operand = operand_def()
-    replica_groups = prop_def()
-    channel_handle = opt_prop_def(ChannelHandleAttr)
     result = result_def()
 
 

@@ -13,9 +13,9 @@ from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

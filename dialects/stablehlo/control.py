@@ -21,10 +21,10 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from wengert.dialects.facts import REGIONS, STRUCTURE, Batching, Facts, Work
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I32Attr
 from wengert.ir.operations import op_definition
 from wengert.ir.symbols import CallsFunction
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

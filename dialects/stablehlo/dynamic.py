@@ -11,9 +11,9 @@ from xdsl.traits import Pure
 from wengert.dialects.facts import MOVEMENT, UNBATCHED
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, GatherDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

@@ -11,8 +11,8 @@ from xdsl.traits import Pure
 from wengert.dialects.facts import FORMULA, Facts, Work
 from wengert.dialects.stablehlo.attributes import FftTypeAttr, TransposeAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

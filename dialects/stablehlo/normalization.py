@@ -19,6 +19,7 @@ F32Attr = FloatAttr[Float32Type]
 class BatchNormOp(TensorOp):
     """The base of the three ops: epsilon is added to the variance of dimension feature_index."""
 
+    FACTS: ClassVar = EXPANSION
     epsilon: Any = prop_def(F32Attr)
     feature_index: Any = prop_def(I64Attr)
     traits = traits_def(Pure())
@@ -29,7 +30,6 @@ class BatchNormTrainingOp(BatchNormOp):
     """The normalized operand, and the mean and the variance of each feature that it was normalized by."""
 
     name = "stablehlo.batch_norm_training"
-    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     scale = operand_def()
     offset = operand_def()
@@ -43,7 +43,6 @@ class BatchNormInferenceOp(BatchNormOp):
     """The operand normalized by a given mean and variance."""
 
     name = "stablehlo.batch_norm_inference"
-    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     scale = operand_def()
     offset = operand_def()
@@ -57,7 +56,6 @@ class BatchNormGradOp(BatchNormOp):
     """The cotangents of operand, scale and offset of a batch_norm_training from that of its output."""
 
     name = "stablehlo.batch_norm_grad"
-    FACTS: ClassVar = EXPANSION
     operand = operand_def()
     scale = operand_def()
     mean = operand_def()

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from wengert.dialects.facts import NO_FLOPS, elementwise
 from wengert.dialects.stablehlo.base import UnaryOp
-from wengert.ir import syntax as sx
 from wengert.ir.element_classes import REAL
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

@@ -10,8 +10,8 @@ from xdsl.traits import Pure
 from wengert.dialects.facts import UNBATCHED
 from wengert.dialects.stablehlo.attributes import RngAlgorithmAttr, RngDistributionAttr
 from wengert.dialects.stablehlo.base import TensorOp
-from wengert.ir import syntax as sx
 from wengert.ir.operations import op_definition
+from wengert.ir.syntax import parts as sx
 
 
 @op_definition

@@ -14,10 +14,10 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, DotDimensionNumbersAttr, PrecisionAttr, dimensions
 from wengert.ir import elements
-from wengert.ir import syntax as sx
 from wengert.ir.attributes import bool_array, bools, int_array, int_attr, int_of, ints
-from wengert.ir.parser_operations import OpState, Reader
-from wengert.ir.printer import Unwritable, Writer
+from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
+from wengert.ir.syntax import parts as sx
 
 _RANGES = re.compile(r"\s*\[([\d:,\s]*)\]")
 _RANGE = re.compile(r"\s*(\d{1,18})\s*:\s*(\d{1,18})\s*(?::\s*(\d{1,18})\s*)?")

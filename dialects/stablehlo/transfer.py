@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DenseIntOrFPElementsAttr, StringAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
@@ -14,29 +14,30 @@ from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.operations import op_definition
 
 
+class ChannelOp(TensorOp):
+    """What ``send`` and ``recv`` have in common: the channel, and whether the other end is the host or a device."""
+
+    FACTS: ClassVar = UNBATCHED
+    channel_handle: Any = prop_def(ChannelHandleAttr)
+    is_host_transfer = opt_prop_def(BoolAttr)
+    source_target_pairs = opt_prop_def(DenseIntOrFPElementsAttr)
+
+
 @op_definition
-class SendOp(TensorOp):
+class SendOp(ChannelOp):
     """Sends the inputs through a channel: the operands are the inputs and a token."""
 
     name = "stablehlo.send"
-    FACTS: ClassVar = UNBATCHED
     inputs = var_operand_def()
-    channel_handle = prop_def(ChannelHandleAttr)
-    is_host_transfer = opt_prop_def(BoolAttr)
-    source_target_pairs = opt_prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
 
 
 @op_definition
-class RecvOp(TensorOp):
+class RecvOp(ChannelOp):
     """Receives values from a channel: the results are these and a token."""
 
     name = "stablehlo.recv"
-    FACTS: ClassVar = UNBATCHED
     token = operand_def()
-    channel_handle = prop_def(ChannelHandleAttr)
-    is_host_transfer = opt_prop_def(BoolAttr)
-    source_target_pairs = opt_prop_def(DenseIntOrFPElementsAttr)
     results_ = var_result_def()
 
 

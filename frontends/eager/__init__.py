@@ -20,9 +20,25 @@ import numpy as _np
 
 from wengert.eager import autograd
 from wengert.eager.checkpoint import checkpoint
-from wengert.eager.compile import Compiled, compile
-from wengert.eager.contraction import addmm
-from wengert.eager.creation import (
+from wengert.eager.compilation.compile import Compiled, compile
+from wengert.eager.errors import (
+    AnomalyError,
+    AutogradError,
+    CheckpointError,
+    FreedTapeError,
+    InferenceTensorError,
+    InPlaceError,
+    LeafModifiedError,
+    ModifiedError,
+    NonScalarError,
+    NotTrackedError,
+    PositionError,
+    ShapeError,
+    UnusedInputError,
+    missing,
+)
+from wengert.eager.operations.contraction import addmm
+from wengert.eager.operations.creation import (
     arange,
     as_tensor,
     eye,
@@ -41,30 +57,14 @@ from wengert.eager.creation import (
     zeros,
     zeros_like,
 )
-from wengert.eager.einsum import einsum
-from wengert.eager.errors import (
-    AnomalyError,
-    AutogradError,
-    CheckpointError,
-    FreedTapeError,
-    InferenceTensorError,
-    InPlaceError,
-    LeafModifiedError,
-    ModifiedError,
-    NonScalarError,
-    NotTrackedError,
-    PositionError,
-    ShapeError,
-    UnusedInputError,
-    missing,
-)
-from wengert.eager.functional import FUNCTIONS, allclose, atan2, equal, isfinite, logical_and, logical_not, outer, where
-from wengert.eager.joining import cat, stack
-from wengert.eager.memory import saved_bytes
-from wengert.eager.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from wengert.eager.promotion import default_dtype as get_default_dtype
-from wengert.eager.promotion import set_default_dtype
-from wengert.eager.tape import Tape, tape_of
+from wengert.eager.operations.einsum import einsum
+from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, isfinite, logical_and, logical_not, outer, where
+from wengert.eager.operations.joining import cat, stack
+from wengert.eager.operations.promotion import default_dtype as get_default_dtype
+from wengert.eager.operations.promotion import set_default_dtype
+from wengert.eager.recording.memory import saved_bytes
+from wengert.eager.recording.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from wengert.eager.recording.tape import Tape, tape_of
 from wengert.eager.tensor import Tensor
 
 float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np.float64, _np.int32, _np.int64, _np.bool_))

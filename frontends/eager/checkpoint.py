@@ -17,18 +17,18 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
-from wengert.eager import dispatch
 from wengert.eager.containers import listed
-from wengert.eager.creation import drawing_from, random_state
 from wengert.eager.errors import AutogradError, CheckpointError, ModifiedError
-from wengert.eager.modes import STATE
-from wengert.eager.operation import Signature
-from wengert.eager.places import Place, describe, here
-from wengert.eager.record import NUMBERS, Deferred, Output, Record, Source, Storage
+from wengert.eager.operations.creation import drawing_from, random_state
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.operation import Signature
+from wengert.eager.recording.places import Place, describe, here
+from wengert.eager.recording.record import NUMBERS, Deferred, Output, Record, Source, Storage
 from wengert.eager.tensor import Tensor
 
 if TYPE_CHECKING:
-    from wengert.eager.tape import Tape
+    from wengert.eager.recording.tape import Tape
 
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """A function, its arguments, and those given by name."""

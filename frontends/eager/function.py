@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wengert.eager import dispatch
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
-from wengert.eager.modes import STATE
-from wengert.eager.places import Place, describe, here
-from wengert.eager.program import Array, Type
-from wengert.eager.record import Deferred, Output, Record, Source, Storage
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.places import Place, describe, here
+from wengert.eager.recording.program import Array, Type
+from wengert.eager.recording.record import Deferred, Output, Record, Source, Storage
 
 if TYPE_CHECKING:
     from wengert.eager.checkpoint import DeferredTensors
@@ -195,7 +195,7 @@ class Function:
             cls._record(context, args, inputs, results)
         context.mark()
         if tracked and tape is not None and tape.has_rules and context.record is not None:
-            from wengert.eager.custom_steps import add_rule
+            from wengert.eager.compilation.custom_steps import add_rule
 
             add_rule(tape, context.record, args, results)
         return tuple(results) if isinstance(output, tuple | list) else results[0]

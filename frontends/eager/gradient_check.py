@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager import dispatch
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
-from wengert.eager.gradient import grad
-from wengert.eager.modes import enable_grad
+from wengert.eager.gradients.gradient import grad
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import enable_grad
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor

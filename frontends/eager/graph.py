@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager import dispatch
-from wengert.eager.modes import STATE
-from wengert.eager.operation import Operation
-from wengert.eager.program import Array, Prepared, Type, inline
-from wengert.eager.record import Output, Record, Saved, Source
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.operation import Operation
+from wengert.eager.recording.program import Array, Prepared, Type, inline
+from wengert.eager.recording.record import Output, Record, Saved, Source
 from wengert.ir.stages import LOCK, stage
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
 @stage()
 def _compile(entry: Entry, piece: Piece, ends: Sequence[Any]) -> None:
     """Derives and compiles the reverse of the whole piece."""
-    from wengert.eager.derive import backward_module
+    from wengert.eager.gradients.derive import backward_module
 
     if entry.program is not None:  # another thread was first
         return
@@ -211,7 +211,7 @@ def _types(records: Sequence[Record], origins: dict[int, tuple[int, int]]) -> di
 
 def _segment(piece: Piece, ends: Sequence[Any]) -> tuple[Any, dict[int, tuple[int, int]]]:
     """The piece as a segment whose values are numbered, and for each value that was kept, by which record and as which."""
-    from wengert.eager.derive import Segment, Step
+    from wengert.eager.gradients.derive import Segment, Step
 
     numbers: dict[Any, int] = {_outside(end): i for i, end in enumerate(ends)}
     inputs: dict[int, Type] = {i: _type_of(end) for i, end in enumerate(ends)}

@@ -12,11 +12,11 @@ from weakref import ref
 
 import numpy as np
 
-from wengert.eager import (
+from wengert.eager.errors import AutogradError, missing
+from wengert.eager.operations import (
     contraction,
     conversion,
     diagonals,
-    dispatch,
     elementary,
     elementwise,
     indexing,
@@ -30,14 +30,14 @@ from wengert.eager import (
     updates,
     views,
 )
-from wengert.eager.errors import AutogradError, missing
-from wengert.eager.modes import STATE
-from wengert.eager.program import Array
-from wengert.eager.promotion import category
-from wengert.eager.record import AccumulateGrad, Output, Record, Storage, edge
+from wengert.eager.operations.promotion import category
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.program import Array
+from wengert.eager.recording.record import AccumulateGrad, Output, Record, Storage, edge
 
 if TYPE_CHECKING:
-    from wengert.eager.hooks import Hook, RemovableHandle
+    from wengert.eager.gradients.hooks import Hook, RemovableHandle
 
 
 class Tensor:
@@ -190,7 +190,7 @@ class Tensor:
             NonScalarError: it has more than one element, and ``gradient`` was left out.
             FreedTapeError, ModifiedError: what the derivative needs is no longer there, or no longer what it was.
         """
-        from wengert.eager.gradient import backward
+        from wengert.eager.gradients.gradient import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
@@ -207,26 +207,26 @@ class Tensor:
 
     def retain_grad(self) -> None:
         """Keeps the gradient of this tensor in ``grad`` though it is not a leaf."""
-        from wengert.eager.hooks import retain_grad
+        from wengert.eager.gradients.hooks import retain_grad
 
         retain_grad(self)
 
     @property
     def retains_grad(self) -> bool:
         """Whether :meth:`retain_grad` was called."""
-        from wengert.eager.hooks import retains_grad
+        from wengert.eager.gradients.hooks import retains_grad
 
         return retains_grad(self)
 
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """Calls ``hook(gradient)`` when this tensor's gradient is known; it may return another in its place."""
-        from wengert.eager.hooks import register_hook
+        from wengert.eager.gradients.hooks import register_hook
 
         return register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Calls ``hook(leaf)`` after a backward pass has added to this leaf's ``grad``."""
-        from wengert.eager.hooks import register_post_accumulate_grad_hook
+        from wengert.eager.gradients.hooks import register_post_accumulate_grad_hook
 
         return register_post_accumulate_grad_hook(self, hook)
 
@@ -245,7 +245,7 @@ class Tensor:
 
     def draw(self, **options: Any) -> Any:
         """The graph of what was recorded on the way to this tensor, as DOT and SVG: see :func:`wengert.draw`."""
-        from wengert.eager.tape import tape_of
+        from wengert.eager.recording.tape import tape_of
 
         return tape_of(self).program().draw(**options)
 

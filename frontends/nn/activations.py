@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from wengert.eager import dispatch, elementwise, rand
+from wengert.eager import rand
 from wengert.eager.errors import ShapeError
+from wengert.eager.operations import elementwise
+from wengert.eager.recording import dispatch
 from wengert.eager.tensor import Tensor
 
 

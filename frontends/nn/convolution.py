@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
 from wengert.eager.errors import ShapeError
-from wengert.eager.operation import Operation, register
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.operation import Operation, register
 from wengert.eager.tensor import Tensor
 from wengert.ir.tensor_types import shape
 

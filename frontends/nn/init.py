@@ -12,9 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from wengert.eager import dispatch, no_grad
-from wengert.eager.creation import generator
+from wengert.eager import no_grad
 from wengert.eager.errors import ShapeError
+from wengert.eager.operations.creation import generator
+from wengert.eager.recording import dispatch
 from wengert.eager.tensor import Tensor
 
 Fan = Literal["fan_in", "fan_out"]

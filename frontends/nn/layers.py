@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wengert.eager import indexing
-from wengert.eager.contraction import addmm
-from wengert.eager.elementwise import where
+from wengert.eager.operations import indexing
+from wengert.eager.operations.contraction import addmm
+from wengert.eager.operations.elementwise import where
 from wengert.eager.tensor import Tensor
 
 

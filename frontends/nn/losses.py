@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
 from wengert.eager.errors import ShapeError
-from wengert.eager.operation import Operation, register
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.operation import Operation, register
 from wengert.eager.tensor import Tensor
 from wengert.ir.tensor_types import element, i64, shape, tensor
 

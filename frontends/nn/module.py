@@ -28,10 +28,11 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from wengert.eager import dispatch, no_grad
+from wengert.eager import no_grad
 from wengert.eager.containers import Followed
-from wengert.eager.hooks import RemovableHandle
-from wengert.eager.program import Array
+from wengert.eager.gradients.hooks import RemovableHandle
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.program import Array
 from wengert.eager.tensor import Tensor
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from wengert.eager import int64, no_grad, ones, zeros
 from wengert.eager.errors import ShapeError
+from wengert.eager.operations.views import dimension
 from wengert.eager.tensor import Tensor
-from wengert.eager.views import dimension
 from wengert.nn import activations, convolution, init, layers, losses, normalization, pooling
 from wengert.nn.convolution import Pair
 from wengert.nn.module import Module, Parameter

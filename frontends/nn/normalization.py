@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch, no_grad
-from wengert.eager.elementwise import broadcast
+from wengert.eager import no_grad
 from wengert.eager.errors import ShapeError
-from wengert.eager.operation import Operation, register
-from wengert.eager.reduction import mean_of, spread, variance_of
+from wengert.eager.operations.elementwise import broadcast
+from wengert.eager.operations.reduction import mean_of, spread, variance_of
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.operation import Operation, register
 from wengert.eager.tensor import Tensor
 from wengert.ir.tensor_types import shape
 

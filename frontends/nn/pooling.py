@@ -9,9 +9,9 @@ import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager import dispatch
 from wengert.eager.errors import ShapeError
-from wengert.eager.operation import Operation, register
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.operation import Operation, register
 from wengert.eager.tensor import Tensor
 from wengert.frontends.windows import Windows, window_count
 from wengert.ir.tensor_types import dtype_of, element, shape

@@ -28,7 +28,7 @@ from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
 from wengert.numpy.dtypes import astype
 from wengert.numpy.elementwise import abs, conj, sqrt
 from wengert.numpy.manipulation import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
-from wengert.transforms.ad.matrices import lu_diagonal, lu_solve, pivots_to_permutation
+from wengert.transforms.ad.building_blocks.matrices import lu_diagonal, lu_solve, pivots_to_permutation
 
 
 class EighResult(NamedTuple):

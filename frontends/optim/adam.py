@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.eager.creation import zeros, zeros_like
+from wengert.eager.operations.creation import zeros, zeros_like
 from wengert.eager.tensor import Tensor
 from wengert.optim.optimizer import Optimizer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.eager.modes import no_grad
+from wengert.eager.recording.modes import no_grad
 from wengert.eager.tensor import Tensor
 from wengert.optim.parameters import parameters
 

@@ -44,7 +44,7 @@ _TOKEN = object()
 def translations() -> dict[str, Any]:
     """All translations by overload."""
     for family in _FAMILIES:
-        import_module(f"wengert.frontends.torch_programs.{family}")
+        import_module(f"wengert.frontends.torch_programs.aten.{family}")
     return TRANSLATIONS
 
 

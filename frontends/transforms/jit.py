@@ -37,7 +37,7 @@ _NUMBERS = (bool, int, float, complex)
 
 def text_at(program: Program, stage: Stage) -> str:
     """A program's text at a stage; see :meth:`Traceable.ir`."""
-    from wengert.ir.printer import print_module
+    from wengert.ir.printing.printer import print_module
 
     if stage == "traced":
         return print_module(program.module)

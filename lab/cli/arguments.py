@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.sources import decoded, read_standard_input
+from wengert.ir.parsing.sources import decoded, read_standard_input
 from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
-from wengert.runtime.program import Program, load, parse
+from wengert.runtime.loading import load, parse
+from wengert.runtime.program import Program
 from wengert.transforms.shapes.argument_shapes import Shape, read_shape
 
 

@@ -15,12 +15,13 @@ from xdsl.dialects.builtin import UnregisteredOp
 
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.typing_rules import TYPING_RULES
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.typing_rules import TYPING_RULES
 from wengert.lab.ops.example import Example
 from wengert.runtime.errors import ExecutionError, InputError
-from wengert.runtime.program import Program, parse
+from wengert.runtime.loading import parse
+from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,4 +1,4 @@
-"""Holding BLAS at one thread while compiled programs call it.
+"""Holds BLAS at one thread while compiled programs call it.
 
 BLAS has threads of its own, and two layers of threads would be many more than there are cores. The first program that begins calls of
 BLAS sets the number of SciPy's OpenBLAS to one, and the last one that ends sets back what it was.
@@ -10,7 +10,7 @@ import ctypes
 from functools import cache
 
 from wengert.runtime.cpu.engine import Library
-from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE
 
 
 def blas_text() -> str:
@@ -113,7 +113,7 @@ done:
   ret void
 }
 
-; In a forked child: nobody is in a program that calls BLAS.
+; In a forked child no thread is in a program that calls BLAS.
 define void @wengert_blas_forked() {
   store atomic i32 0, ptr @blas.lock seq_cst, align 128
   store i32 0, ptr @blas.users

@@ -1,13 +1,13 @@
-"""Compiled objects on disk, by the hash of what they were compiled from.
+"""Keeps compiled objects on disk, by the hash of what they were compiled from.
 
 The folder is ``$WENGERT_CACHE``, or ``wengert`` in the user's cache folder; ``WENGERT_CACHE=off`` turns the cache off.
 Files are written under another name and renamed, so that a reader sees a whole file or none, whatever other processes do.
 When the folder outgrows its limit (``$WENGERT_CACHE_MB``, 512), the files not used for longest go. A damaged, foreign or unwritable
 cache is never an error: it only costs compile time.
 
-An entry is machine code that will run with the rights of whoever loads it. So folders and files are used only if they belong to this user and
-nobody else can write to them; then only the user can have made them, and a secret key in the checksum would protect nothing more, as
-whoever can write the user's files can read the key. What the checksum is for is damage, and an entry under the name of another: it
+An entry is machine code that will run with the rights of the user who loads it. So folders and files are used only if they belong to this user and
+no other user can write to them; then only this user can have made them, and a secret key in the checksum would protect nothing more, since
+who can write the user's files can read the key. The checksum detects damage, and an entry under the name of another: it
 covers the name. Only regular files are opened: a pipe of that name would keep the reader waiting, a link lead elsewhere.
 """
 
@@ -30,7 +30,7 @@ _HEADER = len(_MAGIC) + _DIGEST + _NAME
 _SWEEP_EVERY = 64
 _PART = ".part"
 _ABANDONED_AFTER = 600
-"""Seconds after which nobody is taken to be writing a file any more."""
+"""Seconds after which an unfinished file is taken to be abandoned."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LIMIT = "WENGERT_CACHE_MB"
 _writes = itertools.count()
@@ -38,7 +38,7 @@ _parts = itertools.count()
 
 
 def folder() -> Path | None:
-    """Where objects are kept, or None if the cache is off."""
+    """The folder of the cache, or None if the cache is off."""
     setting = os.environ.get("WENGERT_CACHE", "")
     if setting.lower() == "off":
         return None
@@ -79,13 +79,13 @@ def _objection(status: os.stat_result, what: Literal["folder", "file"]) -> str |
 @contextlib.contextmanager
 def _opened(home: Path) -> Generator[int]:
     """The folder, which only this user can write to, as a file descriptor; OSError otherwise."""
-    held = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if reason := _objection(os.fstat(held), "folder"):
+        if reason := _objection(os.fstat(descriptor), "folder"):
             raise PermissionError(f"{home}: {reason}")
-        yield held
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def read(name: str) -> bytes | None:
@@ -99,30 +99,30 @@ def read(name: str) -> bytes | None:
         return None
     most = limit()
     try:
-        with _opened(home) as held:
-            data = _content(held, f"{name}.o", most)
+        with _opened(home) as descriptor:
+            data = _content(descriptor, f"{name}.o", most)
     except OSError:
         return None
     return data[_HEADER:] if data[: len(_MAGIC)] == _MAGIC and data[:_HEADER] == _header(name, data[_HEADER:]) else None
 
 
 def _content(folder: int, file_name: str, most: int) -> bytes:
-    """What a file in a folder holds; OSError if it cannot be trusted."""
-    held = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    with open(held, "rb") as file:
-        status = os.fstat(held)
+    """The content of a file in a folder; OSError if it cannot be trusted."""
+    descriptor = os.open(file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
         if reason := _objection(status, "file"):
             raise PermissionError(f"{file_name}: {reason}")
         if status.st_size > max(most, _HEADER):
             raise OSError(f"{file_name}: it is larger than the whole cache may be")
         data = file.read()
         with contextlib.suppress(OSError):
-            os.utime(held)
+            os.utime(descriptor)
     return data
 
 
 def _header(name: str, data: bytes) -> bytes:
-    """What stands in front of an entry: what it is, a checksum of the rest, and its name."""
+    """The header of an entry: the format, a checksum of the rest, and the entry's name."""
     entry = name.encode().ljust(_NAME)
     digest = hashlib.blake2b(entry, digest_size=_DIGEST)
     digest.update(data)
@@ -135,23 +135,23 @@ def write(name: str, data: bytes) -> None:
     if home is None:
         return
     try:
-        _make(home)
-        with _opened(home) as held:
-            _put(held, f"{name}.o", _header(name, data) + data)
+        _make_folder(home)
+        with _opened(home) as descriptor:
+            _write_file(descriptor, f"{name}.o", _header(name, data) + data)
         if next(_writes) % _SWEEP_EVERY == 0:
             sweep(home)
     except OSError:
         return
 
 
-def _make(home: Path) -> None:
-    """Makes the folder, for this user alone. A folder of our own choice that an earlier version made as the user's mask said is set right."""
+def _make_folder(home: Path) -> None:
+    """Makes the folder, for this user alone. The rights of the default folder are corrected if an earlier version made it writable for others."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if home == _default() and distrusted(home) == "others can write to it":
         home.chmod(stat.S_IMODE(home.stat().st_mode) & ~_OTHERS_WRITE)
 
 
-def _put(folder: int, file_name: str, data: bytes) -> None:
+def _write_file(folder: int, file_name: str, data: bytes) -> None:
     part = f"{os.getpid()}-{next(_parts)}-{time.monotonic_ns():x}{_PART}"
     written = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
@@ -184,29 +184,29 @@ def entries(home: Path) -> list[tuple[float, int, Path]]:
 
 
 def _files(home: Path, pattern: str) -> list[tuple[float, int, Path]]:
-    found: list[tuple[float, int, Path]] = []
+    files: list[tuple[float, int, Path]] = []
     for path in home.glob(pattern):
         with contextlib.suppress(OSError):
             status = path.lstat()
             if stat.S_ISREG(status.st_mode):
-                found.append((status.st_mtime, status.st_size, path))
-    return sorted(found)
+                files.append((status.st_mtime, status.st_size, path))
+    return sorted(files)
 
 
 def sweep(home: Path, most: int | None = None) -> int:
     """Removes the entries not used for longest until the folder holds at most so many bytes (its limit); returns how many went.
 
-    What processes left behind that were ended while they wrote goes too.
+    Unfinished files of processes that ended while they wrote are removed too.
     """
     most = limit() if most is None else most
     for written, _, path in _files(home, f"*{_PART}"):
         if most == 0 or time.time() - written > _ABANDONED_AFTER:
             with contextlib.suppress(OSError):
                 path.unlink()
-    held = entries(home)
-    total = sum(size for _, size, _ in held)
+    objects = entries(home)
+    total = sum(size for _, size, _ in objects)
     removed = 0
-    for _, size, path in held:
+    for _, size, path in objects:
         if total <= most:
             break
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Compiling: a core-level module -> kernels -> buffers -> LLVM text -> machine code -> a callable."""
+"""Compiles a core-level module: to kernels, kernels on buffers, LLVM text, machine code, and a callable."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.codegen.cpu.subnormals import can_flush
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline, placing
-from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -62,7 +62,7 @@ class Options(Struct, frozen=True):
 def compile(
     module: ModuleOp, *, entry: str = "main", before: str = "", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
 ) -> CompiledFunction:
-    """A function of the module as a callable on NumPy arrays.
+    """Compiles a function of the module to a callable on NumPy arrays.
 
     Args:
         module: a program of StableHLO, CHLO and core ops with static shapes; calls are inlined and regions recognised on
@@ -70,7 +70,7 @@ def compile(
         entry: the function to compile.
         before: a pipeline that the function goes through first, on the copy that is lowered.
         strict: no reassociation of sums and no contraction to fused multiply-add.
-        opt: "best" or "fast": code that runs fast, or code that is there fast (less than half of LLVM's time, for loops that may take several
+        opt: "best" or "fast": code that runs fast, or code that is compiled fast (less than half of LLVM's time, for loops that may take several
             times as long). Results may differ in the last bit, since the tiers contract differently.
         flush_subnormals: subnormal numbers count as zeros, as operands and as results, as they do in XLA. On processors that compute with
             them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic. None: as the environment variable
@@ -87,9 +87,9 @@ def compile(
 def compile_with_dumps(
     module: ModuleOp, before: str, folder: Path, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
 ) -> CompiledFunction:
-    """The same for @main of a module that is written on, with the IR after every pass, the LLVM text and the assembly in a folder.
+    """Compiles @main of a module, which is changed in place, and writes the IR after every pass, the LLVM text and the assembly to a folder.
 
-    The passes run once, watched, and what they leave is compiled.
+    The passes run once, and the module that they leave is compiled.
     """
     options = options_of(strict, opt, flush_subnormals)
     lowered = "" if holds_kernels(module) else lowering(reassociate=not strict)
@@ -113,7 +113,7 @@ def options_of(strict: bool, opt: Tier, flush_subnormals: bool | None) -> Option
 
 @contextmanager
 def _refusals() -> Generator[None]:
-    """What passes refuse is an error of the program."""
+    """Turns diagnostics of passes into errors of the program."""
     try:
         yield
     except DiagnosticError as error:
@@ -139,11 +139,12 @@ class _Compilation:
     def run(self) -> CompiledFunction:
         entry_function(self.module, self.entry)  # raises if there is none
         with self.phase("core"):
-            module = self._own()
+            module = self._core()
         signature = signature_of(entry_function(module, self.entry))
         with self.phase("fuse"), _refusals():
             strict = self.options.strict
-            lowered = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict))).run(module, original=self._own)
+            pipeline = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict)))
+            lowered = pipeline.applied(module) if module is self.module else pipeline.run(module, original=self._core)
         with self.phase("codegen"), _refusals():
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush, check_schedules=False)
         self._check_memory(code, signature)
@@ -164,26 +165,31 @@ class _Compilation:
             library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
         )
 
-    def _own(self) -> ModuleOp:
-        """A copy of the function alone, in core form or made of kernels, which is lowered in place."""
+    def _core(self) -> ModuleOp:
+        """The function alone, in core form or made of kernels: the module itself if that holds nothing else, or a new one, which is lowered in place."""
         module = parse_pipeline(self.before).applied(self.module) if self.before else self.module
         module = core_form(module)
-        if module is self.module:
-            return alone(module, self.entry)
         mine = function(module, self.entry)
-        for other in [op for op in module.ops if op is not mine]:
+        others = [op for op in module.ops if op is not mine]
+        if module is self.module:
+            return alone(module, self.entry) if others else module
+        for other in others:
             erase(other)
         return module
 
     def _check_memory(self, code: ProgramText, signature: Signature) -> None:
         """Refuses a program that this machine cannot hold; nothing has been allocated yet."""
-        results = {f"{r.label}, {r.type}": prod(r.shape) * r.dtype.itemsize for r in signature.results}
-        constants = {f"the constant of {op.value.type}": byte_size(op.memref) for op in code.constants}
-        parts = {**results, **constants, "values in between": code.memory.arena}
-        missing = excess(sum(parts.values()))
+        results = [prod(r.shape) * r.dtype.itemsize for r in signature.results]
+        constants = [byte_size(op.memref) for op in code.constants]
+        missing = excess(sum(results) + sum(constants) + code.memory.arena)
         if missing:
-            largest = max(parts, key=lambda part: parts[part])
-            raise InputError(f"@{self.entry} needs {missing}; {plain(parts[largest])} of it for {largest}")
+            parts = [
+                *zip(results, [f"{r.label}, {r.type}" for r in signature.results], strict=True),
+                *zip(constants, [f"the constant of {op.value.type}" for op in code.constants], strict=True),
+                (code.memory.arena, "values in between"),
+            ]
+            largest, what = max(parts, key=lambda part: part[0])
+            raise InputError(f"@{self.entry} needs {missing}; {plain(largest)} of it for {what}")
 
     def _stats(self, code: ProgramText, lowered: ModuleOp, constants: list[Array], signature: Signature) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)

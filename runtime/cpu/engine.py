@@ -1,4 +1,4 @@
-"""Machine code in memory: object files loaded by LLVM, and the addresses of their functions.
+"""Loads machine code: object files into memory by LLVM, and the addresses of their functions.
 
 The symbols that LLVM knows belong to one thread at a time: loading holds the lock of compiler stages. Machine code lives as long as the
 :class:`Library` that holds it.

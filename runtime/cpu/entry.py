@@ -1,4 +1,4 @@
-"""Calling compiled code from Python: arguments in, fresh arrays out."""
+"""Calls compiled code from Python: arguments in, fresh arrays out."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ address_of = _read_address if _is_readable() else _ask_address
 
 
 class Stats(Struct, frozen=True):
-    """What the compiler made of a program.
+    """Statistics of a compiled program.
 
     ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``
     how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache). All bytes are
-    known before the program runs, but for the tapes of loops whose trips are not counted.
+    known before the program runs, except those of tapes of loops whose number of iterations is not known.
     """
 
     kernels: int
@@ -64,7 +64,7 @@ class Stats(Struct, frozen=True):
 
     @property
     def peak_bytes(self) -> int:
-        """What a call holds at most besides its inputs: temporary values, constants and results."""
+        """The bytes that a call needs at most besides its inputs: temporary values, constants and results."""
         return self.arena_bytes + self.constant_bytes + self.result_bytes
 
     def __str__(self) -> str:
@@ -125,7 +125,7 @@ class _PythonCall:
 
     def __init__(self, address: int, signature: Signature, tail: list[int], arena_bytes: int, fallback: Fallback | None, kept: Any):
         self._signature = signature
-        self._kept = kept  # code and constants live as long as whoever calls them: callers may hold nothing but this
+        self._kept = kept  # code and constants live as long as this, which may be all that a caller refers to
         self._tail = tail
         self._fallback = fallback
         self._expected = [(p.dtype, p.shape) for p in signature.arguments]
@@ -139,9 +139,9 @@ class _PythonCall:
         arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
-        held = self._arena()
-        status = self._entry(ctypes.addressof(table), held[1])
-        self._arenas.append(held)
+        arena = self._arena()
+        status = self._entry(ctypes.addressof(table), arena[1])
+        self._arenas.append(arena)
         if status:
             self.fail(ctypes.addressof(table))
         return tuple(results)

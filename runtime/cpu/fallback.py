@@ -1,4 +1,4 @@
-"""Ops without a kernel: the callback by which compiled code runs them in the interpreter."""
+"""Runs ops without a kernel in the interpreter, called back by compiled code."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def _step(op: InterpretOp) -> Callable[[int], None]:
     def step(buffers: int) -> None:
         addresses = pointers.from_address(buffers)
         with lock:
-            found = call(*[views[n].array(addresses[n])[()] for n in used])
-        for n, array in enumerate(found, first_result):
+            results = call(*[views[n].array(addresses[n])[()] for n in used])
+        for n, array in enumerate(results, first_result):
             views[n].array(addresses[n])[...] = array
 
     return step

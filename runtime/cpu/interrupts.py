@@ -1,8 +1,8 @@
-"""Ctrl-C while compiled code runs.
+"""Handles Ctrl-C and other signals while compiled code runs.
 
 Python notes a signal when it comes and runs its handler between two instructions of Python; while machine code runs there are none. So code that
-may run for long calls a function between kernels and in loops (:mod:`wengert.transforms.codegen.cpu.polls`). On the main thread, where
-handlers run, and every 20 ms, it takes the interpreter's lock and has pending handlers run. If one raises, the exception is put aside, and the program
+may run for long polls between kernels and in loops (:mod:`wengert.transforms.codegen.cpu.polls`). On the main thread, where
+handlers run, and every 20 ms, a poll takes the interpreter's lock and has pending handlers run. If one raises, the exception is put aside, and the program
 ends as it does when an op in it fails: tapes are freed, BLAS gets its threads back, the arena and the thread pool are as after any call.
 The caller raises it then (:func:`raise_pending`).
 """
@@ -78,9 +78,9 @@ keep:
   call void @PyErr_Fetch(ptr @pending, ptr getelementptr (ptr, ptr @pending, i64 1), ptr getelementptr (ptr, ptr @pending, i64 2))
   br label %release
 release:
-  %found = phi i32 [0, %ask], [1, %keep]
+  %ended = phi i32 [0, %ask], [1, %keep]
   call void @PyGILState_Release(i32 %state)
-  ret i32 %found
+  ret i32 %ended
 no:
   ret i32 0
 }
@@ -135,7 +135,7 @@ done:
 
 
 class _Interrupts:
-    """The machine code, and what Python calls of it."""
+    """The machine code, and its functions that Python calls."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -155,17 +155,17 @@ class _Interrupts:
 
 
 @cache
-def _made() -> _Interrupts:
+def _shared_code() -> _Interrupts:
     return _Interrupts()
 
 
 def register() -> None:
     """Makes the function known to LLVM, before code that calls it is loaded."""
     with LOCK:
-        _made()
+        _shared_code()
 
 
 def raise_pending() -> None:
     """Raises the exception of a signal's handler that ended the call which has just failed on this thread, if that is why it failed."""
-    if _made.cache_info().currsize:
-        _made().raise_pending()
+    if _shared_code.cache_info().currsize:
+        _shared_code().raise_pending()

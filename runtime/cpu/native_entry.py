@@ -1,11 +1,11 @@
-"""A call without Python in between: arguments are checked and results allocated by machine code.
+"""Calls compiled programs without Python in between: machine code checks the arguments and allocates the results.
 
 One function, written as LLVM text (``native_entry_code``) and made once per process, serves all programs. It is wrapped as a built-in function
 (``METH_FASTCALL``) whose ``self`` is a tuple that describes one program: a table of words (:func:`_words`), the results kept
 for reuse, and what they refer to. It takes arrays that are exactly what the program expects; anything else, and any number
 of arguments that is not right, goes to the Python path (*slow*), which converts or complains.
 
-A result that nobody but this function refers to any more, and that nobody has changed, is written again instead of
+A result that only this function still refers to, and whose type and shape are unchanged, is written again instead of
 allocating another: fresh memory costs more to touch than most programs cost to run. Two generations are kept, so that
 ``x = f(x)`` reuses as well.
 
@@ -21,6 +21,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def native_call(callee: Callee, slow: Call, fail: Callable[[int], Any], keep: An
     Args:
         callee: the program.
         slow: takes all calls whose arguments are not exactly the expected arrays.
-        fail: raises the exception of a call that did not succeed, given the address of its table of pointers.
+        fail: raises the exception of a call that failed, by the address of its table of pointers.
         keep: what must live as long as the function.
     """
     wrap = _wrapper()
@@ -85,7 +86,7 @@ def _words(callee: Callee, slow: int, fail: int, memory: Array, shapes: Sequence
         records += [id(dtype), len(shape), extents.ctypes.data, 0]
     arena = (memory.ctypes.data + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
     count = len(callee.arguments), len(callee.results), len(callee.tail)
-    touched = memory.nbytes + sum(dtype.itemsize * int(np.prod(shape, dtype=np.int64)) for dtype, shape in (*callee.arguments, *callee.results))
+    touched = memory.nbytes + sum(dtype.itemsize * prod(shape) for dtype, shape in (*callee.arguments, *callee.results))
     release = callee.calls_back or touched > _RELEASE_ABOVE
     header = [callee.address, slow, fail, *count, arena, max(memory.nbytes, _ALIGNMENT), int(release), id(np.ndarray), 0, 0]
     assert len(header) == HEADER
@@ -159,12 +160,12 @@ class _Subclass(np.ndarray[Any, np.dtype[Any]]):
 
 
 def _passes_test(wrap: Callable[[Any], Call], probe: int) -> bool:
-    """Calls a small program in all ways that matter and looks at what comes back."""
+    """Calls a small program in all ways that matter, and checks the results and reference counts."""
     dtype = np.dtype(np.float64)
     seen: list[tuple[Any, ...]] = []
 
-    def slow(*given: Any) -> Any:
-        seen.append(given)
+    def slow(*arguments: Any) -> Any:
+        seen.append(arguments)
         return ()
 
     def fail(address: int) -> Any:
@@ -180,12 +181,12 @@ def _passes_test(wrap: Callable[[Any], Call], probe: int) -> bool:
     if len({r[0].ctypes.data for r in results}) != 4 or any(r[0].base is not None for r in results):
         return False
     del results
-    again = call(x)[0].ctypes.data == call(x)[0].ctypes.data  # a result that nobody has is written again
-    for given in ((), (x, x), (x[0],), (x.astype(np.float32),), (2.5,), (np.broadcast_to(x, (2, 1)),), (x.astype(">f8"),), (x.view(_Subclass),)):
+    again = call(x)[0].ctypes.data == call(x)[0].ctypes.data  # a result without other references is written again
+    for arguments in ((), (x, x), (x[0],), (x.astype(np.float32),), (2.5,), (np.broadcast_to(x, (2, 1)),), (x.astype(">f8"),), (x.view(_Subclass),)):
         seen.clear()
-        if call(*given) != () or len(seen) != 1 or len(seen[0]) != len(given):
+        if call(*arguments) != () or len(seen) != 1 or len(seen[0]) != len(arguments):
             return False
-        given = ()
+        arguments = ()
     seen.clear()
     try:
         call(np.zeros((1, 1)))

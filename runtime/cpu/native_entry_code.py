@@ -27,30 +27,30 @@ declare void @free(ptr)
 ; Whether an object is an array of the type, dtype, rank and extents of a record, with these flags.
 define internal i1 @matches(ptr %object, ptr %type, ptr %record, i32 %flags) {
   %type.at = getelementptr i8, ptr %object, i64 8
-  %type.found = load ptr, ptr %type.at
-  %is.array = icmp eq ptr %type.found, %type
+  %type.actual = load ptr, ptr %type.at
+  %is.array = icmp eq ptr %type.actual, %type
   br i1 %is.array, label %array, label %no
 array:
   %descr.at = getelementptr i8, ptr %object, i64 56
-  %descr.found = load ptr, ptr %descr.at
+  %descr.actual = load ptr, ptr %descr.at
   %descr = load ptr, ptr %record
-  %same.descr = icmp eq ptr %descr.found, %descr
+  %same.descr = icmp eq ptr %descr.actual, %descr
   %rank.at = getelementptr i8, ptr %object, i64 24
-  %rank.found = load i32, ptr %rank.at
+  %rank.actual = load i32, ptr %rank.at
   %rank.of = getelementptr i64, ptr %record, i64 1
   %rank = load i64, ptr %rank.of
-  %rank.wide = sext i32 %rank.found to i64
+  %rank.wide = sext i32 %rank.actual to i64
   %same.rank = icmp eq i64 %rank.wide, %rank
   %flags.at = getelementptr i8, ptr %object, i64 64
-  %flags.found = load i32, ptr %flags.at
-  %flags.masked = and i32 %flags.found, %flags
+  %flags.actual = load i32, ptr %flags.at
+  %flags.masked = and i32 %flags.actual, %flags
   %same.flags = icmp eq i32 %flags.masked, %flags
   %both = and i1 %same.descr, %same.rank
   %all = and i1 %both, %same.flags
   br i1 %all, label %shape, label %no
 shape:
-  %found.at = getelementptr i8, ptr %object, i64 32
-  %found = load ptr, ptr %found.at
+  %actual.at = getelementptr i8, ptr %object, i64 32
+  %actual = load ptr, ptr %actual.at
   %extents.of = getelementptr i64, ptr %record, i64 2
   %extents = load ptr, ptr %extents.of
   br label %dimension
@@ -59,11 +59,11 @@ dimension:
   %more = icmp slt i64 %d, %rank
   br i1 %more, label %compare, label %yes
 compare:
-  %found.d = getelementptr i64, ptr %found, i64 %d
+  %actual.d = getelementptr i64, ptr %actual, i64 %d
   %extents.d = getelementptr i64, ptr %extents, i64 %d
-  %n.found = load i64, ptr %found.d
+  %n.actual = load i64, ptr %actual.d
   %n = load i64, ptr %extents.d
-  %same.n = icmp eq i64 %n.found, %n
+  %same.n = icmp eq i64 %n.actual, %n
   br i1 %same.n, label %same, label %no
 same:
   %d.next = add i64 %d, 1
@@ -131,20 +131,20 @@ done:
 
 define internal ptr @data(ptr %array) alwaysinline {
   %at = getelementptr i8, ptr %array, i64 16
-  %found = load ptr, ptr %at
-  ret ptr %found
+  %actual = load ptr, ptr %at
+  ret ptr %actual
 }
 
 define internal ptr @word(ptr %words, i64 %number) alwaysinline {
   %at = getelementptr ptr, ptr %words, i64 %number
-  %found = load ptr, ptr %at
-  ret ptr %found
+  %actual = load ptr, ptr %at
+  ret ptr %actual
 }
 
 define internal i64 @number(ptr %words, i64 %number) alwaysinline {
   %at = getelementptr i64, ptr %words, i64 %number
-  %found = load i64, ptr %at
-  ret i64 %found
+  %actual = load i64, ptr %at
+  ret i64 %actual
 }
 
 define ptr @wengert_call(ptr %self, ptr %args, i64 %nargs) {
@@ -237,9 +237,9 @@ run:
   %entry = call ptr @word(ptr %words, i64 0)
   %release = call i64 @number(ptr %words, i64 8)
   %releases = icmp ne i64 %release, 0
-  br i1 %releases, label %run.released, label %run.held
-run.held:
-  %status.held = call i32 %entry(ptr %table, ptr %arena)
+  br i1 %releases, label %run.released, label %run.locked
+run.locked:
+  %status.locked = call i32 %entry(ptr %table, ptr %arena)
   br label %ran
 run.released:
   %thread = call ptr @PyEval_SaveThread()
@@ -247,7 +247,7 @@ run.released:
   call void @PyEval_RestoreThread(ptr %thread)
   br label %ran
 ran:
-  %status = phi i32 [%status.held, %run.held], [%status.released, %run.released]
+  %status = phi i32 [%status.locked, %run.locked], [%status.released, %run.released]
   br i1 %taken, label %give.back.extra, label %give.back
 give.back.extra:
   call void @free(ptr %arena)

@@ -1,4 +1,4 @@
-"""Object files for LLVM text: from the cache on disk, or compiled and kept there."""
+"""Gets object files for LLVM text: from the cache on disk, or compiled and kept there."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def object_code(text: str, opt: Tier = "best") -> tuple[bytes, bool]:
 
 
 def entry_name(text: str, opt: Tier, host: Host) -> str:
-    """What LLVM text compiled by a tier for a processor is called in the cache."""
+    """The cache's name for LLVM text compiled by a tier for a processor."""
     return cache.key(VERSION, text, host.cpu, host.features, llvmlite.__version__, opt)

@@ -1,14 +1,14 @@
 """The thread pool of compiled programs: machine code of its own, made once per process.
 
-A *job* is a function ``task(frame, chunk, scratch)`` and a number of chunks. All that is shared about a job is one word,
-``generation << 32 | chunks left``: who exchanges it for one that is less by 1 has claimed a chunk. The caller publishes the word,
-claims like everybody else, and at the end waits for the chunks that others have claimed; it never waits for a worker that
+A *job* is a function ``task(frame, chunk, scratch)`` and a number of chunks. The shared state of a job is one word,
+``generation << 32 | chunks left``: a thread that exchanges it for one that is less by 1 has claimed a chunk. The caller publishes the word,
+claims chunks like the workers, and at the end waits for the chunks that workers have claimed; it never waits for a worker that
 has not started. Workers look at the word for some microseconds before they sleep on a futex, and are woken only for jobs that
-are worth it; where sharing has cost more than it saved, it is left off for some jobs. (Whatever coordination costs is paid by
-whoever helps: the "work-first principle" of Frigo, Leiserson and Randall, "The implementation of the Cilk-5 multithreaded
+are worth it; where sharing has cost more than it saved, some jobs are not shared. (Workers pay for the coordination, not the
+caller: the "work-first principle" of Frigo, Leiserson and Randall, "The implementation of the Cilk-5 multithreaded
 language", PLDI 1998, for a single loop.)
 
-One caller has the pool at a time; others, and everybody if there is one thread, run their chunks one after another. Which thread
+One caller has the pool at a time; others, and all callers if there is one thread, run their chunks one after another. Which thread
 runs a chunk has no influence on the result: chunks are cut by the shapes of a program, never by the number of threads.
 
 ``WENGERT_NUM_THREADS`` says how many threads there are, the caller included; otherwise as many as the process has cores.
@@ -26,7 +26,7 @@ from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.cpu.pool_code import available, pool_text
-from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 
 
 def default_threads() -> int:
@@ -44,7 +44,7 @@ def default_threads() -> int:
 
 
 def set_threads(count: int) -> None:
-    """How many threads run a compiled program from now on, the caller included.
+    """Sets the number of threads that run a compiled program, the caller included.
 
     Raises:
         ValueError: the number is not positive.
@@ -55,24 +55,24 @@ def set_threads(count: int) -> None:
 
 
 def threads() -> int:
-    """How many threads run a compiled program."""
+    """The number of threads that run a compiled program."""
     return _pool().threads
 
 
 def helped() -> int:
-    """How many chunks workers have run so far."""
+    """The number of chunks that workers have run so far."""
     return _pool().helped()
 
 
 def register(*, blas: bool = False) -> None:
     """Makes the pool known to LLVM, before code that uses it is loaded; ``blas`` if that code calls BLAS."""
-    found = _pool()
+    shared = _pool()
     if blas:
-        find_blas(found.library)
+        find_blas(shared.library)
 
 
 class _Pool:
-    """The machine code, and what Python sets in it."""
+    """The machine code, and its functions that Python calls."""
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -96,10 +96,10 @@ class _Pool:
 
 
 @cache
-def _made() -> _Pool:
+def _shared_pool() -> _Pool:
     return _Pool()
 
 
 def _pool() -> _Pool:
     with LOCK:
-        return _made()
+        return _shared_pool()

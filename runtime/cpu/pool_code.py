@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import platform
 
-from wengert.transforms.schedule.chunks import POOL_RUN
+from wengert.transforms.codegen.cpu.tasks import POOL_RUN
 
 _PAUSES = 1000
-"""How often a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
+"""The times that a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
 
 _WAKING_NS = 25_000
 """Jobs of so much work wake workers that sleep; smaller ones are shared with those that are awake."""
 _SERIES_NS = 100_000
-"""Small jobs that come one after another wake them too, once they are as long together."""
+"""Small jobs that come one after another wake them too, once they are so long together."""
 _CLOSE = 200_000
 """At most so many cycles lie between the beginnings of such jobs."""
 
 _VAIN = 4
-"""So many times in a row workers may be woken in vain."""
+"""The times in a row that workers may be woken and find no chunk left."""
 _PENALTY_NS = 100_000
-"""After a job that sharing made slower, so much work is not shared; after several of them more, up to 500 times as much."""
+"""The work that is not shared after a job that sharing made slower; after several of them more, up to 500 times as much."""
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 """The system call's number, by machine; elsewhere programs run in one thread."""
@@ -28,7 +28,7 @@ _PAUSE = {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": "@llvm.aarch64.hint(i32
 
 
 def available() -> bool:
-    """Whether this system has what the pool is made of."""
+    """Whether this system has the instructions and system calls of the pool."""
     return platform.system() == "Linux" and platform.machine() in _FUTEX
 
 
@@ -164,14 +164,14 @@ give.up:                                    ; without memory one does not help
   %yielded = call i32 @sched_yield()
   br label %helped
 help:
-  %scratch.held = phi ptr [%scratch, %prepare], [%made, %grow]
-  %capacity.held = phi i64 [%capacity, %prepare], [%granted, %grow]
-  %ran = call i64 @drain(ptr %scratch.held, i64 %capacity.held)
+  %scratch.own = phi ptr [%scratch, %prepare], [%made, %grow]
+  %capacity.own = phi i64 [%capacity, %prepare], [%granted, %grow]
+  %ran = call i64 @drain(ptr %scratch.own, i64 %capacity.own)
   %count = atomicrmw add ptr @helps, i64 %ran monotonic, align 8
   br label %helped
 helped:
-  %scratch.now = phi ptr [null, %give.up], [%scratch.held, %help]
-  %capacity.now = phi i64 [0, %give.up], [%capacity.held, %help]
+  %scratch.now = phi ptr [null, %give.up], [%scratch.own, %help]
+  %capacity.now = phi i64 [0, %give.up], [%capacity.own, %help]
   br label %fresh
 }
 
@@ -309,7 +309,7 @@ unlock.alone:
 
 publish:
   %wakes = phi i1 [false, %look.around], [true, %prepare], [true, %start.some]
-  ; Nothing is left of the last job, so nobody can claim by these yet.
+  ; No chunk of the last job is left, so that no thread claims by these yet.
   store atomic ptr %task, ptr @job monotonic, align 128
   store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8

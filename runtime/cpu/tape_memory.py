@@ -1,4 +1,4 @@
-"""What compiled code asks before it takes memory for tapes: whether that is within the limit.
+"""Checks the limit of memory for tapes, called by compiled code before it takes some.
 
 The function is machine code, not Python: a signal's handler runs between two instructions of Python, and what it raises within a callback is lost.
 """
@@ -43,11 +43,11 @@ class _TapeLimit:
 
 
 @cache
-def _made() -> _TapeLimit:
+def _shared_limit() -> _TapeLimit:
     return _TapeLimit()
 
 
 def register() -> None:
     """Makes the function known to LLVM, before code that calls it is loaded, with the limit as it is now."""
     with LOCK:
-        _made().set(tape_limit())
+        _shared_limit().set(tape_limit())

@@ -1,10 +1,13 @@
 """The interpreter: NumPy definitions of every op, written for reading. It says what programs mean and counts what they cost.
 
 ``run`` executes a function of a module, ``evaluate`` and ``prepare`` one op, ``Counter`` counts. Each family of ops has
-its file; importing them fills the table of rules.
+its file in ``ops``, with the arithmetic that NumPy lacks in ``numerics``; importing them fills the table of rules.
 """
 
-from wengert.runtime.interpreter import (
+from wengert.runtime.interpreter.counter import Counter
+from wengert.runtime.interpreter.execution import evaluate, prepare, run
+from wengert.runtime.interpreter.machine import Machine
+from wengert.runtime.interpreter.ops import (
     buffers,
     compound,
     contraction,
@@ -25,9 +28,6 @@ from wengert.runtime.interpreter import (
     sorting,
     windows,
 )
-from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.execution import evaluate, prepare, run
-from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 FAMILIES = (

@@ -98,7 +98,7 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
 
 def _run_on_buffers(function: RegionFunction, definition: func.FuncOp, inputs: Sequence[Any]) -> list[Array]:
     """Runs a function on buffers: the arrays that it writes to those of its results."""
-    from wengert.runtime.interpreter.buffers import fresh, split_arguments
+    from wengert.runtime.interpreter.ops.buffers import fresh, split_arguments
 
     name, (taken, given) = definition.sym_name.data, split_arguments(definition)
     if len(inputs) != len(taken):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp
-from wengert.transforms.ad.batch import batch
+from wengert.transforms.ad.batching.passes import batch
 
 Arrays = list[np.ndarray[Any, np.dtype[Any]]]
 Batch = list[Arrays]

@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import jvp, vjp
-from wengert.transforms.ad.expand import expand_ad
-from wengert.transforms.ad.lower import lower_ad, uses_ad
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.requests.expand import expand_ad
+from wengert.transforms.ad.requests.lower import lower_ad, uses_ad
+from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 
 CUBE = """

@@ -15,9 +15,9 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import provenance
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 from wengert.transforms.ad import vjp
@@ -29,7 +29,7 @@ from wengert.transforms.ad.rules import ALL_CASES
 from wengert.transforms.core.to_core import to_core
 
 sys.path.insert(0, str(Path(__file__).parent))
-import test_control
+import loops_and_branches
 from ad_checks import Arrays, active_arguments, active_results, assert_near, derived, differences, pairing, random_like
 
 by_name = pytest.mark.parametrize("case", ALL_CASES, ids=[case.name for case in ALL_CASES])
@@ -72,9 +72,9 @@ def test_cases(case: Case) -> None:
     check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
 
 
-@pytest.mark.parametrize("name", test_control.CASES)
+@pytest.mark.parametrize("name", loops_and_branches.CASES)
 def test_control_flow(name: str) -> None:
-    text, inputs = test_control.CASES[name]
+    text, inputs = loops_and_branches.CASES[name]
     rng = np.random.default_rng(3)
     module = parse_module(text)
     check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
@@ -82,18 +82,18 @@ def test_control_flow(name: str) -> None:
 
 @pytest.mark.parametrize("bound", [0, 1])
 def test_loops_of_few_iterations(bound: int) -> None:
-    text, inputs = test_control.CASES["counted"]
+    text, inputs = loops_and_branches.CASES["counted"]
     rng = np.random.default_rng(3)
     module = parse_module(text.replace("dense<4>", f"dense<{bound}>"))
     check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
 
 
-@pytest.mark.parametrize("trips", [-2, 0, 1, 6])
-def test_bound_known_at_run_time(trips: int) -> None:
-    text = test_control.COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)")
+@pytest.mark.parametrize("trip_count", [-2, 0, 1, 6])
+def test_bound_known_at_run_time(trip_count: int) -> None:
+    text = loops_and_branches.COUNTED.replace("%w: tensor<3xf64>)", "%w: tensor<3xf64>, %bound: tensor<i64>)")
     text = text.replace("%n = stablehlo.constant dense<4> : tensor<i64>", "").replace("LT, %i, %n", "LT, %i, %bound")
     rng = np.random.default_rng(3)
-    module, inputs = parse_module(text), [*test_control.CASES["counted"][1], np.array(trips)]
+    module, inputs = parse_module(text), [*loops_and_branches.CASES["counted"][1], np.array(trip_count)]
     check_second_order(module, inputs, check_strategies(module, inputs, rng), rng)
 
 
@@ -193,7 +193,7 @@ def test_a_comparator_that_uses_a_value_from_outside() -> None:
 
 def test_only_active_values_are_kept() -> None:
     """Of a counted loop what the adjoints of sine and multiply use is kept, and no induction variable."""
-    gradient = derived(parse_module(test_control.COUNTED), direct)
+    gradient = derived(parse_module(loops_and_branches.COUNTED), direct)
     stacks = [str(r.type) for op in gradient.walk() if isinstance(op, core.ForOp) for r in op.results if str(r.type).startswith("tensor<4x")]
     assert stacks == ["tensor<4x3xf64>"] * 2
 
@@ -214,13 +214,13 @@ def test_nothing_is_kept_for_results_that_are_not_asked_for() -> None:
 
 def test_branches_share_what_they_keep() -> None:
     """Values that different branches keep go through one result of the case if their types agree."""
-    gradient = derived(parse_module(test_control.IF), direct)
+    gradient = derived(parse_module(loops_and_branches.IF), direct)
     forward = next(op for op in gradient.walk() if isinstance(op, core.CaseOp))
     assert len(forward.results) <= 2
 
 
 def test_an_indexed_read_in_a_loop_adds_in_place() -> None:
-    gradient = derived(parse_module(test_control.SCAN), direct)
+    gradient = derived(parse_module(loops_and_branches.SCAN), direct)
     reverse = [op for op in gradient.walk() if isinstance(op, core.ForOp)][-1]
     assert not any(isinstance(op, hlo.PadOp) for op in reverse.walk())
     assert any(isinstance(op, hlo.DynamicUpdateSliceOp) for op in reverse.walk())
@@ -231,7 +231,7 @@ def test_an_indexed_read_in_a_loop_adds_in_place() -> None:
 
 def test_passes() -> None:
     for text in ("vjp{strategy=direct}", "vjp-direct"):
-        module = parse_module(test_control.SCAN)
+        module = parse_module(loops_and_branches.SCAN)
         to_core(module)
         after = Pipeline.parse(f"{text},simplify,cse,dce").run(module)
         assert any((origin := provenance(op.location)) is not None and origin.pass_name == "vjp-direct" for op in after.walk())
@@ -239,7 +239,7 @@ def test_passes() -> None:
 
 def test_unknown_strategies_are_refused() -> None:
     with pytest.raises(DiagnosticError, match="no strategy 'dirct'"):
-        vjp(parse_module(test_control.SCAN), strategy="dirct")
+        vjp(parse_module(loops_and_branches.SCAN), strategy="dirct")
 
 
 def test_ops_without_an_adjoint_are_refused_by_name_and_place() -> None:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Region
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import f64, shape, tensor
-from wengert.transforms.ad.invariance import invariant_values
+from wengert.transforms.ad.forward.shift_invariance import invariant_values
 
 
 def shifted_exponential(b: OpBuilder, x: Value) -> tuple[Value, Value, Value]:

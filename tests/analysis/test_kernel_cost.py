@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
 from wengert.transforms.pipelines import LOWER, parse_pipeline
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import main
 from wengert.lab.inputs import read_inputs

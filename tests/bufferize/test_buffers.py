@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.memory import byte_size
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
 from wengert.transforms.bufferize.layout import Origin, assign
 from wengert.transforms.lowering import lower
@@ -80,20 +80,20 @@ def shared(block) -> dict[SSAValue, SSAValue]:
 @pytest.mark.parametrize("text", [chain(1), chain(7), CONCATENATED])
 def test_live_values_do_not_overlap(text: str) -> None:
     block = lowered_block(text)
-    found = assign(block)
+    layout = assign(block)
     live, root = lifetimes(block), shared(block)
-    placed = [v for v in live if found.places[v].origin is Origin.ARENA]
+    placed = [v for v in live if layout.places[v].origin is Origin.ARENA]
     for i, one in enumerate(placed):
         for other in placed[i + 1 :]:
             if root.get(one, one) is root.get(other, other):
                 continue
             (first, last), (start, end) = live[one], live[other]
-            apart = found.places[one].at + byte_size(one) <= found.places[other].at or found.places[other].at + byte_size(other) <= found.places[one].at
+            apart = layout.places[one].at + byte_size(one) <= layout.places[other].at or layout.places[other].at + byte_size(other) <= layout.places[one].at
             strictly_before = last < start or end < first
             overwrites = last == start or end == first
-            assert apart or strictly_before or (overwrites and found.places[one] == found.places[other]), (one, other)
-        assert found.places[one].at + byte_size(one) <= found.arena_bytes
-        assert found.places[one].at % 64 == 0
+            assert apart or strictly_before or (overwrites and layout.places[one] == layout.places[other]), (one, other)
+        assert layout.places[one].at + byte_size(one) <= layout.arena_bytes
+        assert layout.places[one].at % 64 == 0
 
 
 def test_arena_does_not_grow_with_the_length_of_a_chain() -> None:
@@ -102,17 +102,17 @@ def test_arena_does_not_grow_with_the_length_of_a_chain() -> None:
 
 def test_returned_values_are_written_to_outputs_and_inputs_are_copied() -> None:
     block = lowered_block(CONCATENATED)
-    found = assign(block)
+    layout = assign(block)
     last = block.last_op
     assert isinstance(last, ReturnOp)
-    assert [found.places[v].origin for v in last.operands] == [Origin.OUTPUT, Origin.OUTPUT, Origin.INPUT]
-    assert [(copy.source, copy.output) for copy in found.copies] == [(last.operands[2], 2)]
-    assert all(found.places[v].origin is not Origin.INPUT for op in block.ops if isinstance(op, NestOp) for v in op.results)
+    assert [layout.places[v].origin for v in last.operands] == [Origin.OUTPUT, Origin.OUTPUT, Origin.INPUT]
+    assert [(copy.source, copy.output) for copy in layout.copies] == [(last.operands[2], 2)]
+    assert all(layout.places[v].origin is not Origin.INPUT for op in block.ops if isinstance(op, NestOp) for v in op.results)
 
 
 def test_elementwise_result_overwrites_a_dying_operand() -> None:
     block = lowered_block(chain(4))
-    found = assign(block)
-    pairs = [(v, r) for op in block.ops if isinstance(op, NestOp) for v in op.inputs for r in op.results if found.places[v] == found.places[r]]
+    layout = assign(block)
+    pairs = [(v, r) for op in block.ops if isinstance(op, NestOp) for v in op.inputs for r in op.results if layout.places[v] == layout.places[r]]
     assert all(np.prod(v.type.get_shape()) == np.prod(r.type.get_shape()) for v, r in pairs)
-    assert any(found.places[v].origin is Origin.ARENA for v, r in pairs)
+    assert any(layout.places[v].origin is Origin.ARENA for v, r in pairs)

@@ -11,15 +11,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.kernel.memory import ALIGNMENT
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import lower
@@ -56,9 +56,9 @@ def test_derivative_in_poisoned_memory(program: CorpusProgram, precision: str) -
     core = runnable(derivative.optimized_module)
     primals = program.reference(precision).inputs
     cotangents = random_inputs(derivative.signature, 1)[len(primals) :]
-    expected, found = run(core, [*primals, *cotangents]), run(read_again(bufferized(core)), [*primals, *cotangents])
+    expected, actual = run(core, [*primals, *cotangents]), run(read_again(bufferized(core)), [*primals, *cotangents])
     tolerance = program.tolerance("vjp", precision)
-    assert max(map(array_error, found, expected), default=0.0) <= tolerance
+    assert max(map(array_error, actual, expected), default=0.0) <= tolerance
 
 
 @needs_corpus

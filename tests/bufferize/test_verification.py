@@ -9,12 +9,12 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import parse
+from wengert.runtime.loading import parse
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.pipelines import parse_pipeline
 
@@ -48,7 +48,7 @@ func.func public @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
 
 
 def on_buffers(text: str) -> str:
-    return print_module(parse_pipeline("to-core,fuse,bufferize").run(parse_module(text)))
+    return print_module(parse_pipeline("to-core,fuse,schedule,bufferize").run(parse_module(text)))
 
 
 BROKEN = {

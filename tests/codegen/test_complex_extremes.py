@@ -32,13 +32,13 @@ def program(name: str, count: int, double: bool, arity: int = 1) -> wg.Program:
     return wg.parse(f'func.func @main({arguments}) -> {y} {{\n%r = "{op}"({", ".join(names)}) : ({", ".join([z] * arity)}) -> {y}\nreturn %r : {y}\n}}')
 
 
-def off(found: Any, exact: Any, size: Any, kind: Any) -> float:
+def off(actual: Any, exact: Any, size: Any, kind: Any) -> float:
     """The error of a part in units of the last place of ``size``; overflow is right from the largest number on."""
     if abs(exact) > float(kind.max):
-        return 0.0 if (np.isinf(found) and np.sign(found) == mp.sign(exact)) or np.abs(found) == kind.max else np.inf
-    if not np.isfinite(found):
-        return 0.0 if np.isinf(found) and abs(exact) > (1 - ULPS * float(kind.eps)) * mp.mpf(float(kind.max)) else np.inf
-    return float(abs(mp.mpf(float(found)) - exact) / (size * float(kind.eps) + float(kind.smallest_subnormal)))
+        return 0.0 if (np.isinf(actual) and np.sign(actual) == mp.sign(exact)) or np.abs(actual) == kind.max else np.inf
+    if not np.isfinite(actual):
+        return 0.0 if np.isinf(actual) and abs(exact) > (1 - ULPS * float(kind.eps)) * mp.mpf(float(kind.max)) else np.inf
+    return float(abs(mp.mpf(float(actual)) - exact) / (size * float(kind.eps) + float(kind.smallest_subnormal)))
 
 
 @pytest.mark.parametrize("double", [True, False], ids=["f64", "f32"])
@@ -49,8 +49,8 @@ def test_against_arbitrary_precision(name: str, double: bool) -> None:
     p, exact = program(name, z.size, double), [exactly(name, complex(v)) for v in z]
     compiled = p.compile()
     assert not compiled.stats.interpreted
-    for found in (compiled(z)[0], p.compile("interpreter")(z)[0]):
-        for v, w, y in zip(z, exact, found, strict=True):
+    for actual in (compiled(z)[0], p.compile("interpreter")(z)[0]):
+        for v, w, y in zip(z, exact, actual, strict=True):
             if w is None:
                 continue
             sizes = (abs(w), abs(w)) if name in BY_MODULUS else (abs(w.real), abs(w.imag))
@@ -85,11 +85,11 @@ def limits(dtype: Any) -> Array:
     return z
 
 
-def assert_same(found: Array, wanted: Array, z: Array) -> None:
+def assert_same(actual: Array, wanted: Array, z: Array) -> None:
     """NaN and infinities part by part; signs of zeros where the other part is a number, which is where C99 says them."""
     eps = float(np.finfo(z.dtype).eps)
     for read, other in ((np.real, np.imag), (np.imag, np.real)):
-        a, b = read(found), read(wanted)
+        a, b = read(actual), read(wanted)
         same = (np.isnan(a) & np.isnan(b)) | (a == b) | (np.abs(a - b) <= 8 * eps * np.abs(b) + 8 * np.finfo(z.dtype).smallest_subnormal)
         assert same.all(), (z[~same][:4], a[~same][:4], b[~same][:4])
         signed = (a != 0) | (b != 0) | (np.signbit(a) == np.signbit(b)) | np.isnan(other(wanted)) | ~np.isfinite(z)
@@ -113,8 +113,8 @@ def test_quotients(double: bool) -> None:
     x, y = numbers(double, ROTATION, 300), numbers(double, ROTATION + 1, 300)
     kind: Any = np.finfo(x.dtype)
     p = program("divide", x.size, double, 2)
-    for found in (p.compile()(x, y)[0], p.compile("interpreter")(x, y)[0]):
-        for a, b, q in zip(x, y, found, strict=True):
+    for actual in (p.compile()(x, y)[0], p.compile("interpreter")(x, y)[0]):
+        for a, b, q in zip(x, y, actual, strict=True):
             if b == 0:
                 continue
             with mp.workdps(700):
@@ -130,11 +130,11 @@ def test_quotients(double: bool) -> None:
     for read in (np.real, np.imag):
         u, v = read(fast)[infinite], read(slow)[infinite]
         assert ((u == v) | (np.isnan(u) & np.isnan(v))).all()
-    for found in (fast, slow):
-        unbounded = np.isinf(found.real) | np.isinf(found.imag)
+    for actual in (fast, slow):
+        unbounded = np.isinf(actual.real) | np.isinf(actual.imag)
         assert unbounded[(a != 0) & finite & (b == 0)].all()
         assert unbounded[np.isinf(a) & np.isfinite(b)].all()
-        assert (found[np.isfinite(a) & np.isinf(b)] == 0).all()
+        assert (actual[np.isfinite(a) & np.isinf(b)] == 0).all()
 
 
 @pytest.mark.parametrize("double", [True, False], ids=["f64", "f32"])
@@ -146,8 +146,8 @@ def test_powers(double: bool) -> None:
     w = (rng.normal(size=z.size) * 3 + 3j * rng.normal(size=z.size)).astype(z.dtype)
     kind: Any = np.finfo(z.dtype)
     p = program("power", z.size, double, 2)
-    for found in (p.compile()(z, w)[0], p.compile("interpreter")(z, w)[0]):
-        for a, b, y in zip(z, w, found, strict=True):
+    for actual in (p.compile()(z, w)[0], p.compile("interpreter")(z, w)[0]):
+        for a, b, y in zip(z, w, actual, strict=True):
             if a == 0:
                 continue
             with mp.workdps(60):

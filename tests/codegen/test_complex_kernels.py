@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -14,9 +14,9 @@ def check(text: str, *inputs: np.ndarray) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    (found,), (expected,) = compiled(*inputs), run(module, list(inputs))
+    (actual,), (expected,) = compiled(*inputs), run(module, list(inputs))
     for read in (np.real, np.imag):
-        np.testing.assert_allclose(read(found), read(expected), rtol=1e-14, atol=1e-15)
+        np.testing.assert_allclose(read(actual), read(expected), rtol=1e-14, atol=1e-15)
 
 
 def numbers(*extents: int) -> np.ndarray:
@@ -33,9 +33,9 @@ def test_quotients_at_the_limits() -> None:
         %r = stablehlo.divide %x, %y : tensor<{n}xcomplex<f64>>
         return %r : tensor<{n}xcomplex<f64>> }}"""
     module = parse_module(text)
-    (found,), (expected,) = compile(module, strict=True)(x, y), run(module, [x, y])
+    (actual,), (expected,) = compile(module, strict=True)(x, y), run(module, [x, y])
     for read in (np.real, np.imag):
-        np.testing.assert_allclose(read(found), read(expected), rtol=1e-15)
+        np.testing.assert_allclose(read(actual), read(expected), rtol=1e-15)
     check(text, numbers(n), numbers(n + 1)[:n])
 
 
@@ -44,32 +44,32 @@ def test_logarithm_near_the_unit_circle() -> None:
     module = parse_module(
         "func.func @main(%x: tensor<101xcomplex<f64>>) -> tensor<101xcomplex<f64>> { %r = stablehlo.log %x : tensor<101xcomplex<f64>>\n return %r : tensor<101xcomplex<f64>> }"
     )
-    (found,) = compile(module)(z)
-    np.testing.assert_allclose(found, np.log(z), rtol=1e-15, atol=2e-16)
+    (actual,) = compile(module)(z)
+    np.testing.assert_allclose(actual, np.log(z), rtol=1e-15, atol=2e-16)
 
 
 WIDE = np.array([*PARTS, 0.3, 30.0, -1e-320, -710.0])
 NAMES = ("sqrt", "rsqrt", "sign", "sine", "cosine", "tan", "tanh", "exponential_minus_one", "log_plus_one", "logistic", "chlo.sinh", "chlo.cosh")
 
 
-@pytest.mark.parametrize(("held", "dtype"), [("f64", np.complex128), ("f32", np.complex64)])
+@pytest.mark.parametrize(("element", "dtype"), [("f64", np.complex128), ("f32", np.complex64)])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_elementary_functions(name: str, held: str, dtype: type[np.complexfloating]) -> None:
+def test_elementary_functions(name: str, element: str, dtype: type[np.complexfloating]) -> None:
     """Near the origin, at numbers of all sizes, and where parts are infinite, NaN or zeros of either sign."""
     limits = np.empty((len(WIDE), len(WIDE)), dtype)
     limits.real, limits.imag = WIDE[:, None], WIDE[None, :]
     x = np.concatenate([limits.ravel(), *(numbers(100).astype(dtype) * scale for scale in (1e-6, 1, 8))])
     x = x[~(np.isinf(x.imag) | np.isnan(x.imag)) | ~np.isfinite(x.real) | (x.real == 0)] if name == "logistic" else x
-    kind = f"tensor<{x.size}xcomplex<{held}>>"
+    kind = f"tensor<{x.size}xcomplex<{element}>>"
     op = f"{name} %x : {kind} -> {kind}" if "." in name else f"stablehlo.{name} %x : {kind}"
     module = parse_module(f"func.func @main(%x: {kind}) -> {kind} {{ %r = {op}\n return %r : {kind} }}")
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    (found,), (expected,) = compiled(x), run(module, [x])
+    (actual,), (expected,) = compiled(x), run(module, [x])
     eps = np.finfo(dtype).eps
     for read in (np.real, np.imag):
-        a, b = read(found), read(expected)
+        a, b = read(actual), read(expected)
         near = np.abs(a - b) <= 10 * eps * np.where(np.isfinite(expected), np.abs(expected), 1)
         same = near | (a == b) | (np.isnan(a) & np.isnan(b))
         assert same.all(), x[~same]
@@ -102,12 +102,12 @@ def test_products_along_dimensions(dims: list[int]) -> None:
     )
 
 
-@pytest.mark.parametrize("held", ["i64", "ui32", "i8"])
-def test_integer_powers_are_compiled(held: str) -> None:
-    dtype = np.dtype(held.replace("ui", "uint") if held[0] == "u" else f"int{held[1:]}")
-    x, y = (np.random.default_rng(s).integers(0 if held[0] == "u" else -4, 9, 50).astype(dtype) for s in (0, 1))
+@pytest.mark.parametrize("element", ["i64", "ui32", "i8"])
+def test_integer_powers_are_compiled(element: str) -> None:
+    dtype = np.dtype(element.replace("ui", "uint") if element[0] == "u" else f"int{element[1:]}")
+    x, y = (np.random.default_rng(s).integers(0 if element[0] == "u" else -4, 9, 50).astype(dtype) for s in (0, 1))
     module = parse_module(
-        f"func.func @main(%x: tensor<50x{held}>, %y: tensor<50x{held}>) -> tensor<50x{held}> {{ %r = stablehlo.power %x, %y : tensor<50x{held}>\n return %r : tensor<50x{held}> }}"
+        f"func.func @main(%x: tensor<50x{element}>, %y: tensor<50x{element}>) -> tensor<50x{element}> {{ %r = stablehlo.power %x, %y : tensor<50x{element}>\n return %r : tensor<50x{element}> }}"
     )
     compiled = compile(module)
     assert not compiled.stats.interpreted

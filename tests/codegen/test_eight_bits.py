@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -30,10 +30,10 @@ def both(text: str, *inputs: Any) -> tuple[np.ndarray, np.ndarray]:
         return compiled(*inputs)[0], run(module, list(inputs))[0]
 
 
-def assert_same(found: np.ndarray, expected: np.ndarray) -> None:
+def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
     """The same numbers, signs of zeros included; NaN where NaN is."""
-    assert found.dtype == expected.dtype
-    a, b = (x.astype(np.float64) for x in (found, expected))
+    assert actual.dtype == expected.dtype
+    a, b = (x.astype(np.float64) for x in (actual, expected))
     np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(np.signbit(a) & (a == 0), np.signbit(b) & (b == 0))
 
@@ -94,8 +94,8 @@ def test_products(result: str) -> None:
       return %0 : tensor<9x5x{result}>
     }}"""
     rng = np.random.default_rng(0)
-    found, expected = both(text, rng.normal(size=(9, 30)).astype(ml_dtypes.float8_e4m3fn), rng.normal(size=(30, 5)).astype(ml_dtypes.float8_e5m2))
-    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol={"f32": 1e-5, "bf16": 1e-2, "f8E5M2": 0.3}[result], atol=1e-5)
+    actual, expected = both(text, rng.normal(size=(9, 30)).astype(ml_dtypes.float8_e4m3fn), rng.normal(size=(30, 5)).astype(ml_dtypes.float8_e5m2))
+    np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), rtol={"f32": 1e-5, "bf16": 1e-2, "f8E5M2": 0.3}[result], atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("i4", ml_dtypes.int4), ("ui4", ml_dtypes.uint4)])
@@ -105,9 +105,9 @@ def test_integers_of_four_bits(name: str, dtype: Any, other: str) -> None:
     wide = np.array([0, 1, -1, 7, 8, -8, -9, 15, 16, 100, -100]).astype(np_other)
     if other in ("f32", "f64"):
         wide = np.concatenate([wide, np.array([2.5, -2.5, 7.9, -8.9, np.nan, np.inf, -np.inf, 15.5], np_other)])
-    found, expected = both(conversion(other, name, len(wide)), wide)
-    np.testing.assert_array_equal(found.astype(np.int32), expected.astype(np.int32))
-    np.testing.assert_array_equal(found.view(np.uint8) & 15, expected.view(np.uint8) & 15)
+    actual, expected = both(conversion(other, name, len(wide)), wide)
+    np.testing.assert_array_equal(actual.astype(np.int32), expected.astype(np.int32))
+    np.testing.assert_array_equal(actual.view(np.uint8) & 15, expected.view(np.uint8) & 15)
     every = np.arange(16).astype(np.uint8).view(dtype)
-    found, expected = both(conversion(name, other, 16), every)
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = both(conversion(name, other, 16), every)
+    np.testing.assert_array_equal(actual, expected)

@@ -6,7 +6,7 @@ import mmap
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -39,13 +39,13 @@ def padded(case: str, dtype: str) -> str:
 
 
 def behind_a_hole(values: np.ndarray) -> np.ndarray:
-    """A copy that begins with a page; nobody may read the page before."""
+    """A copy that begins with a page; the page before may not be read."""
     page = mmap.PAGESIZE
     memory = mmap.mmap(-1, values.nbytes + 2 * page)
     assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory))), page, 0) == 0
-    held = np.frombuffer(memory, values.dtype, values.size, page).reshape(values.shape)
-    held[...] = values
-    return held
+    placed = np.frombuffer(memory, values.dtype, values.size, page).reshape(values.shape)
+    placed[...] = values
+    return placed
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])

@@ -2,99 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
-import mmap
 from typing import Any
 
-import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from product_checks import AVX2, HOST, TYPES, Array, check_guarded, compiled, einsum, planned, values
 
+from wengert.dialects.kernel.product_elements import UnsupportedMatmul
 from wengert.transforms.codegen.cpu import matmul
-from wengert.transforms.codegen.cpu.matmul import AVX2, AVX512, NEON, SSE2, MatmulPlan, Target
-
-Array = NDArray[Any]
-TYPES = {
-    "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64, "c64": np.complex64, "c128": np.complex128,
-}  # fmt: skip
-TOLERANCE = {"f32": 2e-5, "c64": 2e-5, "f64": 1e-13, "c128": 1e-13}
-HOST = matmul.target_of(llvm.get_default_triple(), llvm.get_host_cpu_features())
-_engines: list[Any] = []
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-class Guarded:
-    """Arrays of exact size that touch an inaccessible page at their end, or at their start."""
-
-    def __init__(self, at_end: bool) -> None:
-        self.at_end = at_end
-        self.maps: list[Any] = []
-
-    def address(self, size: int) -> int:
-        """Memory of `size` bytes beside the inaccessible page."""
-        page = mmap.PAGESIZE
-        whole = -(-max(size, 1) // page) * page
-        area = mmap.mmap(-1, whole + 2 * page)
-        base = ctypes.addressof(ctypes.c_char.from_buffer(area))
-        self.maps.append(area)
-        for guard in (base, base + page + whole):
-            assert _libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), 0) == 0
-        return base + page + (whole - size if self.at_end else 0)
-
-    def copy(self, source: Array) -> int:
-        """The memory of the array, as it is laid out, at a guarded address."""
-        address = self.address(source.nbytes)
-        ctypes.memmove(address, source.ctypes.data, source.nbytes)
-        return address
-
-    def release(self) -> None:
-        """Makes the guards accessible again, so that the maps can be dropped."""
-        for area in self.maps:
-            base = ctypes.addressof(ctypes.c_char.from_buffer(area))
-            _libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(area)), mmap.PROT_READ | mmap.PROT_WRITE)
-
-
-def compiled(plan: MatmulPlan) -> Any:
-    """The function of a plan."""
-    matmul.register_symbols()
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(matmul.declarations(plan) + matmul.emit_function(plan, "product"))
-    module.verify()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    _engines.append(engine)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(engine.get_function_address("product"))
-
-
-def einsum(a: Array, b: Array, batch: tuple[tuple[int, ...], tuple[int, ...]], contracting: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:
-    """dot_general by NumPy: batch, then free dimensions of a, then of b."""
-    letters = iter("abcdefghijklmnop")
-    names_a, names_b = [""] * a.ndim, [""] * b.ndim
-    result = ""
-    for pairs, kept in ((batch, True), (contracting, False)):
-        for i, j in zip(*pairs, strict=True):
-            names_a[i] = names_b[j] = next(letters)
-            result += names_a[i] if kept else ""
-    for names in (names_a, names_b):
-        for d, name in enumerate(names):
-            if not name:
-                names[d] = next(letters)
-                result += names[d]
-    return np.einsum(f"{''.join(names_a)},{''.join(names_b)}->{result}", a, b)
-
-
-def values(shape: tuple[int, ...], element: str, seed: int) -> Array:
-    rng = np.random.default_rng(seed)
-    if element.startswith("c"):
-        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(TYPES[element])
-    return rng.normal(size=shape).astype(TYPES[element]) if element.startswith("f") else rng.integers(0, 1 << 7, shape).astype(TYPES[element])
+from wengert.transforms.schedule.products.plan import MatmulPlan
+from wengert.transforms.schedule.target import TARGETS, Target
 
 
 def check(
@@ -107,23 +26,11 @@ def check(
     blas: bool = False,
 ) -> MatmulPlan:
     """Compares the generated product with einsum; the operands may be views of contiguous arrays with permuted dimensions."""
-    plan = matmul.plan(
+    plan = planned(
         a.shape, b.shape, element, lhs_batch=batch[0], rhs_batch=batch[1], lhs_contracting=contracting[0], rhs_contracting=contracting[1],
         target=target, blas=blas, lhs_strides=[s // a.itemsize for s in a.strides], rhs_strides=[s // b.itemsize for s in b.strides],
     )  # fmt: skip
-    function = compiled(plan)
-    expected = einsum(a, b, batch, contracting)
-    for at_end in (True, False):
-        memory = Guarded(at_end)
-        c = memory.address(expected.nbytes)
-        function(memory.copy(a), memory.copy(b), c, memory.address(plan.scratch_bytes))
-        got = np.frombuffer(ctypes.string_at(c, expected.nbytes), expected.dtype).reshape(expected.shape)
-        memory.release()
-        if element in TOLERANCE:
-            size = max(1.0, float(np.abs(expected).max(initial=0)))
-            np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE[element] * size)
-        else:
-            np.testing.assert_array_equal(got, expected)
+    check_guarded(compiled(plan), plan.scratch_bytes, a, b, einsum(a, b, batch, contracting), element)
     return plan
 
 
@@ -167,7 +74,7 @@ def test_empty_dimensions(m: int, n: int, k: int, element: str) -> None:
 ])  # fmt: skip
 def test_nothing_is_copied_for_empty_sums(a: Any, b: Any, batch: Any, contracting: Any) -> None:
     numbers = {"lhs_batch": batch[0], "rhs_batch": batch[1], "lhs_contracting": contracting[0], "rhs_contracting": contracting[1]}
-    plan = matmul.plan(a, b, "f32", **numbers, target=HOST, lhs_element="f16")
+    plan = planned(a, b, "f32", **numbers, lhs_element="f16")
     assert (plan.method, plan.scratch_bytes) == ("zero", 0)
 
 
@@ -178,7 +85,7 @@ def test_element_types(element: str) -> None:
         check(a, b, element, contracting)
 
 
-@pytest.mark.parametrize("target", [AVX512, AVX2, NEON, SSE2])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_register_tiles_of_every_target(target: Target) -> None:
     for m, n, k in ((29, 41, 19), (6, 70, 20), (50, 5, 21)):
         for turn_b in (False, True):
@@ -281,7 +188,7 @@ def test_permuted_views_are_read_in_place() -> None:
 def test_broadcast_operand_is_read_in_place() -> None:
     a = np.broadcast_to(values((1, 9), "f32", 1), (5, 9))
     b = values((9, 11), "f32", 2)
-    plan = matmul.plan((5, 9), (9, 11), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST, lhs_strides=(0, 1))
+    plan = planned((5, 9), (9, 11), "f32", lhs_contracting=(1,), rhs_contracting=(0,), lhs_strides=(0, 1))
     c = np.empty((5, 11), np.float32)
     compiled(plan)(a.ctypes.data, b.ctypes.data, c.ctypes.data, None)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5, atol=1e-5)
@@ -290,34 +197,34 @@ def test_broadcast_operand_is_read_in_place() -> None:
 def test_nan_and_infinity_reach_the_result() -> None:
     a, b = np.ones((5, 9), np.float32), np.ones((9, 13), np.float32)
     a[1, 2], b[3, 4], b[5, 12] = np.nan, np.inf, -np.inf
-    check_with = matmul.plan((5, 9), (9, 13), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+    check_with = planned((5, 9), (9, 13), "f32", lhs_contracting=(1,), rhs_contracting=(0,))
     c = np.empty((5, 13), np.float32)
     compiled(check_with)(a.ctypes.data, b.ctypes.data, c.ctypes.data, None)
     np.testing.assert_array_equal(c, a @ b)
 
 
 @pytest.mark.parametrize(
-    ("held", "result"),
+    ("stored", "result"),
     [
         (ml_dtypes.bfloat16, "bf16"), (ml_dtypes.bfloat16, "f32"), (np.float16, "f16"), (np.float16, "f32"), (np.float16, "f64"),
         (np.float32, "f64"), (np.int8, "i32"), (np.uint8, "i32"), (np.uint16, "ui64"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("layout", ["NN", "TT"])
-def test_converted_elements(held: type[Any], result: str, layout: str) -> None:
+def test_converted_elements(stored: type[Any], result: str, layout: str) -> None:
     """Small whole numbers, so that every sum is exact in f32 and only the last rounding counts."""
     names = {ml_dtypes.bfloat16: "bf16", np.float16: "f16", np.float32: "f32", np.int8: "i8", np.uint8: "ui8", np.uint16: "ui16"}
     kind = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}.get(result) or TYPES[result]
     rng = np.random.default_rng(0)
-    low = 0 if np.dtype(held).kind == "u" else -15
+    low = 0 if np.dtype(stored).kind == "u" else -15
     a, b = rng.integers(low, 16, (9, 21)), rng.integers(low, 16, (21, 19))
-    plan = matmul.plan(
-        (21, 9) if layout == "TT" else (9, 21), (19, 21) if layout == "TT" else (21, 19), result, target=HOST,
-        lhs_contracting=(0,) if layout == "TT" else (1,), rhs_contracting=(1,) if layout == "TT" else (0,), lhs_element=names[held], rhs_element=names[held],
+    plan = planned(
+        (21, 9) if layout == "TT" else (9, 21), (19, 21) if layout == "TT" else (21, 19), result,
+        lhs_contracting=(0,) if layout == "TT" else (1,), rhs_contracting=(1,) if layout == "TT" else (0,), lhs_element=names[stored], rhs_element=names[stored],
     )  # fmt: skip
     got = np.empty((9, 19), kind)
     scratch = np.empty(plan.scratch_bytes + 64, np.uint8)
-    left, right = (np.ascontiguousarray(x.T if layout == "TT" else x).astype(held) for x in (a, b))
+    left, right = (np.ascontiguousarray(x.T if layout == "TT" else x).astype(stored) for x in (a, b))
     compiled(plan)(left.ctypes.data, right.ctypes.data, got.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
     np.testing.assert_array_equal(got, (a @ b).astype(np.float32).astype(kind))
 
@@ -325,7 +232,7 @@ def test_converted_elements(held: type[Any], result: str, layout: str) -> None:
 def test_every_f16_and_bf16_number() -> None:
     """A product with 1 is the number itself, one with another number rounds as NumPy does."""
     for element, kind in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
-        plan = matmul.plan((65536, 1), (1, 1), element, lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+        plan = planned((65536, 1), (1, 1), element, lhs_contracting=(1,), rhs_contracting=(0,))
         function = compiled(plan)
         scratch = np.empty(plan.scratch_bytes + 64, np.uint8)
         every = np.arange(65536, dtype=np.uint16).view(kind)
@@ -338,13 +245,13 @@ def test_every_f16_and_bf16_number() -> None:
 
 
 def test_unsupported_elements_are_refused() -> None:
-    with pytest.raises(matmul.UnsupportedMatmul, match="f64 and f64 with a result of f32"):
-        matmul.plan((2, 2), (2, 2), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST, lhs_element="f64", rhs_element="f64")
-    with pytest.raises(matmul.UnsupportedMatmul, match="f8E4M3FN"):
-        matmul.plan((2, 2), (2, 2), "f8E4M3FN", lhs_contracting=(1,), rhs_contracting=(0,), target=HOST)
+    with pytest.raises(UnsupportedMatmul, match="f64 and f64 with a result of f32"):
+        planned((2, 2), (2, 2), "f32", lhs_contracting=(1,), rhs_contracting=(0,), lhs_element="f64", rhs_element="f64")
+    with pytest.raises(UnsupportedMatmul, match="f8E4M3FN"):
+        planned((2, 2), (2, 2), "f8E4M3FN", lhs_contracting=(1,), rhs_contracting=(0,))
 
 
 def test_text_stays_short() -> None:
     for m, n, k in itertools.product((1, 6, 29, 128), (1, 7, 24, 100), (1, 9, 64)):
-        plan = matmul.plan((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2, blas=False)
+        plan = planned((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2, blas=False)
         assert matmul.emit_function(plan, "product").count("\n") < 1200

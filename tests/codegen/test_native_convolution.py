@@ -7,7 +7,7 @@ import pytest
 from native_checks import check, tensor, values
 
 from wengert.dialects import stablehlo
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.codegen.cpu.native.convolution import as_product as by_products
 from wengert.transforms.codegen.cpu.native.convolution import direct, tiled_part
@@ -18,11 +18,11 @@ TOLERANCE = {"f64": 1e-13, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-3, "complex<f64>
 
 
 def convolution(
-    held: str, layout: str, lhs: tuple[int, ...], rhs: tuple[int, ...], result: tuple[int, ...], window: str, groups: int = 1, batch_groups: int = 1
+    element: str, layout: str, lhs: tuple[int, ...], rhs: tuple[int, ...], result: tuple[int, ...], window: str, groups: int = 1, batch_groups: int = 1
 ) -> str:
-    return f"""func.func @main(%x: {tensor(lhs, held)}, %w: {tensor(rhs, held)}) -> {tensor(result, held)} {{
-      %r = stablehlo.convolution(%x, %w) dim_numbers = {layout}, window = {{{window}}} {{feature_group_count = {groups} : i64, batch_group_count = {batch_groups} : i64}} : ({tensor(lhs, held)}, {tensor(rhs, held)}) -> {tensor(result, held)}
-      return %r : {tensor(result, held)}
+    return f"""func.func @main(%x: {tensor(lhs, element)}, %w: {tensor(rhs, element)}) -> {tensor(result, element)} {{
+      %r = stablehlo.convolution(%x, %w) dim_numbers = {layout}, window = {{{window}}} {{feature_group_count = {groups} : i64, batch_group_count = {batch_groups} : i64}} : ({tensor(lhs, element)}, {tensor(rhs, element)}) -> {tensor(result, element)}
+      return %r : {tensor(result, element)}
     }}"""
 
 
@@ -68,22 +68,22 @@ GROUPED: dict[str, Any] = {
 }
 
 
-def check_form(held: str, name: str) -> None:
+def check_form(element: str, name: str) -> None:
     layout, lhs, rhs, *rest = {**CASES, **GROUPED}[name]
     rng = np.random.default_rng(1)
-    inputs = [values(rng, shape, held, special=False) for shape in (lhs, rhs)]
-    check(convolution(held, layout, lhs, rhs, *rest), inputs, TOLERANCE.get(held, 0.0))
+    inputs = [values(rng, shape, element, special=False) for shape in (lhs, rhs)]
+    check(convolution(element, layout, lhs, rhs, *rest), inputs, TOLERANCE.get(element, 0.0))
 
 
-@pytest.mark.parametrize("held", ["f64", "f32", "i32"])
+@pytest.mark.parametrize("element", ["f64", "f32", "i32"])
 @pytest.mark.parametrize("name", [*CASES, *GROUPED])
-def test_forms(held: str, name: str) -> None:
-    check_form(held, name)
+def test_forms(element: str, name: str) -> None:
+    check_form(element, name)
 
 
 @pytest.mark.parametrize("name", [*CASES, *GROUPED])
 def test_long_sums_and_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contractions that are cut, kernels that are copied though they lie well, and rows that are dealt out to threads."""
+    """Contractions that are cut, kernels that are copied though they lie well, and rows that threads share."""
     for constant, value in (("STEPS", 4), ("FAR_BYTES", 0)):
         monkeypatch.setattr(tiled_part, constant, value)
     for constant, value in (("NEAR_BYTES", 0), ("ROWS", 1), ("REPEATED", 1e9), ("FLOPS_PER_NS", 1e-3)):
@@ -109,8 +109,8 @@ def test_windows_of_nothing_alone() -> None:
     text = convolution("f64", NHWC, (2, 3, 4, 2), (1, 2, 2, 3), (2, 3, 4, 3), "stride = [3, 3], lhs_dilate = [3, 3], pad = [[2, 0], [4, 0]]")
     kernel = direct.DirectConvolution(ops_of(parse_module(text), stablehlo.ConvolutionOp)[0], GENERIC)
     assert (kernel.scratch_bytes(), kernel.is_padded) == (0, False)
-    (found,) = check(text, [np.ones((2, 3, 4, 2)), np.ones((1, 2, 2, 3))])
-    assert not found.any()
+    (actual,) = check(text, [np.ones((2, 3, 4, 2)), np.ones((1, 2, 2, 3))])
+    assert not actual.any()
 
 
 def test_lines_that_are_not_the_last_dimension() -> None:
@@ -123,15 +123,15 @@ def test_lines_that_are_not_the_last_dimension() -> None:
     check(text, [rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 17, 1), (4, 3, 3, 1))], 1e-5)
 
 
-@pytest.mark.parametrize("held", ["complex<f64>", "i32", "bf16", "f16"])
+@pytest.mark.parametrize("element", ["complex<f64>", "i32", "bf16", "f16"])
 @pytest.mark.parametrize("name", ["padded", "depthwise"])
-def test_element_types(held: str, name: str) -> None:
+def test_element_types(element: str, name: str) -> None:
     layout, lhs, rhs, *rest = {**CASES, **GROUPED}[name]
     rng = np.random.default_rng(2)
     small = [(values(rng, shape, "i8", special=False) % 4).astype(np.int64) for shape in (lhs, rhs)]
     from native_checks import DTYPES
 
-    check(convolution(held, layout, lhs, rhs, *rest), [x.astype(DTYPES[held]) for x in small], TOLERANCE.get(held, 0.0))
+    check(convolution(element, layout, lhs, rhs, *rest), [x.astype(DTYPES[element]) for x in small], TOLERANCE.get(element, 0.0))
 
 
 def test_one_and_three_dimensions() -> None:
@@ -169,5 +169,5 @@ def test_random_ones(seed: int) -> None:
 def test_one_position_at_a_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done if a product of all positions would need too much memory."""
     monkeypatch.setattr(by_products, "MOST_BYTES", 0)
-    for held in ("i32", "complex<f64>"):
-        check_form(held, name)
+    for element in ("i32", "complex<f64>"):
+        check_form(element, name)

@@ -6,7 +6,7 @@ from native_checks import DTYPES, check, function, tensor, values
 
 import wengert as wg
 
-REAL = [held for held in DTYPES if not held.startswith("complex")]
+REAL = [element for element in DTYPES if not element.startswith("complex")]
 SOME = ["f64", "f16", "bf16", "i8", "ui32", "i1"]
 EQUAL = 1e-300
 """Equal, but for the sign of zero, which NumPy's maximum leaves open."""
@@ -28,115 +28,120 @@ def _array(numbers: tuple[int, ...]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("held", "kind"),
-    [*[(held, "add") for held in SOME], ("f32", "max"), ("i1", "max"), ("ui32", "max"), ("f64", "min"), ("bf16", "min"), ("complex<f64>", "mul")],
+    ("element", "kind"),
+    [*[(element, "add") for element in SOME], ("f32", "max"), ("i1", "max"), ("ui32", "max"), ("f64", "min"), ("bf16", "min"), ("complex<f64>", "mul")],
 )
 @pytest.mark.parametrize("case", WINDOWS, ids=str)
-def test_window_reduce(held: str, kind: str, case: tuple[tuple[int, ...], ...]) -> None:
+def test_window_reduce(element: str, kind: str, case: tuple[tuple[int, ...], ...]) -> None:
     shape, window, strides, base, dilations, padding, result = case
     properties = zip(
         ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding"), (window, strides, base, dilations, padding), strict=True
     )
     listed = ", ".join(f"{name} = {_array(numbers)}" for name, numbers in properties)
-    text = function([tensor(shape, held)], [tensor(result, held)], f'"core.window_reduce"($in) <{{kind = #core<kind {kind}>, {listed}}}> : $type')
-    x = values(np.random.default_rng(1), shape, held, special=kind != "add")
-    check(text, [x], TOLERANCE.get(held, 0.0) if kind in ("add", "mul") else EQUAL)
+    text = function([tensor(shape, element)], [tensor(result, element)], f'"core.window_reduce"($in) <{{kind = #core<kind {kind}>, {listed}}}> : $type')
+    x = values(np.random.default_rng(1), shape, element, special=kind != "add")
+    check(text, [x], TOLERANCE.get(element, 0.0) if kind in ("add", "mul") else EQUAL)
 
 
-def _winner(held: str, index: str) -> str:
+def _winner(element: str, index: str) -> str:
     """(value, position) pairs: the larger value, of equal ones the lower position."""
     return f"""({{
-    ^bb0(%v: tensor<{held}>, %i: tensor<{index}>, %w: tensor<{held}>, %j: tensor<{index}>):
-      %gt = "stablehlo.compare"(%w, %v) <{{comparison_direction = #stablehlo<comparison_direction GT>}}> : (tensor<{held}>, tensor<{held}>) -> tensor<i1>
-      %eq = "stablehlo.compare"(%w, %v) <{{comparison_direction = #stablehlo<comparison_direction EQ>}}> : (tensor<{held}>, tensor<{held}>) -> tensor<i1>
+    ^bb0(%v: tensor<{element}>, %i: tensor<{index}>, %w: tensor<{element}>, %j: tensor<{index}>):
+      %gt = "stablehlo.compare"(%w, %v) <{{comparison_direction = #stablehlo<comparison_direction GT>}}> : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      %eq = "stablehlo.compare"(%w, %v) <{{comparison_direction = #stablehlo<comparison_direction EQ>}}> : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
       %lt = "stablehlo.compare"(%j, %i) <{{comparison_direction = #stablehlo<comparison_direction LT>}}> : (tensor<{index}>, tensor<{index}>) -> tensor<i1>
       %both = "stablehlo.and"(%eq, %lt) : (tensor<i1>, tensor<i1>) -> tensor<i1>
       %t = "stablehlo.or"(%gt, %both) : (tensor<i1>, tensor<i1>) -> tensor<i1>
-      %x = "stablehlo.select"(%t, %w, %v) : (tensor<i1>, tensor<{held}>, tensor<{held}>) -> tensor<{held}>
+      %x = "stablehlo.select"(%t, %w, %v) : (tensor<i1>, tensor<{element}>, tensor<{element}>) -> tensor<{element}>
       %k = "stablehlo.select"(%t, %j, %i) : (tensor<i1>, tensor<{index}>, tensor<{index}>) -> tensor<{index}>
-      "stablehlo.return"(%x, %k) : (tensor<{held}>, tensor<{index}>) -> ()
+      "stablehlo.return"(%x, %k) : (tensor<{element}>, tensor<{index}>) -> ()
     }})"""
 
 
-@pytest.mark.parametrize("held", ["f64", "bf16", "i32"])
+@pytest.mark.parametrize("element", ["f64", "bf16", "i32"])
 @pytest.mark.parametrize(
     ("shape", "dimensions"), [((7,), (0,)), ((3, 20), (0,)), ((3, 20), (1,)), ((4, 3, 5), (0, 2)), ((0, 4), (0,)), ((2, 0), (0,)), ((5, 1), ()), ((), ())]
 )
-def test_reduce_of_pairs(held: str, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> None:
+def test_reduce_of_pairs(element: str, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> None:
     result = tuple(n for d, n in enumerate(shape) if d not in dimensions)
-    operands = [tensor(shape, held), tensor(shape, "i32"), tensor((), held), tensor((), "i32")]
-    op = f'"stablehlo.reduce"($in) <{{dimensions = {_array(dimensions)}}}> {_winner(held, "i32")} : $type'
+    operands = [tensor(shape, element), tensor(shape, "i32"), tensor((), element), tensor((), "i32")]
+    op = f'"stablehlo.reduce"($in) <{{dimensions = {_array(dimensions)}}}> {_winner(element, "i32")} : $type'
     rng = np.random.default_rng(2)
-    inputs = [values(rng, shape, held), rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.int32), values(rng, (), held), np.array(-1, np.int32)]
-    check(function(operands, [tensor(result, held), tensor(result, "i32")], op), inputs)
+    inputs = [
+        values(rng, shape, element),
+        rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.int32),
+        values(rng, (), element),
+        np.array(-1, np.int32),
+    ]
+    check(function(operands, [tensor(result, element), tensor(result, "i32")], op), inputs)
 
 
-@pytest.mark.parametrize("held", ["f64", "f16"])
+@pytest.mark.parametrize("element", ["f64", "f16"])
 @pytest.mark.parametrize("case", [case for case in WINDOWS if case[0]], ids=str)
-def test_reduce_window_of_pairs(held: str, case: tuple[tuple[int, ...], ...]) -> None:
+def test_reduce_window_of_pairs(element: str, case: tuple[tuple[int, ...], ...]) -> None:
     shape, window, strides, base, dilations, padding, result = case
     edges = f"dense<[{', '.join(f'[{a}, {b}]' for a, b in zip(padding[::2], padding[1::2], strict=True))}]> : tensor<{len(shape)}x2xi64>"
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     listed = ", ".join(f"{name} = {_array(numbers)}" for name, numbers in zip(names, (window, strides, base, dilations), strict=True))
-    operands = [tensor(shape, held), tensor(shape, "i64"), tensor((), held), tensor((), "i64")]
-    op = f'"stablehlo.reduce_window"($in) <{{{listed}, padding = {edges}}}> {_winner(held, "i64")} : $type'
+    operands = [tensor(shape, element), tensor(shape, "i64"), tensor((), element), tensor((), "i64")]
+    op = f'"stablehlo.reduce_window"($in) <{{{listed}, padding = {edges}}}> {_winner(element, "i64")} : $type'
     rng = np.random.default_rng(3)
-    inputs = [values(rng, shape, held), rng.permutation(int(np.prod(shape))).reshape(shape), values(rng, (), held, special=False), np.array(-1)]
-    check(function(operands, [tensor(result, held), tensor(result, "i64")], op), inputs)
+    inputs = [values(rng, shape, element), rng.permutation(int(np.prod(shape))).reshape(shape), values(rng, (), element, special=False), np.array(-1)]
+    check(function(operands, [tensor(result, element), tensor(result, "i64")], op), inputs)
 
 
-@pytest.mark.parametrize("held", ["f64", "f32", "i32"])
+@pytest.mark.parametrize("element", ["f64", "f32", "i32"])
 @pytest.mark.parametrize(
     ("shape", "window", "strides", "padding", "source"),
     [((6,), 3, 1, (1, 1), (6,)), ((5, 6), 2, 2, (1, 0, 0, 0), (3, 3)), ((4, 4), 3, 1, (0, 0, 2, 2), (2, 6))],
 )
-def test_select_and_scatter(held: str, shape: tuple[int, ...], window: int, strides: int, padding: tuple[int, ...], source: tuple[int, ...]) -> None:
+def test_select_and_scatter(element: str, shape: tuple[int, ...], window: int, strides: int, padding: tuple[int, ...], source: tuple[int, ...]) -> None:
     edges = f"dense<[{', '.join(f'[{a}, {b}]' for a, b in zip(padding[::2], padding[1::2], strict=True))}]> : tensor<{len(shape)}x2xi64>"
     listed = f"window_dimensions = {_array((window,) * len(shape))}, window_strides = {_array((strides,) * len(shape))}, padding = {edges}"
     regions = f"""({{
-    ^bb0(%x: tensor<{held}>, %y: tensor<{held}>):
-      %c = "stablehlo.compare"(%x, %y) <{{comparison_direction = #stablehlo<comparison_direction GE>}}> : (tensor<{held}>, tensor<{held}>) -> tensor<i1>
+    ^bb0(%x: tensor<{element}>, %y: tensor<{element}>):
+      %c = "stablehlo.compare"(%x, %y) <{{comparison_direction = #stablehlo<comparison_direction GE>}}> : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
       "stablehlo.return"(%c) : (tensor<i1>) -> ()
     }}, {{
-    ^bb0(%x: tensor<{held}>, %y: tensor<{held}>):
-      %s = "stablehlo.add"(%x, %y) : (tensor<{held}>, tensor<{held}>) -> tensor<{held}>
-      "stablehlo.return"(%s) : (tensor<{held}>) -> ()
+    ^bb0(%x: tensor<{element}>, %y: tensor<{element}>):
+      %s = "stablehlo.add"(%x, %y) : (tensor<{element}>, tensor<{element}>) -> tensor<{element}>
+      "stablehlo.return"(%s) : (tensor<{element}>) -> ()
     }})"""
-    operands = [tensor(shape, held), tensor(source, held), tensor((), held)]
+    operands = [tensor(shape, element), tensor(source, element), tensor((), element)]
     op = f'"stablehlo.select_and_scatter"($in) <{{{listed}}}> {regions} : $type'
     rng = np.random.default_rng(4)
-    inputs = [values(rng, shape, held), values(rng, source, held, special=False), values(rng, (), held, special=False)]
-    check(function(operands, [tensor(shape, held)], op), inputs, TOLERANCE.get(held, 0.0))
+    inputs = [values(rng, shape, element), values(rng, source, element, special=False), values(rng, (), element, special=False)]
+    check(function(operands, [tensor(shape, element)], op), inputs, TOLERANCE.get(element, 0.0))
 
 
-@pytest.mark.parametrize(("held", "extreme"), [*[(held, "max") for held in REAL[::2]], *[(held, "min") for held in SOME]])
+@pytest.mark.parametrize(("element", "extreme"), [*[(element, "max") for element in REAL[::2]], *[(element, "min") for element in SOME]])
 @pytest.mark.parametrize(("shape", "dimension"), [((1,), 0), ((30,), 0), ((3, 17), 1), ((17, 3), 0), ((2, 5, 21), 1), ((0, 3), 1)])
-def test_argreduce(held: str, extreme: str, shape: tuple[int, ...], dimension: int) -> None:
+def test_argreduce(element: str, extreme: str, shape: tuple[int, ...], dimension: int) -> None:
     result = shape[:dimension] + shape[dimension + 1 :]
     for index in ("i64", "ui8"):
         op = f'"core.argreduce"($in) <{{extreme = #core<extreme {extreme}>, dimension = {dimension} : i64}}> : $type'
-        text = function([tensor(shape, held)], [tensor(result, held), tensor(result, index)], op)
-        check(text, [values(np.random.default_rng(5), shape, held, special=index == "i64")])
+        text = function([tensor(shape, element)], [tensor(result, element), tensor(result, index)], op)
+        check(text, [values(np.random.default_rng(5), shape, element, special=index == "i64")])
 
 
 def test_argreduce_of_infinities() -> None:
     """The neutral element may itself be the extreme one."""
     op = '"core.argreduce"($in) <{extreme = #core<extreme max>, dimension = 0 : i64}> : $type'
-    found = check(function([tensor((3,), "f32")], [tensor((), "f32"), tensor((), "i32")], op), [np.full(3, -np.inf, np.float32)])
-    assert found[1] == 0
+    actual = check(function([tensor((3,), "f32")], [tensor((), "f32"), tensor((), "i32")], op), [np.full(3, -np.inf, np.float32)])
+    assert actual[1] == 0
 
 
 @pytest.mark.parametrize(
-    ("held", "kind"),
-    [*[(held, "add") for held in (*SOME, "complex<f32>")], ("f64", "mul"), ("complex<f64>", "mul"), ("i64", "mul"), ("f32", "max"), ("i1", "min")],
+    ("element", "kind"),
+    [*[(element, "add") for element in (*SOME, "complex<f32>")], ("f64", "mul"), ("complex<f64>", "mul"), ("i64", "mul"), ("f32", "max"), ("i1", "min")],
 )
 @pytest.mark.parametrize("reverse", ["false", "true"])
-def test_cumulative(held: str, kind: str, reverse: str) -> None:
+def test_cumulative(element: str, kind: str, reverse: str) -> None:
     rng = np.random.default_rng(6)
     for shape, dimension in (((9,), 0), ((4, 6), 1), ((6, 19), 0), ((19, 5), 1), ((2, 4, 3), 1), ((3, 0), 1), ((1,), 0)):
         op = f'"core.cumulative"($in) <{{kind = #core<kind {kind}>, dimension = {dimension} : i64, reverse = {reverse}}}> : $type'
-        tolerance = TOLERANCE.get(held, 0.0) if kind in ("add", "mul") else EQUAL
-        check(function([tensor(shape, held)], [tensor(shape, held)], op), [values(rng, shape, held, special=kind == "max")], tolerance)
+        tolerance = TOLERANCE.get(element, 0.0) if kind in ("add", "mul") else EQUAL
+        check(function([tensor(shape, element)], [tensor(shape, element)], op), [values(rng, shape, element, special=kind == "max")], tolerance)
 
 
 @pytest.mark.parametrize(("extents", "across"), [((3_000_000,), (0,)), ((4, 500_000), (1,)), ((400_000, 3), (0,)), ((1000, 1021), (0, 1))])

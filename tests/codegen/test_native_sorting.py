@@ -6,7 +6,7 @@ from native_checks import DTYPES, check, function, tensor, values
 
 
 def _comparator(types: list[str], direction: str, order: str) -> str:
-    arguments = ", ".join(f"%{side}{n}: tensor<{held}>" for n, held in enumerate(types) for side in "xy")
+    arguments = ", ".join(f"%{side}{n}: tensor<{element}>" for n, element in enumerate(types) for side in "xy")
     return f"""({{
     ^bb0({arguments}):
       %c = "stablehlo.compare"(%x0, %y0) <{{comparison_direction = #stablehlo<comparison_direction {direction}>{order}}}> : (tensor<{types[0]}>, tensor<{types[0]}>) -> tensor<i1>
@@ -14,16 +14,16 @@ def _comparator(types: list[str], direction: str, order: str) -> str:
     }})"""
 
 
-@pytest.mark.parametrize("held", ["f64", "bf16", "i1", "ui16"])
+@pytest.mark.parametrize("element", ["f64", "bf16", "i1", "ui16"])
 @pytest.mark.parametrize(("shape", "dimension"), [((1,), 0), ((40,), 0), ((9, 3), 0), ((3, 17), 1), ((2, 100, 2), 1), ((0, 3), 0), ((3, 0), 0)])
-def test_sort_of_pairs(held: str, shape: tuple[int, ...], dimension: int) -> None:
+def test_sort_of_pairs(element: str, shape: tuple[int, ...], dimension: int) -> None:
     """Equal keys keep their order, which the second operand shows."""
-    order = ", compare_type = #stablehlo<comparison_type TOTALORDER>" if DTYPES[held](0).dtype.kind not in "iub" else ""
-    region = _comparator([held, "i32"], "LT", order)
+    order = ", compare_type = #stablehlo<comparison_type TOTALORDER>" if DTYPES[element](0).dtype.kind not in "iub" else ""
+    region = _comparator([element, "i32"], "LT", order)
     op = f'"stablehlo.sort"($in) <{{dimension = {dimension} : i64, is_stable = true}}> {region} : $type'
-    types = [tensor(shape, held), tensor(shape, "i32")]
+    types = [tensor(shape, element), tensor(shape, "i32")]
     rng = np.random.default_rng(1)
-    check(function(types, types, op), [values(rng, shape, held), np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)])
+    check(function(types, types, op), [values(rng, shape, element), np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)])
 
 
 @pytest.mark.parametrize("direction", ["LT", "GT"])
@@ -36,13 +36,13 @@ def test_sort_of_numbers(direction: str, n: int) -> None:
 @pytest.mark.parametrize("direction", ["LE", "NE", "EQ"])
 def test_a_comparator_that_is_no_order(direction: str) -> None:
     """Whatever the comparator says, the result is a permutation and no memory outside of it is touched."""
-    from wengert.ir.parser import parse_module
+    from wengert.ir.parsing.parser import parse_module
     from wengert.runtime.cpu import compile
 
     op = f'"stablehlo.sort"($in) <{{dimension = 0 : i64}}> {_comparator(["i32"], direction, "")} : $type'
     x = np.random.default_rng(2).permutation(100).astype(np.int32)
-    (found,) = compile(parse_module(function([tensor((100,), "i32")], [tensor((100,), "i32")], op)))(x)
-    np.testing.assert_array_equal(np.sort(found), np.arange(100))
+    (actual,) = compile(parse_module(function([tensor((100,), "i32")], [tensor((100,), "i32")], op)))(x)
+    np.testing.assert_array_equal(np.sort(actual), np.arange(100))
 
 
 def test_a_comparator_that_uses_what_is_outside() -> None:
@@ -58,13 +58,13 @@ def test_a_comparator_that_uses_what_is_outside() -> None:
     }"""
     x = np.random.default_rng(3).normal(size=20)
     for factor in (1.0, -1.0):
-        (found,) = check(text, [x, np.array(factor)])
-        np.testing.assert_array_equal(found, np.sort(x)[:: int(factor)])
+        (actual,) = check(text, [x, np.array(factor)])
+        np.testing.assert_array_equal(actual, np.sort(x)[:: int(factor)])
 
 
-@pytest.mark.parametrize("held", ["f64", "f32", "f16", "i1", "i8", "ui64"])
+@pytest.mark.parametrize("element", ["f64", "f32", "f16", "i1", "i8", "ui64"])
 @pytest.mark.parametrize(("shape", "k"), [((5,), 1), ((5,), 5), ((3, 50), 4), ((2, 3, 40), 33), ((7,), 0), ((0, 4), 2)])
-def test_top_k(held: str, shape: tuple[int, ...], k: int) -> None:
+def test_top_k(element: str, shape: tuple[int, ...], k: int) -> None:
     result = (*shape[:-1], k)
-    text = function([tensor(shape, held)], [tensor(result, held), tensor(result, "i32")], f'"chlo.top_k"($in) <{{k = {k} : i64}}> : $type')
-    check(text, [values(np.random.default_rng(4), shape, held)])
+    text = function([tensor(shape, element)], [tensor(result, element), tensor(result, "i32")], f'"chlo.top_k"($in) <{{k = {k} : i64}}> : $type')
+    check(text, [values(np.random.default_rng(4), shape, element)])

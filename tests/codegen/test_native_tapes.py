@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from native_checks import check
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 
 LOOP = """
@@ -39,20 +39,20 @@ def loop(n: int) -> str:
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-@pytest.mark.parametrize("trips", [1, 2, 16, 17, 1000])
-def test_pushes(n: int, trips: int) -> None:
-    found = check(loop(n), [np.linspace(0.1, 1, n), np.array(trips)], 1e-15)
-    assert found[1] == trips
+@pytest.mark.parametrize("iterations", [1, 2, 16, 17, 1000])
+def test_pushes(n: int, iterations: int) -> None:
+    actual = check(loop(n), [np.linspace(0.1, 1, n), np.array(iterations)], 1e-15)
+    assert actual[1] == iterations
 
 
 def test_memory_is_given_back() -> None:
     """Two thousand calls that each write eight megabytes."""
     f = compile(parse_module(loop(1024)))
-    x, trips = np.linspace(0, 1, 1024), np.array(1000)
-    f(x, trips)
+    x, iterations = np.linspace(0, 1, 1024), np.array(1000)
+    f(x, iterations)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(20):
-        f(x, trips)
+        f(x, iterations)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64_000  # kilobytes; they write 160 megabytes
 
 

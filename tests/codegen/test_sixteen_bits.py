@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.interpreter import run
@@ -23,42 +23,42 @@ def check(text: str, *inputs: np.ndarray) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    (found,), (expected,) = compiled(*inputs), run(module, list(inputs))
-    assert found.dtype == expected.dtype
-    exact = ml_dtypes.finfo(found.dtype).eps
-    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=float(exact))
+    (actual,), (expected,) = compiled(*inputs), run(module, list(inputs))
+    assert actual.dtype == expected.dtype
+    exact = ml_dtypes.finfo(actual.dtype).eps
+    np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), rtol=float(exact))
 
 
-@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("dims", ["0", "1", "0, 2", "1, 2"])
-def test_sums_round_once(held: str, dims: str) -> None:
+def test_sums_round_once(element: str, dims: str) -> None:
     kept = [n for d, n in enumerate((400, 5, 7)) if str(d) not in dims]
-    after = f"tensor<{'x'.join(map(str, kept))}x{held}>"
-    x = (1 + np.random.default_rng(0).random((400, 5, 7))).astype(TYPES[held])
+    after = f"tensor<{'x'.join(map(str, kept))}x{element}>"
+    x = (1 + np.random.default_rng(0).random((400, 5, 7))).astype(TYPES[element])
     check(
-        f"""func.func @main(%x: tensor<400x5x7x{held}>) -> {after} {{
-        %z = stablehlo.constant dense<0.0> : tensor<{held}>
-        %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [{dims}] : (tensor<400x5x7x{held}>, tensor<{held}>) -> {after}
+        f"""func.func @main(%x: tensor<400x5x7x{element}>) -> {after} {{
+        %z = stablehlo.constant dense<0.0> : tensor<{element}>
+        %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [{dims}] : (tensor<400x5x7x{element}>, tensor<{element}>) -> {after}
         return %s : {after} }}""",
         x,
     )
 
 
-@pytest.mark.parametrize("held", TYPES)
+@pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("combine", ["add", "multiply"])
-def test_scatters_round_once(held: str, combine: str) -> None:
-    x = np.ones((3, 4), TYPES[held])
+def test_scatters_round_once(element: str, combine: str) -> None:
+    x = np.ones((3, 4), TYPES[element])
     rows = np.random.default_rng(1).integers(-1, 4, (200, 1)).astype(np.int32)
-    more = (1 + np.random.default_rng(2).random((200, 4)) / 100).astype(TYPES[held])
+    more = (1 + np.random.default_rng(2).random((200, 4)) / 100).astype(TYPES[element])
     check(
-        f"""func.func @main(%x: tensor<3x4x{held}>, %i: tensor<200x1xi32>, %u: tensor<200x4x{held}>) -> tensor<3x4x{held}> {{
+        f"""func.func @main(%x: tensor<3x4x{element}>, %i: tensor<200x1xi32>, %u: tensor<200x4x{element}>) -> tensor<3x4x{element}> {{
         %r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
           scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
-        ^bb0(%a: tensor<{held}>, %b: tensor<{held}>):
-          %s = stablehlo.{combine} %a, %b : tensor<{held}>
-          stablehlo.return %s : tensor<{held}>
-        }}) : (tensor<3x4x{held}>, tensor<200x1xi32>, tensor<200x4x{held}>) -> tensor<3x4x{held}>
-        return %r : tensor<3x4x{held}> }}""",
+        ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+          %s = stablehlo.{combine} %a, %b : tensor<{element}>
+          stablehlo.return %s : tensor<{element}>
+        }}) : (tensor<3x4x{element}>, tensor<200x1xi32>, tensor<200x4x{element}>) -> tensor<3x4x{element}>
+        return %r : tensor<3x4x{element}> }}""",
         x,
         rows,
         more,
@@ -77,7 +77,7 @@ def test_processors_without_conversions() -> None:
     image = machine.emit_object(llvm.parse_assembly(code.text))
     library = Library(image)
     x = np.arange(65536, dtype=np.uint16).view(np.float16)
-    found = np.empty_like(x)
-    table = (ctypes.c_void_p * 3)(x.ctypes.data, found.ctypes.data, None)
+    actual = np.empty_like(x)
+    table = (ctypes.c_void_p * 3)(x.ctypes.data, actual.ctypes.data, None)
     assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address(ENTRY))(table, None) == 0
-    np.testing.assert_array_equal(found, -x)
+    np.testing.assert_array_equal(actual, -x)

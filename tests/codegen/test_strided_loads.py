@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -17,7 +17,7 @@ DTYPES = {"f64": np.float64, "f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8"
 
 
 def beside_holes(values: np.ndarray, *, at_end: bool) -> np.ndarray:
-    """A copy between two pages that nobody may read: it begins behind the first or ends before the second."""
+    """A copy between two pages that may not be read: it begins behind the first or ends before the second."""
     page = mmap.PAGESIZE
     inside = -(-values.nbytes // page) * page
     memory = mmap.mmap(-1, inside + 2 * page)
@@ -25,9 +25,9 @@ def beside_holes(values: np.ndarray, *, at_end: bool) -> np.ndarray:
     for hole in (start, start + page + inside):
         assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(hole), page, 0) == 0
     offset = page + (inside - values.nbytes if at_end else 0)
-    held = np.frombuffer(memory, values.dtype, values.size, offset).reshape(values.shape)
-    held[...] = values
-    return held
+    placed = np.frombuffer(memory, values.dtype, values.size, offset).reshape(values.shape)
+    placed[...] = values
+    return placed
 
 
 def compare(text: str, x: np.ndarray) -> str:
@@ -35,9 +35,9 @@ def compare(text: str, x: np.ndarray) -> str:
     module = parse_module(text)
     compiled = compile(module)
     for at_end in (False, True):
-        held = beside_holes(x, at_end=at_end)
-        for found, expected in zip(compiled(held), run(module, [held]), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        placed = beside_holes(x, at_end=at_end)
+        for actual, expected in zip(compiled(placed), run(module, [placed]), strict=True):
+            np.testing.assert_array_equal(actual, expected)
     return compiled.llvm_text
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.runtime.interpreter.loops import Tape
+from wengert.runtime.interpreter.ops.loops import Tape
 from wengert.runtime.tape_memory import VARIABLE, tape_limit
 
 TEXT = """func.func public @main(%x: tensor<SIZExf64>) -> tensor<SIZExf64> {

@@ -10,9 +10,9 @@ import pytest
 from reference_programs import PROGRAMS, assert_agrees, needs_corpus, share, texts
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.from_core import from_core

@@ -15,9 +15,9 @@ from wengert.dialects.facts import MissingFactsError, expanded
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.element_classes import FLOAT
 from wengert.ir.operations import op_definition
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import f64, tensor
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.analysis.opcost import cost
 from wengert.transforms.core import functions

@@ -9,8 +9,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import describe
-from wengert.ir.parser import parse_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce

@@ -11,9 +11,9 @@ from upstream_verifier import load_context, run_passes
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.transforms.pipelines import parse_pipeline
 
 ROWS = "!quant.uniform<i8:f32, 0.5:3>"

@@ -10,10 +10,10 @@ import pytest
 from bitwise import assert_same_bits, special_inputs
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.from_core import EXPANSIONS, from_core
 from wengert.transforms.core.to_core import to_core

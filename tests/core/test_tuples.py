@@ -13,7 +13,7 @@ import wengert as wg
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.traversal import all_ops
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 
 T, PAIR, NESTED = "!stablehlo.token", "tuple<tensor<2xf64>, tensor<i32>>", "tuple<tensor<2xf64>, tuple<!stablehlo.token, tensor<2xf64>>, tensor<i32>>"
 X = np.array([0.3, -0.7])

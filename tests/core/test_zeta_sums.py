@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.ir.parser import parse_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 from wengert.numpy import special
 from wengert.transforms.pipelines import parse_pipeline
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import CompileError, cache, compile
 from wengert.runtime.errors import InputError
 from wengert.transforms.codegen.cpu.machine_code import emit_object

@@ -1,4 +1,4 @@
-"""Programs on several threads: the same bits for any number of them, whoever calls, and no way to hang."""
+"""Programs on several threads: the same bits for any number of them and any caller, and no way to hang."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 jax = pytest.importorskip("jax", reason="JAX lowers the programs")
 import jax.numpy as jnp
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
 from wengert.runtime.interpreter import run
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 from wengert.transforms.core.to_core import to_core
 from wengert.transforms.schedule import chunks as parallel
-from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 
 pytestmark = [pytest.mark.oracle, pytest.mark.skipif(not available(), reason="there are no threads here")]
 

@@ -21,7 +21,7 @@ from wengert.dialects.stablehlo import StableHLO, TanhOp
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.element_classes import FLOAT
 from wengert.ir.operations import op_definition
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import c64, f32, f64, i32, tensor
 from wengert.runtime.interpreter.rules import EVALUATION_RULES
 from wengert.transforms.ad import batching
@@ -57,7 +57,7 @@ def test_every_op_has_facts() -> None:
 
 
 def test_the_ops_that_are_batched_by_a_rule_are_those_that_have_one() -> None:
-    assert {module.name for module in iter_modules(batching.__path__)} - {"alignment", "flow", "function", "rule"} == set(batching.__all__)
+    assert {module.name for module in iter_modules(batching.__path__)} - {"alignment", "flow", "function", "passes", "rule"} == set(batching.__all__)
     assert names(op for op in OPS if facts_of(op).batching is Batching.RULE) == names(BATCH_RULES)
 
 

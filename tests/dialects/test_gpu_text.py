@@ -13,10 +13,10 @@ from wengert.dialects.gpu.atomics import AtomicRMWOp, AtomicYieldOp, GenericAtom
 from wengert.dialects.gpu.memory import DeviceSpace, device_memref, device_space, signless
 from wengert.dialects.gpu.targets import NVVMTargetAttr, ROCDLTargetAttr, SPIRVTargetAttr
 from wengert.dialects.registry import make_context
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import f32, i8, i32, ui8, ui32
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 
 FILES = sorted((Path(__file__).parent / "gpu").glob("ops*.mlir"))
 
@@ -88,7 +88,7 @@ def test_an_object_holds_any_bytes(data: bytes) -> None:
 
 
 def print_attribute(attribute: Attribute) -> str:
-    from wengert.ir.printer import Writer
+    from wengert.ir.printing.printer import Writer
 
     return Writer().attribute_text(attribute)
 

@@ -17,9 +17,9 @@ from wengert.dialects.kernel.affine import from_expression, from_map, parse, to_
 from wengert.dialects.kernel.iterators import apart_loops
 from wengert.dialects.kernel.positions import Position, combine, divide
 from wengert.dialects.registry import make_context
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.transforms.pipelines import parse_pipeline
 
 ROOT = Path(__file__).parents[2]

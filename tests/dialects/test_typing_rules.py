@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from typing_cases import WELL_TYPED, name_of, verdict
-from typing_facts import ILL, WELL
-from typing_ill_cases import ILL_TYPED
-from typing_ill_forms import UNREADABLE
+from typing_cases.every_op import ILL_TYPED, WELL_TYPED
+from typing_cases.facts import ILL, WELL
+from typing_cases.ill_forms import UNREADABLE
+from typing_cases.notation import name_of, verdict
 
 from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
 from wengert.dialects.stablehlo import StableHLO
-from wengert.ir.typing_rules import TYPING_RULES
+from wengert.ir.verification.typing_rules import TYPING_RULES
 
 WELL_TYPED = [*WELL_TYPED, *WELL]
 ILL_TYPED = [*ILL_TYPED, *ILL]

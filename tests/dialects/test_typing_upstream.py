@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import typing_text_mutations
 from reference_programs import needs_corpus, share, texts
-from typing_cases import WELL_TYPED, name_of, verdict
-from typing_forms import FORMS
+from typing_cases.every_op import WELL_TYPED
+from typing_cases.forms import FORMS
+from typing_cases.notation import name_of, verdict
 from typing_mutations import mutate
 from upstream_verifier import CRASHED, Upstream
 from xdsl.dialects.builtin import ModuleOp
@@ -24,9 +25,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import chlo_broadcast
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 
 pytestmark = pytest.mark.oracle
 

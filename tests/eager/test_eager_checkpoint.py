@@ -344,7 +344,7 @@ def test_memory_is_given_back() -> None:
     assert peaks[1] < 6 + 12 + 12
 
 
-@pytest.mark.parametrize("name", ["checkpoint", "memory"])
+@pytest.mark.parametrize("name", ["checkpoint", "recording.memory"])
 def test_examples(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"wengert.eager.{name}"))
     assert tried > 2

@@ -10,7 +10,7 @@ from side_by_side import leaf
 
 import wengert.eager as eager
 from wengert import nn
-from wengert.eager.program import program_of
+from wengert.eager.recording.program import program_of
 
 
 def test_the_tape_has_a_checkpoint() -> None:

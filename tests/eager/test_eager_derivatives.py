@@ -211,6 +211,6 @@ def test_hooks_on_what_is_kept_beside_other_things() -> None:
         assert type(caught.value).__name__ == kind
 
 
-@pytest.mark.parametrize("module", ["anomaly", "saved_hooks"])
+@pytest.mark.parametrize("module", ["gradients.anomaly", "recording.saved_hooks"])
 def test_docstrings(module: str) -> None:
     assert doctest.testmod(importlib.import_module(f"wengert.eager.{module}")).failed == 0

@@ -181,7 +181,7 @@ def test_implicit_derivatives_in_forward_mode() -> None:
 
 def test_equal_functions_are_written_once() -> None:
     program = wg.from_jax(lambda x: jax.nn.relu(jax.nn.relu(x) + twisted(twisted(x, 1.0), 1.0)), X).program
-    from wengert.ir.printer import print_module
+    from wengert.ir.printing.printer import print_module
 
     text = print_module(program.module)
     assert text.count("ad.custom_jvp") == 2

@@ -18,7 +18,7 @@ from function_table import NO_FORWARD, NO_REVERSE, P
 from program_table import JaxProgram
 from transform_sides import SIDES
 
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 
 CHOSEN = os.environ.get("WENGERT_TRACED_FUNCTIONS", "sample")
 SAMPLE = 32

@@ -5,7 +5,7 @@ import pytest
 from native_checks import check
 
 from wengert.dialects.kernel import MatmulOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import element, f32, f64
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lowering import lower
@@ -20,8 +20,8 @@ SHAPES = {
 }
 
 
-def kind(shape: tuple[int, ...], held: str) -> str:
-    return f"tensor<{''.join(f'{n}x' for n in shape)}{held}>"
+def kind(shape: tuple[int, ...], element_type: str) -> str:
+    return f"tensor<{''.join(f'{n}x' for n in shape)}{element_type}>"
 
 
 def draw(shape: tuple[int, ...], dtype: type[np.generic], seed: int) -> np.ndarray:
@@ -33,10 +33,10 @@ def draw(shape: tuple[int, ...], dtype: type[np.generic], seed: int) -> np.ndarr
 @pytest.mark.parametrize("case", SHAPES)
 def test_complex_sides(case: str, part: str) -> None:
     x, y, dims, z = SHAPES[case]
-    held = f"complex<{part}>"
-    text = f"""func.func @main(%x: {kind(x, held)}, %y: {kind(y, held)}) -> {kind(z, held)} {{
-      %0 = stablehlo.dot_general %x, %y, {dims} : ({kind(x, held)}, {kind(y, held)}) -> {kind(z, held)}
-      return %0 : {kind(z, held)}
+    element_type = f"complex<{part}>"
+    text = f"""func.func @main(%x: {kind(x, element_type)}, %y: {kind(y, element_type)}) -> {kind(z, element_type)} {{
+      %0 = stablehlo.dot_general %x, %y, {dims} : ({kind(x, element_type)}, {kind(y, element_type)}) -> {kind(z, element_type)}
+      return %0 : {kind(z, element_type)}
     }}"""
     dtype = np.complex128 if part == "f64" else np.complex64
     check(text, [draw(x, dtype, 0), draw(y, dtype, 1)], 1e-12 if part == "f64" else 2e-4)
@@ -64,10 +64,10 @@ def test_real_sides(real: tuple[str, ...]) -> None:
 
 
 def test_small_products_stay_loops_over_pairs() -> None:
-    held = "tensor<3x3xcomplex<f64>>"
-    text = f"""func.func @main(%x: {held}, %y: {held}) -> {held} {{
-      %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({held}, {held}) -> {held}
-      return %0 : {held}
+    element_type = "tensor<3x3xcomplex<f64>>"
+    text = f"""func.func @main(%x: {element_type}, %y: {element_type}) -> {element_type} {{
+      %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({element_type}, {element_type}) -> {element_type}
+      return %0 : {element_type}
     }}"""
     check(text, [draw((3, 3), np.complex128, 0), draw((3, 3), np.complex128, 1)], 1e-13)
     assert len(ops_of(lower(parse_module(text)), MatmulOp)) == 1

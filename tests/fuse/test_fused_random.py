@@ -18,8 +18,8 @@ def check(module: ModuleOp, seed: int, tolerance: float) -> None:
     compiled = compile(module)
     assert not compiled.stats.interpreted
     compiled.kernel_module.verify()
-    found, expected = compiled(*arrays), run(module, arrays)
-    for a, b in zip(found, expected, strict=True):
+    actual, expected = compiled(*arrays), run(module, arrays)
+    for a, b in zip(actual, expected, strict=True):
         assert a.shape == b.shape
         assert a.dtype == b.dtype
         scale = np.max(np.abs(b), initial=1.0, where=np.isfinite(b))

@@ -23,9 +23,9 @@ func.func public @main(%x: tensor<2x6xf64>) -> (tensor<2x3xf64>, tensor<2x3xf64>
 
 def test_sums_of_reshaped_products() -> None:
     x = np.arange(12.0).reshape(2, 6)
-    found = wengert.parse(TEXT).compile("cpu")(x)
+    actual = wengert.parse(TEXT).compile("cpu")(x)
     wanted = [(x * x).reshape(2, 2, 3).sum(1), (x * x).reshape(2, 3, 2).sum(2), (x * x).reshape(2, 2, 3).sum(2)]
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(actual, wanted, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -50,5 +50,5 @@ def test_reductions_of_what_is_undefined_at_zero(op: str, dtype: type[np.floatin
         x, y = (rng.uniform(0.5, 1.5, (2, n, 2)).astype(dtype) for _ in range(2))
         for kind, first in (("add", "0.0"), ("multiply", "1.0")):
             p = wengert.parse(COLUMNS.format(n=n, t="f64" if dtype is np.float64 else "f32", op=op, kind=kind, first=first))
-            (found,), (wanted,) = p.compile("cpu")(x, y), p.compile("interpreter")(x, y)
-            np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype is np.float32 else 1e-13)
+            (actual,), (wanted,) = p.compile("cpu")(x, y), p.compile("interpreter")(x, y)
+            np.testing.assert_allclose(actual, wanted, rtol=1e-5 if dtype is np.float32 else 1e-13)

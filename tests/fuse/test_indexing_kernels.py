@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -15,8 +15,8 @@ def check(text: str, *inputs: np.ndarray, interpreted: bool | None = False) -> l
     compiled.kernel_module.verify()
     expected = run(module, inputs)
     kept = [x.copy() for x in inputs]
-    for found in (compiled(*inputs), run(compiled.kernel_module, inputs)):
-        for a, b in zip(found, expected, strict=True):
+    for actual in (compiled(*inputs), run(compiled.kernel_module, inputs)):
+        for a, b in zip(actual, expected, strict=True):
             assert a.dtype == b.dtype
             assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
@@ -104,8 +104,8 @@ def test_counted_loop_swaps_keeps_and_updates() -> None:
       }
       return %r#1, %r#2, %r#3, %r#0 : tensor<4xf32>, tensor<4xf32>, tensor<8x4xf32>, tensor<i32>
     }"""
-    for trips in (0, 1, 2, 5, 8, -1):
-        check(text, normal(4), np.array(trips, np.int32))
+    for count in (0, 1, 2, 5, 8, -1):
+        check(text, normal(4), np.array(count, np.int32))
 
 
 def test_while_with_a_condition_on_data() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from native_checks import check
 
 from wengert.dialects.kernel import EmptyOp, NestOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lowering import lower
 

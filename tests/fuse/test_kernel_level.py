@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.kernel import Kernel, MatmulOp, NestOp
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
@@ -49,9 +49,9 @@ def nests(text: str) -> list[NestOp]:
 
 
 def test_softmax_is_three_nests() -> None:
-    found = nests(SOFTMAX)
-    assert [len(op.outputs) for op in found] == [1, 2, 1]
-    assert [w.kind for op in found for w in op.writes] == ["max", "store", "add", "store"]
+    kernels = nests(SOFTMAX)
+    assert [len(op.outputs) for op in kernels] == [1, 2, 1]
+    assert [w.kind for op in kernels for w in op.writes] == ["max", "store", "add", "store"]
 
 
 def test_elementwise_chain_is_one_nest_with_one_store() -> None:

@@ -52,7 +52,7 @@ class Scatter(Struct, frozen=True):
     def updates(self) -> tuple[int, ...]:
         return (*self.window_shape, *self.batch) if self.window_first else (*self.batch, *self.window_shape)
 
-    def text(self, combine: str, held: str, index: str) -> str:
+    def text(self, combine: str, element: str, index: str) -> str:
         start = 0 if self.window_first else len(self.batch)
         shift = 1 if self.vector_first else 0
         numbers = (
@@ -60,12 +60,12 @@ class Scatter(Struct, frozen=True):
             f"input_batching_dims = {list(self.batching)}, scatter_indices_batching_dims = {[shift + k for k in range(len(self.batching))]}, "
             f"scatter_dims_to_operand_dims = {list(self.moved)}, index_vector_dim = {0 if self.vector_first else len(self.batch)}"
         )
-        x, i, u = tensor(self.operand, held), tensor(self.indices, index), tensor(self.updates, held)
-        body = "stablehlo.return %b" if combine == "set" else f"%c = stablehlo.{combine} %a, %b : tensor<{held}>\nstablehlo.return %c"
+        x, i, u = tensor(self.operand, element), tensor(self.indices, index), tensor(self.updates, element)
+        body = "stablehlo.return %b" if combine == "set" else f"%c = stablehlo.{combine} %a, %b : tensor<{element}>\nstablehlo.return %c"
         return f"""func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
           %0 = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}> ({{
-          ^bb0(%a: tensor<{held}>, %b: tensor<{held}>):
-            {body} : tensor<{held}>
+          ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+            {body} : tensor<{element}>
           }}) : ({x}, {i}, {u}) -> {x}
           return %0 : {x}
         }}"""
@@ -105,10 +105,10 @@ def scatters(draw: st.DrawFn) -> Scatter:
 @given(
     scatters(), st.sampled_from(list(COMBINE)), st.sampled_from(["f64", "f32", "i32"]), st.sampled_from(["i8", "i32", "i64", "ui8", "ui32"]), st.integers(0, 99)
 )
-def test_random_scatters(scatter: Scatter, combine: str, held: str, index: str, seed: int) -> None:
+def test_random_scatters(scatter: Scatter, combine: str, element: str, index: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x, u = (rng.integers(-4, 5, shape).astype(DTYPES[held]) for shape in (scatter.operand, scatter.updates))
+    x, u = (rng.integers(-4, 5, shape).astype(DTYPES[element]) for shape in (scatter.operand, scatter.updates))
     low = 0 if index.startswith("u") else -2
     i = rng.integers(low, max(scatter.operand) + 1, scatter.indices).astype(DTYPES[index])
-    (found,) = check(scatter.text(combine, held, index), [x, i, u], native=prod(scatter.updates) > 0)
-    np.testing.assert_array_equal(found, scatter.reference(combine, x, i, u))
+    (actual,) = check(scatter.text(combine, element, index), [x, i, u], native=prod(scatter.updates) > 0)
+    np.testing.assert_array_equal(actual, scatter.reference(combine, x, i, u))

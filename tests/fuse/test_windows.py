@@ -10,20 +10,20 @@ from native_checks import check
 
 from wengert.dialects.core import WindowReduceOp
 from wengert.ir.attributes import ints
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lowering import lower
 
 Window = dict[str, list[int]]
 
 
-def text_of(kind: str, extents: list[int], window: Window, held: str = "f64") -> str:
+def text_of(kind: str, extents: list[int], window: Window, element: str = "f64") -> str:
     low, high = window["padding"][::2], window["padding"][1::2]
     result: list[int] = []
     parts = zip(extents, window["window"], window["strides"], window["base_dilations"], window["window_dilations"], low, high, strict=True)
     for n, w, s, bd, wd, lo, hi in parts:
         result.append((lo + (n - 1) * bd + 1 + hi - ((w - 1) * wd + 1)) // s + 1)
-    x, y = (f"tensor<{'x'.join(map(str, shape))}x{held}>" for shape in (extents, result))
+    x, y = (f"tensor<{'x'.join(map(str, shape))}x{element}>" for shape in (extents, result))
     keys = ", ".join(f"{name} = {values}" for name, values in window.items())
     return f"""func.func @main(%x: {x}) -> {y} {{
       %0 = core.window_reduce {kind} %x, {keys} : ({x}) -> {y}
@@ -42,7 +42,7 @@ def windows_of(text: str, *, reassociate: bool = True) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given_window", "reassociate", "found"),
+    ("kind", "given_window", "reassociate", "expected"),
     [
         ("add", window([7, 7]), True, [(7, 1), (1, 7)]),
         ("add", window([7, 7]), False, [(7, 7)]),
@@ -52,9 +52,9 @@ def windows_of(text: str, *, reassociate: bool = True) -> list[tuple[int, ...]]:
         ("add", window([1, 9]), True, [(1, 9)]),
     ],
 )
-def test_folding_by_dimensions(kind: str, given_window: Window, reassociate: bool, found: list[tuple[int, ...]]) -> None:
+def test_folding_by_dimensions(kind: str, given_window: Window, reassociate: bool, expected: list[tuple[int, ...]]) -> None:
     text = text_of(kind, [30, 40], given_window)
-    assert windows_of(text, reassociate=reassociate) == found
+    assert windows_of(text, reassociate=reassociate) == expected
     check(text, [np.random.default_rng(0).normal(size=(30, 40))], 1e-12)
 
 
@@ -83,12 +83,14 @@ def test_random_windows(data: st.DataObject) -> None:
         return data.draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
 
     extents = drawn(2, 12)
-    held = data.draw(st.sampled_from(["f64", "f32", "i32"]))
+    element = data.draw(st.sampled_from(["f64", "f32", "i32"]))
     parts = window(drawn(1, 4), strides=drawn(1, 3), base_dilations=drawn(1, 2), window_dilations=drawn(1, 2), padding=drawn(-1, 3, 2 * rank))
     reach = [(w - 1) * d + 1 for w, d in zip(parts["window"], parts["window_dilations"], strict=True)]
     whole = [(n - 1) * d + 1 for n, d in zip(extents, parts["base_dilations"], strict=True)]
     if any(r > n + lo + hi for r, n, lo, hi in zip(reach, whole, parts["padding"][::2], parts["padding"][1::2], strict=True)):
         return  # a window that fits nowhere is refused by the verifier
     values = 3 * np.random.default_rng(0).normal(size=extents)
-    dtype = {"f64": np.float64, "f32": np.float32, "i32": np.int32}[held]
-    check(text_of(data.draw(st.sampled_from(["add", "max", "min", "mul"])), extents, parts, held), [values.astype(dtype)], 1e-4 if held == "f32" else 1e-11)
+    dtype = {"f64": np.float64, "f32": np.float32, "i32": np.int32}[element]
+    check(
+        text_of(data.draw(st.sampled_from(["add", "max", "min", "mul"])), extents, parts, element), [values.astype(dtype)], 1e-4 if element == "f32" else 1e-11
+    )

@@ -45,7 +45,7 @@ def arguments() -> argparse.Namespace:
 def replay(which: str, name: str | None) -> int:
     """The checks of a finding or of a seed again, all of them unless one is named."""
     from fuzz.case import Case
-    from fuzz.checks import CHECKS
+    from fuzz.checks.every_check import CHECKS
     from fuzz.findings import load
     from fuzz.generator import generate
     from fuzz.trial import Finding, attempt

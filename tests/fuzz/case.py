@@ -12,7 +12,7 @@ import numpy as np
 import wengert as wg
 from fuzz.agreement import Noisy, Singular
 from fuzz.generator import Program
-from fuzz.noise import noisy_run
+from fuzz.noise import Taken, is_finite, noisy_run
 from wengert.runtime.derivation import needs_ad_lowering, runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.signature import Parameter
@@ -67,9 +67,12 @@ class Case:
 
     @cached_property
     def singular(self) -> Singular:
-        """What derivatives by different ways have to agree on here: where the program or its derivative is not finite, zeros meet infinities in other orders."""
-        values = [*self.inputs, *self.outputs, *self.forward]
-        return "infinite" if all(np.isfinite(np.asarray(x).astype(complex)).all() for x in values) else "anything"
+        """What derivatives by different ways have to agree on here: where anything on the way is not finite, zeros meet infinities in other orders."""
+        return self.singular_in((self.jvp, [*self.inputs, *self.x_dots]), (self.vjp, [*self.inputs, *self.y_bars]))
+
+    def singular_in(self, *runs: tuple[wg.Program, list[Array]]) -> Singular:
+        """The same for what these programs compute of these inputs."""
+        return "infinite" if all(is_finite_throughout(program, inputs) for program, inputs in runs) else "anything"
 
     # -- derivatives
 
@@ -108,6 +111,11 @@ def direction(rng: np.random.Generator, like: Array) -> Array:
     return np.asarray(drawn, like.dtype)
 
 
+def is_finite_throughout(program: wg.Program, inputs: Sequence[Array]) -> bool:
+    """Whether the inputs and all that the program computes of them are finite."""
+    return is_finite(lowered(program), inputs)
+
+
 def lowered(program: wg.Program) -> Any:
     """The module that the interpreter runs."""
     return runnable(program.core_module) if needs_ad_lowering(program.module) else program.module
@@ -117,13 +125,13 @@ def interpreted(program: wg.Program, inputs: Sequence[Array]) -> list[Array]:
     return [np.asarray(y) for y in run(lowered(program), inputs)]
 
 
-def noise_of(program: wg.Program, inputs: Sequence[Array]) -> Noisy:
-    """Noisy runs of a program, each made once."""
-    module, made = lowered(program), dict[int, Sequence[Array]]()
+def noise_of(program: wg.Program, inputs: Sequence[Array], *, flushing: bool = False) -> Noisy:
+    """Noisy runs of a program, each made once; ``flushing``: for comparison with who does not keep subnormal numbers."""
+    module, made, taken = lowered(program), dict[int, Sequence[Array]](), Taken()
 
     def noisy(seed: int) -> Sequence[Array]:
         if seed not in made:
-            made[seed] = noisy_run(module, inputs, seed)
+            made[seed] = noisy_run(module, inputs, seed, flushing=flushing, taken=taken)
         return made[seed]
 
     return noisy

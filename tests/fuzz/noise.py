@@ -11,6 +11,7 @@ in every run.
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -112,27 +113,45 @@ FACTORED = frozenset(
 """Those of them that also multiply by roots, roots of unity or quotients, so that they are not exact on any numbers."""
 SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
 """Functions that come so near to one that some implementations are there and others are not."""
+REFLECTED = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
+"""Functions that are computed from their values elsewhere, and amplify the rounding of an operand near their poles."""
 FEW = {np.dtype(np.float64): 30, np.dtype(np.float32): 12, np.dtype(np.float16): 5, np.dtype(ml_dtypes.bfloat16): 3}
 """How many of the last bits are zero in a number of few significant bits."""
 
 
-def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float = 2.0) -> list[Array]:
-    """The results of @main with errors of this many units in the last place; the same ones for the same seed."""
-    machine = NoisyMachine(module, np.random.default_rng(seed), scale)
+Taken = dict[tuple[Operation, int], Array]
+"""What ops that take floats apart were given in the first of several runs, by op and by how often it was run before."""
+
+
+def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float = 2.0, *, flushing: bool = False, taken: Taken | None = None) -> list[Array]:
+    """The results of @main with errors of this many units in the last place; the same ones for the same seed.
+
+    ``flushing``: small numbers may become zero, as where subnormal ones are not kept. ``taken`` is shared by the runs of one program.
+    """
+    machine = NoisyMachine(module, np.random.default_rng(seed), scale, flushing=flushing, taken={} if taken is None else taken)
     with np.errstate(all="ignore"):
-        results = machine.function("main", counting=False)(*[np.asarray(x)[()] for x in inputs])
+        results = machine.function("main", counting=False)(*[machine.flushed(np.asarray(x))[()] for x in inputs])
     return [np.array(r) for r in results]
 
 
 class NoisyMachine(Machine):
     """A machine whose ops err."""
 
-    def __init__(self, module: ModuleOp, noise: np.random.Generator, scale: float):
+    def __init__(self, module: ModuleOp, noise: np.random.Generator, scale: float, *, flushing: bool, taken: Taken):
         super().__init__(module)
-        self.noise, self.scale = noise, scale
+        self.noise, self.scale, self.flushing, self.taken = noise, scale, flushing, taken
+        self.runs: Counts[Operation] = Counts()
 
     def frame(self, counter: Counter | None) -> Frame:
         return NoisyFrame(self, counter)
+
+    def flushed(self, x: Array) -> Array:
+        """Some runs have zeros for subnormal numbers."""
+        if not self.flushing or x.dtype.kind not in "fcV" or self.noise.random() < 0.3:
+            return x
+        if x.dtype.kind == "c":
+            return (self.flushed(x.real) + 1j * self.flushed(x.imag)).astype(x.dtype)
+        return np.where(np.abs(x) < ml_dtypes.finfo(x.dtype).smallest_normal, np.copysign(np.zeros_like(x), x), x).astype(x.dtype)
 
 
 class NoisyFrame(Frame):
@@ -142,11 +161,17 @@ class NoisyFrame(Frame):
 
     def function(self, op: Operation) -> Callable[..., Any]:
         exact = super().function(op)
+        if self.machine.flushing and any(_is_inexact(v) for v in op.results) and not op.regions:
+            exact = self._after(exact, lambda x: self.machine.flushed(np.asarray(x))[()])
         name = op.name.split(".", 1)[-1]
+        if name == "bitcast_convert" and _is_inexact(op.operands[0]):
+            return self._scrambled(op, exact)
         if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(_is_inexact(v) for v in op.results):
             return exact
         if name in EXTREMES:
             return self._after(exact, self._signs)
+        if name == "divide" and self.machine.flushing:
+            exact = self._quotients(exact)
         if name in ARITHMETIC:
             if name in ("multiply", "divide", "square", "sqrt") and any(is_complex(element(v)) for v in op.results):
                 return self._complex(exact)
@@ -158,6 +183,10 @@ class NoisyFrame(Frame):
             return self._around(
                 self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
             )
+        if name == "power":
+            exact = self._powers(exact)
+        elif name in REFLECTED:
+            exact = self._with_operands_off(exact)
         return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False, units=name in SATURATING))
 
     def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -173,6 +202,60 @@ class NoisyFrame(Frame):
         def noisy(*operands: Any) -> Any:
             few = all(_has_few_bits(part).all() for x in map(np.asarray, operands) for part in (x.real, x.imag))
             return self._off(exact(*operands), 2 * self.machine.scale, few)
+
+        return noisy
+
+    def _quotients(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A quotient that may be lost where its denominator is extreme: XLA divides (x / y) / z by y z, which overflows or vanishes."""
+
+        def noisy(x: Any, y: Any) -> Any:
+            result = np.asarray(exact(x, y))
+            if result.dtype.kind not in "fcV":
+                return result[()]
+            info, size = ml_dtypes.finfo(_part(result.dtype)), np.abs(np.asarray(y).astype(_wider(result.dtype)))
+            lost = ((size > float(info.max) ** 0.5) | (size < float(info.smallest_normal) ** 0.5)) & self._coins(result.shape)
+            return np.where(lost, result * 0, result).astype(result.dtype)[()]
+
+        return noisy
+
+    def _with_operands_off(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of operands that have errors themselves."""
+        return lambda *operands: exact(*[self._off(x, self.machine.scale, False) for x in operands])
+
+    def _powers(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A power, which multiplies the errors of a logarithm by the exponent; complex ones may overflow on the way."""
+
+        def noisy(x: Any, y: Any) -> Any:
+            if np.asarray(x).dtype.kind != "c":
+                return exact(x, y)
+            result = np.asarray(exact(self._off(x, self.machine.scale, False), self._off(y, self.machine.scale, False)))
+            turns = np.abs(y) * np.maximum(np.abs(np.log(np.asarray(x))), 1)
+            lost = (turns > 1 / float(ml_dtypes.finfo(result.dtype).eps)) | np.isnan(turns)
+            return np.where(lost & self._coins(result.shape), np.nan, result).astype(result.dtype)[()]
+
+        return noisy
+
+    def _scrambled(self, op: Operation, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """The bits of a float: where it is not the same in all runs, its bits say nothing."""
+
+        def noisy(x: Any) -> Any:
+            given = np.array(x)
+            turn = self.machine.runs[op]
+            self.machine.runs[op] += 1
+            first = self.machine.taken.setdefault((op, turn), given)
+            result = np.asarray(exact(x))
+            if first.shape != given.shape:
+                return result[()]
+            other = _bits(first) != _bits(given)
+            if result.ndim > other.ndim:
+                other = np.broadcast_to(other[..., None], result.shape)
+            elif result.ndim < other.ndim:
+                other = other.any(-1)
+            if result.dtype.kind in "fcV":
+                drawn = self.machine.noise.bytes(result.nbytes) if self.machine.noise.random() < 0.7 else None
+                anything = np.full_like(result, np.nan) if drawn is None else np.frombuffer(drawn, result.dtype).reshape(result.shape)
+                return np.where(other, anything, result).astype(result.dtype)[()]
+            return (result ^ (other * self.machine.noise.integers(0, 127, result.shape)).astype(result.dtype))[()]
 
         return noisy
 
@@ -230,7 +313,8 @@ class NoisyFrame(Frame):
         x = np.asarray(x)
         if x.dtype.kind == "c":
             kept = (_has_few_bits(x.real) & _has_few_bits(x.imag)) if keeps_few else (x == 0)
-            size = np.abs(x) * float(ml_dtypes.finfo(x.dtype).eps) * ulps
+            info = ml_dtypes.finfo(x.dtype)
+            size = np.maximum(np.abs(x) * float(info.eps), float(info.smallest_subnormal)) * ulps
             error = (self._uniform(x.shape) + 1j * self._uniform(x.shape)) * size
             return np.where(kept | ~np.isfinite(x), x, (x + error).astype(x.dtype))[()]
         if x.dtype.kind not in "fV":
@@ -250,6 +334,48 @@ class NoisyFrame(Frame):
 
     def _uniform(self, shape: tuple[int, ...]) -> Array:
         return self.machine.noise.uniform(-1, 1, shape)
+
+
+def is_finite(module: ModuleOp, inputs: Sequence[Array]) -> bool:
+    """Whether all floats that go into @main, and that it computes, are finite."""
+    machine = WatchingMachine(module)
+    with np.errstate(all="ignore"):
+        machine.function("main", counting=False)(*[machine.watched(np.asarray(x)[()]) for x in inputs])
+    return machine.finite
+
+
+class WatchingMachine(Machine):
+    """A machine that sees whether anything is not finite."""
+
+    finite = True
+
+    def frame(self, counter: Counter | None) -> Frame:
+        return WatchingFrame(self, counter)
+
+    def watched(self, x: Any) -> Any:
+        """x."""
+        if (isinstance(x, np.ndarray | np.generic)) and x.dtype.kind in "fcV" and not np.isfinite(x).all():
+            self.finite = False
+        return x
+
+
+class WatchingFrame(Frame):
+    """A frame whose ops are watched, but for constants: infinities are neutral elements."""
+
+    machine: WatchingMachine
+
+    def function(self, op: Operation) -> Callable[..., Any]:
+        exact = super().function(op)
+        if op.name.endswith(".constant") or not any(_is_inexact(v) for v in op.results):
+            return exact
+
+        def watched(*operands: Any) -> Any:
+            results = exact(*operands)
+            for result in results if isinstance(results, tuple) else (results,):
+                self.machine.watched(result)
+            return results
+
+        return watched
 
 
 def _combines_exactly(op: Operation) -> bool:
@@ -274,6 +400,13 @@ def _are_near(x: Any) -> bool:
     sizes = np.abs(np.asarray(x).astype(np.complex128 if np.asarray(x).dtype.kind == "c" else np.float64))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     return sizes.size == 0 or bool(sizes.max() <= 256 * sizes.min())
+
+
+def _bits(x: Array) -> Array:
+    """The bytes of each element, as one number for each part."""
+    parts = np.ascontiguousarray(x).view(_part(x.dtype))
+    bits = parts.view(f"u{parts.dtype.itemsize}")
+    return bits.reshape(*x.shape, -1)[..., 0] if x.dtype.kind != "c" else bits.reshape(*x.shape, 2).astype(np.uint64) @ np.array([1, 3], np.uint64)
 
 
 def _wider(dtype: np.dtype[Any]) -> np.dtype[Any]:

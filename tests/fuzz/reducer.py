@@ -23,7 +23,7 @@ import wengert as wg
 from fuzz.generator import Program
 from wengert.dialects.stablehlo import CaseOp, ConstantOp, IfOp
 from wengert.ir.elements import from_numpy, to_numpy
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import parse_pipeline
 

@@ -16,14 +16,14 @@ from reference_programs import ROTATION
 import wengert as wg
 from fuzz.agreement import Mismatch, assert_agree
 from fuzz.case import Case, noise_of
-from fuzz.checks import CHECKS
+from fuzz.checks.every_check import CHECKS
 from fuzz.findings import load, read_annotated, save
 from fuzz.generator import Program, generate
 from fuzz.pool import Job, Pool
 from fuzz.reducer import Reducer
 from fuzz.tensors import DTYPES
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 
 PROGRAMS, CHUNKS = 2000, 40
 SHARE = 0.3

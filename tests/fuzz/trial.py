@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from fuzz.agreement import Mismatch
 from fuzz.case import Case
-from fuzz.checks import CHECKS, Check
+from fuzz.checks.check import Check
+from fuzz.checks.every_check import CHECKS
 from fuzz.generator import Program
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.runtime.errors import UnsupportedOpError

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from fuzz import mutants
 from fuzz.case import Case
-from fuzz.checks import CHECKS
+from fuzz.checks.every_check import CHECKS
 from fuzz.generator import Program, generate
 from fuzz.pool import REDUCING, Job, fails_in_child
 from fuzz.reducer import Reducer

@@ -14,12 +14,12 @@ from xdsl.ir import Attribute, Block, Operation
 from wengert.dialects.gpu import scalars
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name, signature_of, type_name, type_named
 from wengert.dialects.kernel import functions
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import bf16, c64, c128, dtype_of, f16, f32, f64, i1, i8, i32, i64, is_boolean, is_complex, is_integer, ui8, ui32, ui64
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter import run
-from wengert.runtime.interpreter.kernels import apply
+from wengert.runtime.interpreter.ops.kernels import apply
 
 Array = np.ndarray[Any, np.dtype[Any]]
 COUNT = 24

@@ -13,10 +13,10 @@ from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.construction import append, block_with, copy_module, copy_op, erase, insert_before, replace_uses
 from wengert.ir.locations import called_from
 from wengert.ir.operations import DialectOperation, set_operands
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import tensor
 from wengert.ir.traversal import operands_of, ops_in
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 
 T = tensor((3,), f64)
 LOOP = """

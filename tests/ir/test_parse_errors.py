@@ -7,7 +7,7 @@ import json
 import pytest
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 
 HEAD = "func.func @f(%a: tensor<2xf32>, %b: tensor<f64>) {\n  "
 

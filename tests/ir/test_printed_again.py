@@ -16,8 +16,8 @@ from xdsl.ir import Attribute
 
 from wengert.ir.construction import unverified
 from wengert.ir.float_formats import Special, bits_of, format_of, value_of
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 
 FLOATS: tuple[Attribute, ...] = (
     *(builtin.Float64Type(), builtin.Float32Type(), builtin.Float16Type(), builtin.BFloat16Type(), builtin.FloatTF32Type()),

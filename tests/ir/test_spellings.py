@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from spellings import ANOTHER_TEXT, ARGUMENTS, ATTRIBUTES, ELEMENTS_WITHOUT_CONSTANTS, MODULES, NOT_TAKEN, OPS, TAKEN_BESIDES
+from spellings.attributes import ATTRIBUTES
+from spellings.differences import ANOTHER_TEXT, ELEMENTS_WITHOUT_CONSTANTS, NOT_TAKEN, TAKEN_BESIDES
+from spellings.ops import ARGUMENTS, MODULES, OPS
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 
 Judge = Callable[[str], str]
 CALLEE = "func.func private @callee(%v: tensor<4xf32>) -> tensor<4xf32> {\n  return %v : tensor<4xf32>\n}\n"

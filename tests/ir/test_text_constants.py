@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, IntegerTy
 from xdsl.ir import Attribute
 
 from wengert.ir import elements
-from wengert.ir.parser import parse_module
-from wengert.ir.parser_types import element_named
-from wengert.ir.printer import print_module
-from wengert.ir.printer_attributes import AttributeWriter
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.parsing.types import element_named
+from wengert.ir.printing.attributes import AttributeWriter
+from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import dtype_of
 
 ELEMENTS = [

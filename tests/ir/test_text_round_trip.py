@@ -9,8 +9,8 @@ from xdsl.ir import Operation
 
 from wengert.dialects.registry import make_context
 from wengert.ir.locations import describe
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 
 CONTEXT = make_context()
 

@@ -11,7 +11,7 @@ from jax_oracle import Expected
 from program_table import Array, JaxProgram
 
 from wengert.lab.corpus import array_error
-from wengert.runtime.program import parse
+from wengert.runtime.loading import parse
 
 KINDS = ("primal", "jvp", "vjp", "dot product", "hvp")
 TOLERANCE = {"f64": 1e-10, "f32": 2e-4}

@@ -21,8 +21,8 @@ from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.lowering import function, placed
-from wengert.transforms.schedule.chunks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]

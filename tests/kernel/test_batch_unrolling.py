@@ -1,4 +1,4 @@
-"""One scalar program over many instances: what is merged into one loop, and random such programs against the interpreter."""
+"""One scalar program over many batch elements: what is merged into one loop, and random such programs against the interpreter."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -19,7 +19,7 @@ from wengert.dialects.kernel import EmptyOp, MatmulOp, NestOp
 from wengert.dialects.kernel.affine import parse
 from wengert.ir.tensor_types import dtype_of, element, f32, f64, i32, rank, shape, tensor
 from wengert.ir.traversal import ops_of
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 from wengert.transforms.kernel.batch_unrolling import are_apart
@@ -67,7 +67,7 @@ def column(b: OpBuilder, x: SSAValue, at: int) -> SSAValue:
 
 
 def rows(b: OpBuilder, x: SSAValue, like: SSAValue) -> SSAValue:
-    """A value per instance for all elements of its row."""
+    """A value per batch element for all elements of its row."""
     return b.broadcast_in_dim(x, range(rank(x)), shape(like))
 
 
@@ -103,15 +103,15 @@ CASES: list[tuple[str, list[tuple[int, ...]], Build]] = [
 ]
 
 
-@pytest.mark.parametrize("held", [f64, f32], ids=str)
+@pytest.mark.parametrize("element_type", [f64, f32], ids=str)
 @pytest.mark.parametrize(("extents", "build"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_becomes_one_loop(extents: list[tuple[int, ...]], build: Build, held: Attribute) -> None:
-    module = program([tensor(n, held) for n in extents], build)
-    found = nests(module)
-    assert [op.extents for op in found] == [(prod(extents[-1][:-1]),)], "the loops over the batch are collapsed into one"
+def test_becomes_one_loop(extents: list[tuple[int, ...]], build: Build, element_type: Attribute) -> None:
+    module = program([tensor(n, element_type) for n in extents], build)
+    merged = nests(module)
+    assert [op.extents for op in merged] == [(prod(extents[-1][:-1]),)], "the loops over the batch are collapsed into one"
     assert not ops_of(lower(module), MatmulOp)
-    compare(module, tolerance=1e-14 if held == f64 else 1e-6)
-    compare(module, strict=True, tolerance=1e-14 if held == f64 else 1e-6)
+    compare(module, tolerance=1e-14 if element_type == f64 else 1e-6)
+    compare(module, strict=True, tolerance=1e-14 if element_type == f64 else 1e-6)
 
 
 def test_a_sum_of_negative_zeros_is_zero() -> None:
@@ -129,15 +129,15 @@ def test_strict_sums_over_rows_keep_their_order() -> None:
 
     module = program([tensor((500, 3), f32)], build)
     (x,) = inputs_of(module)
-    (found,), (expected,) = compile(module, strict=True)(x), run(module, [x])
+    (actual,), (expected,) = compile(module, strict=True)(x), run(module, [x])
     length = np.float32(0) + x[:, 0] * x[:, 0]
     for i in (1, 2):
         length += x[:, i] * x[:, i]
     total = np.float32(0)
     for term in (x / np.sqrt(length)[:, None]).ravel():
         total += term
-    assert found == total
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert actual == total
+    np.testing.assert_allclose(actual, expected, rtol=1e-4)
 
 
 def test_extremes_of_integers_and_of_nan() -> None:
@@ -164,7 +164,7 @@ def test_what_passes_between_and_is_returned_too() -> None:
 
 
 def test_two_runs_between_each_other() -> None:
-    """Values of other instances in between do not keep a run from being merged, nor are they left out."""
+    """Values of other batch elements in between do not keep a run from being merged, nor are they left out."""
 
     def build(b: OpBuilder, x: SSAValue, y: SSAValue) -> list[SSAValue]:
         lengths = [b.reduce_sum(b.multiply(v, v), [1]) for v in (x, y)]
@@ -176,7 +176,7 @@ def test_two_runs_between_each_other() -> None:
 
 
 def test_neighbours_are_not_merged() -> None:
-    """What reads another instance's row has to wait until all rows are written."""
+    """What reads another batch element's row has to wait until all rows are written."""
 
     def build(b: OpBuilder, x: SSAValue) -> list[SSAValue]:
         total = b.reduce_sum(x, [1])
@@ -219,13 +219,13 @@ def test_batch_elements_that_are_independent(places: list[str], extents: tuple[i
 
 
 class Writer:
-    """Draws ops that fit the values made so far, all of which have the same instances; what is summed is kept small, so that rounding stays so."""
+    """Draws ops that fit the values made so far, all of which have the same batch; what is summed is kept small, so that rounding stays so."""
 
-    def __init__(self, draw: Any, held: Attribute):
-        self.draw, self.held = draw, held
+    def __init__(self, draw: Any, element_type: Attribute):
+        self.draw, self.element_type = draw, element_type
         self.leading: tuple[int, ...] = draw(st.sampled_from([(40,), (17,), (3000,), (5, 40), (70, 60), (9, 7)]))
         rows = st.sampled_from([(3,), (2,), (1,), (), (2, 2)])
-        self.block = Block(arg_types=[tensor((*self.leading, *draw(rows)), held) for _ in range(draw(st.integers(1, 3)))])
+        self.block = Block(arg_types=[tensor((*self.leading, *draw(rows)), element_type) for _ in range(draw(st.integers(1, 3)))])
         self.b = OpBuilder(self.block)
         self.values: list[SSAValue] = list(self.block.args)
 
@@ -237,8 +237,8 @@ class Writer:
         return shape(x)[len(self.leading) :]
 
     def pick(self, *, rows: bool = False) -> SSAValue:
-        found = [v for v in self.values if self.row(v) or not rows]
-        return self.draw(st.sampled_from(found)) if found else self.b.broadcast_in_dim(self.values[0], self.batch, [*self.leading, 3])
+        chosen = [v for v in self.values if self.row(v) or not rows]
+        return self.draw(st.sampled_from(chosen)) if chosen else self.b.broadcast_in_dim(self.values[0], self.batch, [*self.leading, 3])
 
     def step(self) -> None:
         self.values.append(self.draw(st.sampled_from(STEPS))(self))
@@ -281,7 +281,7 @@ class Writer:
     def pad(self) -> SSAValue:
         x = self.pick(rows=True)
         low, high = ([0] * (rank(x) - 1) + [self.draw(st.integers(0, 1))] for _ in range(2))
-        return self.b.pad(x, self.b.scalar(0.5, self.held), low, high) if shape(x)[-1] < 4 else x
+        return self.b.pad(x, self.b.scalar(0.5, self.element_type), low, high) if shape(x)[-1] < 4 else x
 
     def flat(self) -> SSAValue:
         x = self.pick(rows=True)
@@ -290,31 +290,31 @@ class Writer:
     def dot(self) -> SSAValue:
         x = self.pick(rows=True)
         y = self.draw(st.sampled_from([v for v in self.values if self.row(v) and shape(v)[-1] == shape(x)[-1]] or [x]))
-        found = self.b.tanh(self.b.dot_general(x, y, ([rank(x) - 1], [rank(y) - 1]), (self.batch, self.batch)))
-        return found if np.prod(self.row(found)) < 8 else x
+        result = self.b.tanh(self.b.dot_general(x, y, ([rank(x) - 1], [rank(y) - 1]), (self.batch, self.batch)))
+        return result if np.prod(self.row(result)) < 8 else x
 
     def shared(self) -> SSAValue:
-        """Rows times a matrix that all instances share, or that is a sum over all of them."""
+        """Rows times a matrix that all batch elements share, or that is a sum over all of them."""
         x = self.pick(rows=True)
         n = shape(x)[-1]
         if self.draw(st.booleans()) and len(self.row(x)) == 1:
             matrix = self.b.tanh(self.b.dot_general(x, x, (self.batch, self.batch)))
         else:
-            matrix = self.b.convert(self.b.iota(0, tensor((n, self.draw(st.integers(1, 4))), i32)), self.held)
+            matrix = self.b.convert(self.b.iota(0, tensor((n, self.draw(st.integers(1, 4))), i32)), self.element_type)
         return self.b.tanh(self.b.dot_general(x, matrix, ([rank(x) - 1], [0])))
 
     def outer(self) -> SSAValue:
         x, y = ([v for v in self.values if len(self.row(v)) == 1][-1:] or [self.pick(rows=True)] for _ in range(2))
-        found = self.b.tanh(self.b.dot_general(x[0], y[0], ([], []), (self.batch, self.batch)))
-        return found if np.prod(self.row(found)) < 10 else x[0]
+        result = self.b.tanh(self.b.dot_general(x[0], y[0], ([], []), (self.batch, self.batch)))
+        return result if np.prod(self.row(result)) < 10 else x[0]
 
     def sums(self) -> SSAValue:
-        """Sums over some loops of the instances, for all of them."""
+        """Sums over some loops of the batch, for all batch elements."""
         x = self.pick()
         dropped = self.draw(st.sampled_from([self.batch, self.batch[:1], self.batch[-1:]]))
         kept = [d for d in range(rank(x)) if d not in dropped]
-        found = self.b.reduce(self.draw(st.sampled_from([Kind.add, Kind.max])), x, dropped)
-        return self.b.broadcast_in_dim(self.b.tanh(found), kept, shape(x))
+        result = self.b.reduce(self.draw(st.sampled_from([Kind.add, Kind.max])), x, dropped)
+        return self.b.broadcast_in_dim(self.b.tanh(result), kept, shape(x))
 
 
 STEPS = [

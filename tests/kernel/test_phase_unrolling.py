@@ -5,7 +5,7 @@ import pytest
 from native_checks import check
 
 from wengert.dialects.kernel import NestOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.lowering import lower
 
@@ -36,16 +36,16 @@ def test_interior_padding(body: str, extent: str) -> None:
     assert [(op.extents, len(op.writes)) for op in nests] == [((60,), 2), *([((), 1)] if extent == "a rest" else [])]
 
 
-@pytest.mark.parametrize(("width", "held", "unrolled"), [(2, "f64", True), (3, "f32", True), (4, "f32", True), (4, "f64", False), (5, "f32", False)])
-def test_short_rows(width: int, held: str, unrolled: bool) -> None:
+@pytest.mark.parametrize(("width", "element", "unrolled"), [(2, "f64", True), (3, "f32", True), (4, "f32", True), (4, "f64", False), (5, "f32", False)])
+def test_short_rows(width: int, element: str, unrolled: bool) -> None:
     """Rows of points, each times its own weight: lanes are points if a row is much shorter than a register."""
-    text = f"""func.func @main(%x: tensor<50x{width}x{held}>, %w: tensor<50x{held}>) -> tensor<50x{width}x{held}> {{
-      %b = stablehlo.broadcast_in_dim %w, dims = [0] : (tensor<50x{held}>) -> tensor<50x{width}x{held}>
-      %m = stablehlo.multiply %x, %b : tensor<50x{width}x{held}>
-      %r = stablehlo.reverse %m, dims = [1] : tensor<50x{width}x{held}>
-      return %r : tensor<50x{width}x{held}>
+    text = f"""func.func @main(%x: tensor<50x{width}x{element}>, %w: tensor<50x{element}>) -> tensor<50x{width}x{element}> {{
+      %b = stablehlo.broadcast_in_dim %w, dims = [0] : (tensor<50x{element}>) -> tensor<50x{width}x{element}>
+      %m = stablehlo.multiply %x, %b : tensor<50x{width}x{element}>
+      %r = stablehlo.reverse %m, dims = [1] : tensor<50x{width}x{element}>
+      return %r : tensor<50x{width}x{element}>
     }}"""
-    rng, dtype = np.random.default_rng(2), {"f32": np.float32, "f64": np.float64}[held]
+    rng, dtype = np.random.default_rng(2), {"f32": np.float32, "f64": np.float64}[element]
     check(text, [rng.normal(size=(50, width)).astype(dtype), rng.normal(size=50).astype(dtype)])
     (op,) = ops_of(lower(parse_module(text)), NestOp)
     assert (len(op.writes) == width) == unrolled

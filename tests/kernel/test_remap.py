@@ -11,10 +11,9 @@ from xdsl.ir import Block, SSAValue
 from wengert.dialects.kernel import NestOp, WithinOp, Write, nest, yielded
 from wengert.dialects.kernel.positions import Position, combine, constant, index, span, substitute
 from wengert.ir.construction import append
-from wengert.ir.parser import parse_module
-from wengert.ir.traversal import ops_of
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.traversal import ops_of, result_of
 from wengert.runtime.interpreter import evaluate
-from wengert.transforms.fuse.views import result
 from wengert.transforms.kernel.remap import remapped_body, undecided, unrolled
 
 PADDED = """
@@ -65,7 +64,7 @@ def test_loops_unrolled() -> None:
 
     def put(inner: object) -> SSAValue:
         append(body, inner)  # pyright: ignore
-        return result(inner)  # pyright: ignore
+        return result_of(inner)  # pyright: ignore
 
     writes: list[Write] = []
     for row in range(6):

@@ -6,7 +6,7 @@ from native_checks import check
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects import core
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.bufferize.layout import assign
 from wengert.transforms.lowering import lower

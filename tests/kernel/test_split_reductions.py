@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wengert.dialects.kernel import NestOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
@@ -42,8 +42,8 @@ def test_sums_across_all_iterations_are_split(extents: tuple[int, ...], dims: li
     whole = lower(core_form(parse_module(text)), reassociate=False)
     assert sum(isinstance(op, NestOp) for op in whole.walk()) == 1
     x = np.random.default_rng(0).standard_normal(extents).astype({"f32": np.float32, "f64": np.float64}[element])
-    for found, expected in zip(run(module, [x]), run(parse_module(text), [x]), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=3e-5)
+    for actual, expected in zip(run(module, [x]), run(parse_module(text), [x]), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=3e-5)
 
 
 def test_every_part_has_a_sum_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

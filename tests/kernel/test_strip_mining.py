@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wengert.dialects.kernel import NestOp, StripMineOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.interpreter import run
@@ -37,10 +37,10 @@ def softmax(extents: tuple[int, ...], more: str = "%y", scale: str = "") -> str:
 
 
 def strips(text: str, *, reassociate: bool = True) -> list[tuple[int, int]]:
-    """Trips and nests of every strips op."""
+    """The iterations and the number of nests of every ``kernel.strip_mine``."""
     module = lower(core_form(parse_module(text)), reassociate=reassociate)
     module.verify()
-    return [(op.trips.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripMineOp)]
+    return [(op.iterations.value.data, sum(isinstance(inner, NestOp) for inner in op.body.block.ops)) for op in module.walk() if isinstance(op, StripMineOp)]
 
 
 def check(text: str, *extents: tuple[int, ...]) -> None:
@@ -48,15 +48,15 @@ def check(text: str, *extents: tuple[int, ...]) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    for found, means, expected in zip(compiled(*inputs), run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-7)
+    for actual, means, expected in zip(compiled(*inputs), run(lower(core_form(module)), inputs), run(module, inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-7)
         np.testing.assert_allclose(means, expected, rtol=2e-6, atol=1e-7)
 
 
 def test_softmax_is_one_strip_mined_loop_with_a_small_arena() -> None:
     text = softmax((100, 1024))
-    ((trips, nests),) = strips(text)
-    assert trips > 10
+    ((iterations, nests),) = strips(text)
+    assert iterations > 10
     assert nests == 3
     assert compile(parse_module(text)).stats.arena_bytes < 100_000
     check(text, (100, 1024))
@@ -71,8 +71,8 @@ def test_values_that_are_needed_outside(more: str) -> None:
 
 def test_several_leading_dimensions_are_rows_together() -> None:
     text = softmax((5, 3, 40, 70))
-    ((trips, _),) = strips(text)
-    assert trips > 5
+    ((iterations, _),) = strips(text)
+    assert iterations > 5
     check(text, (5, 3, 40, 70))
 
 
@@ -127,8 +127,8 @@ def normalised(extents: tuple[int, int]) -> str:
 @pytest.mark.parametrize("extents", [(128, 700), (1000, 96)])
 def test_what_is_combined_across_rows_is_combined_strip_by_strip(extents: tuple[int, int]) -> None:
     text = normalised(extents)
-    ((trips, nests),) = strips(text)
-    assert trips > 3
+    ((iterations, nests),) = strips(text)
+    assert iterations > 3
     assert nests == 3
     check(text, extents)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import main
 from wengert.lab.ops.attempt import FAILS, NO, NOTHING, Row, attempt, is_known

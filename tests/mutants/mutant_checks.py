@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.traversal import all_ops
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.dynamic_program import DynamicProgram

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from typing_cases import WELL_TYPED
+from typing_cases.every_op import WELL_TYPED
 
 _END = re.compile(r"^(func\.func @main\([^\n]*\)) \{\n(.*) -> \(([^()\n]*)\)\nreturn\n\}\n$", re.DOTALL)
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from mutant_sources import SOURCES
 from reference_programs import texts
 
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>|[%@#!^]?[\w$.]+|->|\s+|.', re.DOTALL)
 _NUMBER = re.compile(r"\d+")

@@ -5,9 +5,9 @@ import pytest
 
 from wengert.dialects import core
 from wengert.dialects.stablehlo import DynamicUpdateSliceOp
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.simplify import simplify
 

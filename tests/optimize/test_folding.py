@@ -13,9 +13,9 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import bf16, c128, dtype_of, element, f16, f32, f64, i1, i8, i32, tensor, ui8, ui32
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.simplify import simplify
 

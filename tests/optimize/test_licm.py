@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import wengert as wg
 from wengert.dialects import core
-from wengert.ir.parser import parse_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.licm import licm
 

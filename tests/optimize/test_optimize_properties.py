@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from random_lines import random_program
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.core.from_core import from_core
 from wengert.transforms.core.to_core import to_core

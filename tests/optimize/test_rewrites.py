@@ -15,9 +15,9 @@ from rewrite_cases import Case
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption
 from wengert.transforms.optimize.simplify import simplify

@@ -19,7 +19,7 @@ PROGRAM = "import importlib, sys; importlib.import_module(sys.argv[1]); print('\
         ("wengert.lab.opt", (*SLOW, "wengert.dialects.stablehlo")),
         ("wengert.lab.universe", (*SLOW, "wengert.dialects.stablehlo")),
         ("wengert.__main__", SLOW),
-        ("wengert.ir.parser", SLOW),
+        ("wengert.ir.parsing.parser", SLOW),
         ("wengert.numpy", SLOW),
         ("wengert.frontends.transforms.jit", SLOW),
         ("wengert.eager", SLOW),

@@ -19,7 +19,10 @@ ELSEWHERE = {
 
 
 def package_name(folder: Path) -> str:
-    return ELSEWHERE.get(folder, ".".join(("wengert", *folder.parts)))
+    for home, name in ELSEWHERE.items():
+        if folder.is_relative_to(home):
+            return ".".join((name, *folder.relative_to(home).parts))
+    return ".".join(("wengert", *folder.parts))
 
 
 def package_folders() -> list[Path]:

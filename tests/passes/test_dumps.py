@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.dumps import Dumper, count_ops
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
 
 TEXT = """

@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.passes import PassRun, Pipeline
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.derivation import preparation, with_main
-from wengert.runtime.program import Program, load, parse
+from wengert.runtime.loading import load, parse
+from wengert.runtime.program import Program
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline
 
 pytestmark = [pytest.mark.corpus, needs_corpus]

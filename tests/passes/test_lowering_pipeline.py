@@ -8,10 +8,10 @@ import pytest
 
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
-from wengert.ir.printer import print_module
-from wengert.runtime.program import load
+from wengert.ir.printing.printer import print_module
+from wengert.runtime.loading import load
 from wengert.transforms.lowering import lower
 from wengert.transforms.pipelines import FRONT, LOWER, OPTIMIZE, lowering, parse_pipeline
 

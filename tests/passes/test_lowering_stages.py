@@ -14,7 +14,8 @@ import pytest
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.inputs import random_inputs
 from wengert.lab.opt import main
-from wengert.runtime.program import Program, load, parse
+from wengert.runtime.loading import load, parse
+from wengert.runtime.program import Program
 from wengert.transforms.codegen.cpu.machine_code import emit_object, optimized
 from wengert.transforms.pipelines import BUFFERIZE, EMIT, LOWER, SCHEDULE
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from run_lines import has_run_lines, run_lines
 
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 
 TESTS = Path(__file__).parents[1]
 FILES = [path for path in sorted(TESTS.rglob("*.mlir")) if has_run_lines(path)]

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import InternalError, PassRun, PassTimes, Pipeline
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 
 TEXT = """
 func.func public @main(%x: tensor<f64>) -> tensor<f64> {

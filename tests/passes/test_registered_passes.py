@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import PASSES, Pipeline
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.transforms.pipelines import BACK, FRONT, OPTIMIZE, PASS_PATHS, parse_pipeline
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,7 +13,7 @@ from reference_programs import share
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import is_complex, is_float
 from wengert.transforms.pipelines import parse_pipeline
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference_programs import assert_agrees, in_all_precisions, needs_corpus, share
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter import run
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
 from wengert.runtime.interpreter import Counter, evaluate, prepare, run
 

@@ -16,7 +16,7 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, Sc
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import f64, i64, tensor
 from wengert.runtime.interpreter import EVALUATION_RULES, evaluate
-from wengert.runtime.interpreter.sorting import merge_sort
+from wengert.runtime.interpreter.ops.sorting import merge_sort
 
 shapes = st.lists(st.integers(0, 4), min_size=0, max_size=4).map(tuple)
 settings.register_profile("interpreter", deadline=None, max_examples=60)

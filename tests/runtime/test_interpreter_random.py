@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import run
-from wengert.runtime.interpreter.random import philox4x32, threefry2x32
+from wengert.runtime.interpreter.ops.random import philox4x32, threefry2x32
 
 KEY, COUNTER = 0x0123456789ABCDEF, 0xFFFFFFFFFFFFFFFE
 STATES = {"THREE_FRY": [[KEY, COUNTER]], "PHILOX": [[KEY, COUNTER], [KEY, COUNTER, 5], [3, 2**64 - 1, 2**64 - 1]], "DEFAULT": [[KEY, COUNTER, 5]]}

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import c128, f32, f64, i32, tensor
 from wengert.runtime.interpreter import Counter, run
 from wengert.transforms.analysis.opcost import Cost, cost, total

@@ -7,8 +7,8 @@ import pytest
 
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
@@ -148,8 +148,8 @@ def arguments(module) -> list[np.ndarray]:
 def test_obeyed(program: str, text: str) -> None:
     module = scheduled(program, text)
     inputs = arguments(module)
-    for found, expected in zip(compile(module)(*inputs), run(module, inputs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    for actual, expected in zip(compile(module)(*inputs), run(module, inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("program", "text", "reason"), REFUSED)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from wengert.dialects.kernel.positions import Position, constant, substitute
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
-from wengert.transforms.schedule.versions import answers, pieces, throughout
+from wengert.transforms.schedule.versions import guard_values, pieces, uniform_guards
 
 VIEWS = {
     "before": "%{r} = stablehlo.pad {x}, %c, low = [0, 137], high = [0, 0], interior = [0, 0] : ({k}, tensor<{t}>) -> {w}",
@@ -47,12 +47,12 @@ def test_guards_are_known_right(factor: int) -> None:
     """Pieces cover the loop in order, and what they know holds for each of their iterations."""
     at = Position(-20 if factor > 0 else 150, ((1, factor),))
     guards = [((at, low, high), at) for low, high in ((0, 60), (-7, 31), (200, 210), (59, 1000))]
-    found = pieces([*guards, ((Position(0), 0, 1), Position(0, ((0, 1), (1, 1))))], 1, 100, 4)
-    assert [p.start for p in found] == [0, *(p.stop for p in found[:-1])]
-    assert found[-1].stop == 100
-    assert not all(p.masked for p in found)
-    for p in found:
-        known = answers(guards, 1, p)
+    chosen = pieces([*guards, ((Position(0), 0, 1), Position(0, ((0, 1), (1, 1))))], 1, 100, 4)
+    assert [p.start for p in chosen] == [0, *(p.stop for p in chosen[:-1])]
+    assert chosen[-1].stop == 100
+    assert not all(p.masked for p in chosen)
+    for p in chosen:
+        known = guard_values(guards, 1, p)
         assert p.masked or None not in known.values()
         for (_, low, high), said in [(guard, known[guard]) for guard, _ in guards]:
             said_right = {low <= factor * i + at.offset < high for i in range(p.start, p.stop)}
@@ -61,7 +61,7 @@ def test_guards_are_known_right(factor: int) -> None:
 
 @pytest.mark.parametrize("factor", [1, -2])
 def test_where_guards_of_rows_hold_throughout(factor: int) -> None:
-    """What is said about outer loops is that the guard holds in all trips of the innermost one, or in none; guards of that alone are not mentioned."""
+    """Conditions on outer loops say when a guard holds in all iterations of the innermost one, or in none; there are none for guards of that alone."""
     extents = (9, 12)
     at = {name: Position(offset, terms) for name, offset, terms in (("row", 2, ((0, 1),)), ("both", -3, ((0, 10), (1, factor))), ("inner", 0, ((1, 1),)))}
     guards = {
@@ -71,10 +71,10 @@ def test_where_guards_of_rows_hold_throughout(factor: int) -> None:
         "seldom": (at["row"], 3, 4),
         "neither": (at["both"], *((40, 45) if factor == 1 else (20, 30))),
     }
-    found = throughout([(guard, guard[0]) for guard in guards.values()], 1, extents)
-    assert set(found) == {guards["row"], guards["both"], guards["seldom"]}
-    for (position, low, high), (outer, count, answer) in found.items():
+    conditions = uniform_guards([(guard, guard[0]) for guard in guards.values()], 1, extents)
+    assert set(conditions) == {guards["row"], guards["both"], guards["seldom"]}
+    for (position, low, high), (outer, count, uniform) in conditions.items():
         for row in range(extents[0]):
-            said = (0 <= substitute(outer, {0: constant(row)}, extents).offset < count) == answer
+            said = (0 <= substitute(outer, {0: constant(row)}, extents).offset < count) == uniform
             values = [substitute(position, {0: constant(row), 1: constant(i)}, extents).offset for i in range(extents[1])]
-            assert said == all((low <= value < high) == answer for value in values)
+            assert said == all((low <= value < high) == uniform for value in values)

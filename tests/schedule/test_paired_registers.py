@@ -1,9 +1,9 @@
-"""Nests of many trips do two or four registers at a time: ends within a pair, reductions over all loops or some, and in strict mode."""
+"""Nests of many iterations compute two or four registers at a time: ends within a pair, reductions over all loops or some, and in strict mode."""
 
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -29,5 +29,5 @@ def test_ends_within_a_pair(extents: tuple[int, ...], dtype: type[np.floating], 
     module = parse_module(TEXT.format(n="x".join(map(str, extents)), t=t, rows=rows, last=len(extents) - 1, all=all, least=LEAST[t]))
     x, y = (np.random.default_rng(seed).normal(size=extents).astype(dtype) for seed in (1, 2))
     compiled = compile(module, strict=strict)
-    for found, wanted in zip(compiled(x, y), run(module, [x, y]), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-13 if t == "f64" else 1e-6, atol=1e-12 if t == "f64" else 1e-4)
+    for actual, wanted in zip(compiled(x, y), run(module, [x, y]), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-13 if t == "f64" else 1e-6, atol=1e-12 if t == "f64" else 1e-4)

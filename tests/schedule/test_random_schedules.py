@@ -71,9 +71,9 @@ def drawn(draw, op: NestOp, strict: bool) -> Schedule:
 
 
 @st.composite
-def scheduled(draw, held, strict: bool):
+def scheduled(draw, element, strict: bool):
     """A program with a schedule for each of its nests."""
-    module = draw(programs(held)) if held is not None else draw(programs())
+    module = draw(programs(element)) if element is not None else draw(programs())
     kernels = parse_pipeline("to-core,fuse,collapse-loops").applied(module)
     for op in kernels.walk():
         if isinstance(op, NestOp):
@@ -90,9 +90,9 @@ def same(pair: tuple[ModuleOp, ModuleOp], seed: int, tolerance: float, *, strict
             for name in Schedule.__struct_fields__:
                 if getattr(op.schedule.data, name) != getattr(Schedule(), name):
                     event(name)
-    for found, expected in zip(compile(kernels, strict=strict)(*arrays), run(module, arrays), strict=True):
+    for actual, expected in zip(compile(kernels, strict=strict)(*arrays), run(module, arrays), strict=True):
         scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

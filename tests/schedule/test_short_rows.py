@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
@@ -29,5 +29,5 @@ def test_columns(extents: tuple[int, ...], combine: str, strict: bool) -> None:
     )
     draw = np.random.default_rng(extents[0]).uniform
     inputs = [draw(0.9, 1.1, extents), draw(0.9, 1.1, extents[-1]), draw(0.9, 1.1, extents[d])]
-    for found, expected in zip(compile(module, strict=strict)(*inputs), run(module, inputs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-13)
+    for actual, expected in zip(compile(module, strict=strict)(*inputs), run(module, inputs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-13)

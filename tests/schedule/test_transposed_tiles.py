@@ -3,39 +3,39 @@
 import numpy as np
 import pytest
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
 
 TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i32": np.int32, "i8": np.int8, "i1": np.bool_, "complex<f32>": np.complex64}
 
 
-def tensor(extents: tuple[int, ...], held: str) -> str:
-    return f"tensor<{''.join(f'{n}x' for n in extents)}{held}>"
+def tensor(extents: tuple[int, ...], element: str) -> str:
+    return f"tensor<{''.join(f'{n}x' for n in extents)}{element}>"
 
 
 def check(text: str, *inputs: np.ndarray) -> None:
     module = parse_module(text)
     compiled = compile(module)
     assert not compiled.stats.interpreted
-    for found, expected in zip(compiled(*inputs), run(module, list(inputs)), strict=True):
+    for actual, expected in zip(compiled(*inputs), run(module, list(inputs)), strict=True):
         if expected.dtype.kind in "iub":
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(actual, expected)
         else:
-            np.testing.assert_allclose(found, expected, rtol=4e-3 if expected.dtype == np.float16 else 2e-6)
+            np.testing.assert_allclose(actual, expected, rtol=4e-3 if expected.dtype == np.float16 else 2e-6)
 
 
-def numbers(extents: tuple[int, ...], held: str) -> np.ndarray:
-    found = np.random.default_rng(sum(extents)).integers(-100, 100, extents)
-    return (found > 0) if held == "i1" else (found + (1j if "complex" in held else 0)).astype(TYPES[held])
+def numbers(extents: tuple[int, ...], element: str) -> np.ndarray:
+    integers = np.random.default_rng(sum(extents)).integers(-100, 100, extents)
+    return (integers > 0) if element == "i1" else (integers + (1j if "complex" in element else 0)).astype(TYPES[element])
 
 
-@pytest.mark.parametrize("held", TYPES)
-def test_element_types(held: str) -> None:
-    before, after = tensor((37, 21), held), tensor((21, 37), held)
+@pytest.mark.parametrize("element", TYPES)
+def test_element_types(element: str) -> None:
+    before, after = tensor((37, 21), element), tensor((21, 37), element)
     check(
         f"func.func @main(%a: {before}) -> {after} {{ %0 = stablehlo.transpose %a, dims = [1, 0] : ({before}) -> {after}\n return %0 : {after} }}",
-        numbers((37, 21), held),
+        numbers((37, 21), element),
     )
 
 

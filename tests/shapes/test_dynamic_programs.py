@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamic_programs import COMPUTED, DYNAMIC_PROGRAMS, Dynamic
+from dynamic_programs.composed import DYNAMIC_PROGRAMS
+from dynamic_programs.computed import COMPUTED
+from dynamic_programs.notation import Dynamic
 
 import wengert as wg
 from wengert.dialects.stablehlo import DynamicReshapeOp

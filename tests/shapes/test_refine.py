@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 import wengert as wg
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
-from wengert.ir.printer import print_module
+from wengert.ir.printing.printer import print_module
 from wengert.ir.traversal import all_ops
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import parse_pipeline
 from wengert.transforms.shapes.argument_shapes import read_shape, shape_text

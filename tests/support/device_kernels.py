@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ir.parser import parse_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 
 Array = np.ndarray[Any, np.dtype[Any]]

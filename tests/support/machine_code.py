@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
 _engines: list[Any] = []
 """Code lives as long as the tests: functions are called after their engine has gone out of scope."""
@@ -22,6 +25,14 @@ def callable_of(text: str, symbol: str, result: Any, *parameters: Any) -> Any:
     engine.finalize_object()
     _engines.append(engine)
     return ctypes.CFUNCTYPE(result, *parameters)(engine.get_function_address(symbol))
+
+
+def integer_function(parameters: Sequence[str], write: Callable[[FunctionBuilder], str]) -> Any:
+    """A function of i64 parameters with the i64 that ``write`` returns."""
+    builder = FunctionBuilder()
+    result = write(builder)
+    text = builder.module.text() + builder.definition("f", [f"i64 {p}" for p in parameters], result="i64", returns=result, head="")
+    return callable_of(text, "f", ctypes.c_int64, *[ctypes.c_int64] * len(parameters))
 
 
 def assembly(text: str, triple: str, cpu: str, features: str = "") -> str:

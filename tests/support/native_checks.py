@@ -6,7 +6,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 
-from wengert.ir.parser import parse_module
+from wengert.ir.parsing.parser import parse_module
 from wengert.runtime import interpreter
 from wengert.runtime.cpu import compile
 

@@ -16,10 +16,10 @@ SHAPES = [(), (1,), (3,), (8,), (17,), (2, 3), (4, 5), (1, 7), (6, 1), (2, 3, 4)
 class Writer:
     """Draws ops that fit the values made so far."""
 
-    def __init__(self, draw, held) -> None:
+    def __init__(self, draw, element_type) -> None:
         self.draw = draw
-        self.held = held
-        self.block = Block(arg_types=[tensor(draw(st.sampled_from(SHAPES)), held) for _ in range(draw(st.integers(1, 3)))])
+        self.element_type = element_type
+        self.block = Block(arg_types=[tensor(draw(st.sampled_from(SHAPES)), element_type) for _ in range(draw(st.integers(1, 3)))])
         self.b = OpBuilder(self.block)
         self.values: list[SSAValue] = list(self.block.args)
 
@@ -36,7 +36,7 @@ class Writer:
         if kind == 0:
             return self.b.full_like(x, self.number(-2, 2))
         if kind == 1 and shape(x):
-            return self.b.convert(self.b.iota(self.number(0, len(shape(x)) - 1), tensor(shape(x), i32)), self.held)
+            return self.b.convert(self.b.iota(self.number(0, len(shape(x)) - 1), tensor(shape(x), i32)), self.element_type)
         if kind == 2:
             scalar = [v for v in self.values if size(v) == 1]
             if scalar:
@@ -88,7 +88,7 @@ class Writer:
         mid = [self.number(0, 2) for _ in shape(x)]
         if any(lo + n + max(n - 1, 0) * m + hi < 0 for lo, n, m, hi in zip(low, shape(x), mid, high)):
             return x
-        return self.b.pad(x, self.b.scalar(self.number(-1, 1), self.held), low, high, mid)
+        return self.b.pad(x, self.b.scalar(self.number(-1, 1), self.element_type), low, high, mid)
 
     def reverse(self, x):
         return self.b.reverse(x, [d for d in range(len(shape(x))) if self.number(0, 1)])
@@ -101,8 +101,8 @@ class Writer:
     def reduce(self, x):
         dims = [d for d in range(len(shape(x))) if self.number(0, 1)]
         kind = self.draw(st.sampled_from([Kind.add, Kind.max, Kind.min, Kind.mul])) if size(x) <= 30 else self.draw(st.sampled_from([Kind.add, Kind.max]))
-        found = self.b.reduce(kind, x, dims)
-        return self.b.tanh(found) if kind is Kind.mul else found
+        reduced = self.b.reduce(kind, x, dims)
+        return self.b.tanh(reduced) if kind is Kind.mul else reduced
 
     def contract(self, x):
         if len(shape(x)) != 2 or size(x) == 0:
@@ -142,8 +142,8 @@ STEPS = [
 
 
 @st.composite
-def programs(draw, held=f64):
-    writer = Writer(draw, held)
+def programs(draw, element_type=f64):
+    writer = Writer(draw, element_type)
     for _ in range(draw(st.integers(1, 14))):
         writer.step()
     return writer.finish()

@@ -1,15 +1,17 @@
-"""Automatic differentiation as IR passes: forward mode, linearization, transposition, reverse mode.
+"""Automatic differentiation as IR passes: forward mode, linearization, transposition, reverse mode, batching.
 
 ::
 
-    rule.py         the rule table: one declaration per op            rules/    the declarations, by family of ops
-    forward.py      the sweep that emits primal, coefficient and linear ops
-    jvp.py          forward mode: linear ops beside the primal ones
-    linearize.py    linear ops in a function of their own              policies.py: what is kept for it
-    backward.py     transposition of linear ops                        transpose.py: of functions
-    join.py         a function and its linear part put together        vjp.py: the three in one go
-    direct/         the other strategy of reverse mode: adjoints written out op by op
-    custom.py       derivatives that functions declare                 expand.py, lower.py: the ad dialect
+    derive.py          from a request to a derivative                    passes.py: the same as passes, by name
+    rule.py            the rule table: one declaration per op            rules/: the declarations, by family of ops; case.py: their tests
+    forward/           the sweep that emits primal, coefficient and linear ops; forward mode
+    linear/            linear programs: linearize.py, transpose.py, join.py, and vjp.py, which is the three in one go
+    residuals/         which values are stored for a linear program, and which it recomputes
+    direct/            the other strategy of reverse mode: an adjoint per op
+    batching/          vectorization over a batch (vmap)                 jacobians/: modes batched over a basis
+    requests/          the ad dialect: requests in the text, derivatives that functions declare
+    rewrites/          expansion of ops without rules before differentiation
+    building_blocks/   matrix algebra, scans and products that rules are written with
 """
 
 from wengert.transforms.ad.derive import jvp, vjp

@@ -1,7 +1,7 @@
-"""Test cases that live beside the rules: a small function, and inputs at which it is smooth.
+"""Test cases beside the rules: a small function, and arguments at which it is smooth.
 
-Every rule file ends with its ``CASES``. One checker takes them all through duality (dot-product test), differences,
-second order and both modes.
+Every rule file ends with its ``CASES``. One checker tests all of them: duality (dot-product test), finite differences,
+second order, and both modes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert.ir.tensor_types import element_of, tensor
 
 
 class Arg(Struct, frozen=True):
-    """A random argument: uniform in [low, high] (both parts, if complex), or given values; ``dtype`` for integers."""
+    """A random argument: uniform in [low, high] (both parts, if complex), or fixed ``values``; ``dtype`` is for integers."""
 
     shape: tuple[int, ...]
     low: float = -1.0
@@ -61,7 +61,7 @@ class Case(Struct, frozen=True):
         types = [tensor(arg.shape, element_of(np.dtype("complex128" if arg.complex else arg.dtype))) for arg in self.args]
         block = Block(arg_types=types)
         build = cast(Callable[..., Built], self.build)
-        made = build(OpBuilder(block), *block.args)
-        results = [made] if isinstance(made, Value) else list(made)
+        built = build(OpBuilder(block), *block.args)
+        results = [built] if isinstance(built, Value) else list(built)
         block.add_op(ReturnOp(*results))
         return ModuleOp([FuncOp("main", (types, [r.type for r in results]), Region([block]), "public")])

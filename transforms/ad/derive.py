@@ -1,4 +1,4 @@
-"""Derivatives of whole modules: the entry function replaced by its derivative, under the same name."""
+"""Derivatives of modules: replaces the entry function by its derivative, under the same name."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from xdsl.dialects.func import FuncOp
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
+from wengert.ir.construction import detach, insert_before
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_of
-from wengert.transforms.ad.join import join_function
-from wengert.transforms.ad.jvp import jvp_function
-from wengert.transforms.ad.policies import AUTO, Policy, policy_named
-from wengert.transforms.ad.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, request
-from wengert.transforms.ad.selections import expand_selections
-from wengert.transforms.ad.transpose import transpose_function
-from wengert.transforms.ad.vjp import vjp_function
+from wengert.transforms.ad.forward.jvp import jvp_function
+from wengert.transforms.ad.linear.join import join_function
+from wengert.transforms.ad.linear.transpose import transpose_function
+from wengert.transforms.ad.linear.vjp import vjp_function
+from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, make_request
+from wengert.transforms.ad.residuals.policies import AUTO, Policy, policy_named
+from wengert.transforms.ad.rewrites.select_and_scatter import expand_selections
 from wengert.transforms.core.symbol_dce import references
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 
 STRATEGIES = ("transpose", "direct")
-"""The two ways to reverse a function, which give the same results."""
+"""The two implementations of reverse mode, which have the same results."""
 
 
 def jvp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
@@ -47,8 +48,8 @@ def vjp(
 ) -> None:
     """Replaces ``fn`` by its VJP, ``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``, in place. See :func:`jvp`.
 
-    ``strategy`` is one of STRATEGIES: ``transpose`` linearizes, transposes and joins, ``direct`` writes the adjoint of every op.
-    ``residuals`` names the policy for what is kept (:mod:`wengert.transforms.ad.policies`), which ``direct`` does not take.
+    ``strategy`` is one of STRATEGIES: ``transpose`` linearizes, transposes and joins, ``direct`` emits the adjoint of every op.
+    ``residuals`` names the residual policy (:mod:`wengert.transforms.ad.residuals.policies`), which ``direct`` does not take.
     """
     if strategy not in STRATEGIES:
         raise error_at(
@@ -59,9 +60,9 @@ def vjp(
 
 
 def reverse(strategy: str, policy: Policy) -> Callable[[Request, str], FuncOp]:
-    """What makes the VJP of a function by one of the STRATEGIES."""
+    """The VJP transform of one of the STRATEGIES."""
     if strategy == "transpose":
-        return lambda asked, name: vjp_function(asked, name, policy)
+        return lambda request, name: vjp_function(request, name, policy)
     if policy is not AUTO:
         raise DiagnosticError(Diagnostic(f"residuals={policy.name} needs strategy=transpose; strategy=direct takes residuals={AUTO.name} only"))
     from wengert.transforms.ad.direct.vjp import direct_vjp_function
@@ -70,30 +71,30 @@ def reverse(strategy: str, policy: Policy) -> Callable[[Request, str], FuncOp]:
 
 
 def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wrt: Sequence[int] | None, of: Sequence[int] | None) -> None:
-    """Replaces ``fn`` by what ``make`` makes of it, at core level and with all requests for derivatives expanded."""
+    """Replaces ``fn`` by its transform by ``make``, at core level and with all requests for derivatives expanded."""
     prepare(module)
     function = function_named(module, fn)
-    replace_function(module, function, [make(request(function, wrt, of), fn)])
-    _expand(module)
+    replace_function(module, function, [make(make_request(function, wrt, of), fn)])
+    _expand_requests(module)
 
 
 def transpose_functions(module: ModuleOp, fn: str = "", wrt: Sequence[int] | None = None) -> None:
-    """Replaces a function that is linear in ``wrt`` by its transpose, in place; without a name, every function that says what it is linear in.
+    """Replaces a function that is linear in ``wrt`` by its transpose, in place; without a name, every function that declares its linear arguments.
 
-    What depends on tangents only through ``ad.pushforward`` or ``ad.transposed_call`` stays so: these have transposes of their own.
+    ``ad.pushforward`` and ``ad.transposed_call`` are not expanded: these have transposes of their own.
     """
     _to_core(module)
     if ops_of(module, *(cls for cls in REQUESTS if cls not in LINEAR_REQUESTS)):
-        _expand(module)
+        _expand_requests(module)
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     chosen = [] if fn or wrt is not None else [function for function in functions if linear_arguments(function) is not None]
     for function in chosen or [function_named(module, fn or "main_linear")]:
         positions = linear_arguments(function) if wrt is None else wrt
-        replace_function(module, function, [transpose_function(request(function, positions), function.sym_name.data)])
+        replace_function(module, function, [transpose_function(make_request(function, positions), function.sym_name.data)])
 
 
 def join(module: ModuleOp) -> None:
-    """Replaces every function that has a linear part, and this part, by what they make together, in place."""
+    """Replaces every function that has a linear part, and this part, by the two joined, in place."""
     pairs = parts_of(module)
     if not pairs:
         raise error_at(module.location, f"no function of the module has a linear part ({LINEAR_PART}) to be joined with", hint="linearize makes one")
@@ -103,39 +104,39 @@ def join(module: ModuleOp) -> None:
     for linear in {pair.linear for pair in pairs}:
         if linear.sym_name.data not in used:
             module.body.block.erase_op(linear, safe_erase=False)
-    _expand(module)
+    _expand_requests(module)
 
 
-def replace_function(module: ModuleOp, function: FuncOp, made: Sequence[FuncOp]) -> None:
-    """Puts functions where another one stands, in place."""
-    for new in made:
-        module.body.block.insert_op_before(new, function)
-    module.body.block.erase_op(function, safe_erase=False)
+def replace_function(module: ModuleOp, function: FuncOp, replacements: Sequence[FuncOp]) -> None:
+    """Replaces a function by others, in place."""
+    for new in replacements:
+        insert_before(function, new)
+    detach(function)
 
 
 def prepare(module: ModuleOp) -> None:
-    """Brings a module to the form that derivatives are taken of: core level, no requests, calls of custom functions only,
-    no reductions or scatters by regions that only their own ops describe, and no tapes but those that grow."""
+    """Rewrites a module to the form that can be differentiated: core level, no requests, only calls of functions that declare their
+    derivative, no reductions or scatters by general regions, and only tapes that grow."""
     tapes_to_stacks(module)
     _to_core(module)
-    _expand(module)
+    _expand_requests(module)
 
 
 def _to_core(module: ModuleOp) -> None:
     to_core(module, keep_custom=True)
     if ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
-        from wengert.transforms.ad.regions import expand_regions  # with all of batching, which most programs do without
+        from wengert.transforms.ad.rewrites.reduce_regions import expand_regions  # with all of batching, which most programs do without
 
         expand_regions(module)
     expand_selections(module)
     if ops_of(module, hlo.ScatterOp):
-        from wengert.transforms.ad.scatter_regions import expand_scatters  # as above
+        from wengert.transforms.ad.rewrites.scatter_regions import expand_scatters  # as above
 
         expand_scatters(module)
 
 
-def _expand(module: ModuleOp) -> None:
+def _expand_requests(module: ModuleOp) -> None:
     if has_requests(module):
-        from wengert.transforms.ad.expand import expand_ad  # as above
+        from wengert.transforms.ad.requests.expand import expand_ad  # as above
 
         expand_ad(module)

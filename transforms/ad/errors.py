@@ -1,4 +1,4 @@
-"""What AD refuses, it refuses by name and place."""
+"""Errors for ops that cannot be differentiated or batched, with the op's name and location."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from wengert.ir.unregistered import written_name
 
 
 def refuse(op: Operation, why: str, hint: str = "") -> DiagnosticError:
-    """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``. Of a custom call the target is named too."""
+    """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``. For a custom call it also names the target."""
     called = f" of @{op.call_target_name.data}" if isinstance(op, CustomCallOp) else ""
     return error_at(op.location, f"{written_name(op)}{called} {why}", hint=hint)

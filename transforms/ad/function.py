@@ -1,4 +1,4 @@
-"""Making the function that holds a derivative."""
+"""Construction of the functions of derivatives."""
 
 from __future__ import annotations
 
@@ -14,19 +14,26 @@ from wengert.ir.traits import is_pure
 
 
 def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
-    """A builder for the derivative's block, whose ops say that ``pass_name`` made them."""
+    """A builder for the derivative's block; the locations of its ops name ``pass_name``."""
     return OpBuilder(block, location=origin.location, pass_name=pass_name)
 
 
-def opened(function: FuncOp) -> Block:
-    """The body of a function that gives it up, to become that of another one."""
+def terminator_operands(block: Block) -> Sequence[SSAValue]:
+    """The operands of a block's terminator."""
+    last = block.last_op
+    assert last is not None, "a finished body ends in a terminator"
+    return last.operands
+
+
+def detach_body(function: FuncOp) -> Block:
+    """Detaches the body of a function, to become the body of another one."""
     block = function.body.block
     function.body.detach_block(block)
     return block
 
 
-def take_return(block: Block) -> list[SSAValue]:
-    """What a body returns; the return is erased."""
+def pop_return(block: Block) -> list[SSAValue]:
+    """Erases the return of a body; returns its operands."""
     returned = block.last_op
     assert returned is not None, "a finished body ends in a return"
     values = list(returned.operands)
@@ -35,19 +42,19 @@ def take_return(block: Block) -> list[SSAValue]:
 
 
 def finish_function(block: Block, results: Sequence[SSAValue], name: str, origin: FuncOp) -> FuncOp:
-    """Returns the results, drops what does not contribute to them, and wraps the block up as a function."""
+    """Appends a return of the results to a block, drops dead ops, and makes a function of it."""
     return function_of(finish_body(block, results), name, origin)
 
 
 def finish_body(block: Block, results: Sequence[SSAValue]) -> Block:
-    """Returns the results, and drops what does not contribute to them."""
+    """Appends a return of the results to a block, and drops dead ops."""
     append(block, ReturnOp.create(operands=results))
     drop_dead_ops(block)
     return block
 
 
 def function_of(body: Block, name: str, origin: FuncOp) -> FuncOp:
-    """A function with a finished body, as visible as the one that it comes from."""
+    """A function with a finished body, and the visibility and location of ``origin``."""
     end = body.last_op
     assert end is not None, "a finished body ends in a return"
     types = FunctionType.from_lists([arg.type for arg in body.args], [value.type for value in end.operands])
@@ -69,6 +76,6 @@ def drop_dead_ops(block: Block) -> None:
 
 
 def discard(block: Block) -> None:
-    """Drops a scratch block: its ops give up their operands, so that those no longer count as used."""
+    """Drops a scratch block: its ops drop their operands, so that these lose a use."""
     for op in block.ops:
         op.drop_all_references()

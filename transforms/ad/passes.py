@@ -1,4 +1,4 @@
-"""AD as passes, for pipelines: ``vjp{fn=main wrt=0,1},simplify,cse,dce``."""
+"""The passes of AD, for pipelines: ``vjp{fn=main wrt=0,1},simplify,cse,dce``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
-from wengert.transforms.ad.linearize import linearize_function
-from wengert.transforms.ad.lower import lower_ad
-from wengert.transforms.ad.policies import policy_named
-from wengert.transforms.ad.request import fresh_name, function_named, request
+from wengert.transforms.ad.linear.linearize import linearize_function
+from wengert.transforms.ad.requests.lower import lower_ad
+from wengert.transforms.ad.requests.request import fresh_name, function_named, make_request
+from wengert.transforms.ad.residuals.policies import policy_named
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class VjpPass(ModulePass):
     strategy: str = "transpose"
     """``transpose`` (which is ``linearize,transpose,join``) or ``direct``."""
     residuals: str = "auto"
-    """What is kept for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
+    """Which residuals are stored for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
@@ -49,7 +49,7 @@ class VjpPass(ModulePass):
 
 @dataclass(frozen=True)
 class VjpDirectPass(ModulePass):
-    """Replaces a function by its VJP, its adjoints written out op by op; the same as ``vjp{strategy=direct}``."""
+    """Replaces a function by its VJP, by the adjoint of every op; the same as ``vjp{strategy=direct}``."""
 
     name = "vjp-direct"
 
@@ -65,7 +65,7 @@ class VjpDirectPass(ModulePass):
 class LinearizePass(ModulePass):
     """Splits a function: itself, which now also returns residuals, and ``<fn>_linear``: (residuals, tangents) -> tangents.
 
-    Attributes of the two functions say what belongs to what, so that ``transpose`` and ``join`` need no options.
+    Attributes of the two functions connect them, so that ``transpose`` and ``join`` need no options.
     """
 
     name = "linearize"
@@ -74,21 +74,21 @@ class LinearizePass(ModulePass):
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
     residuals: str = "auto"
-    """What is kept for the linear part: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
+    """Which residuals are stored for the linear part: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         policy = policy_named(self.residuals)
         prepare(op)
         function = function_named(op, self.fn)
-        replace_function(op, function, linearize_function(request(function, self.wrt, self.of), self.fn, fresh_name(op, f"{self.fn}_linear"), policy))
+        replace_function(op, function, linearize_function(make_request(function, self.wrt, self.of), self.fn, fresh_name(op, f"{self.fn}_linear"), policy))
 
 
 @dataclass(frozen=True)
 class TransposePass(ModulePass):
     """Replaces linear functions by their transposes: (other arguments, cotangents) -> cotangents of the linear arguments.
 
-    Without options it takes every function that says in which arguments it is linear (``ad.linear``), as ``linearize`` leaves them, and
-    ``@main_linear`` if there is none. ``wrt`` says so of a function that does not.
+    Without options it transposes every function that declares its linear arguments (``ad.linear``), as those of ``linearize`` do, and
+    ``@main_linear`` if there is none. ``wrt`` names the linear arguments of a function that does not declare them.
     """
 
     name = "transpose"
@@ -102,7 +102,7 @@ class TransposePass(ModulePass):
 
 @dataclass(frozen=True)
 class JoinPass(ModulePass):
-    """Puts the halves of derivatives together: a function and its linear part, transposed or not, become one.
+    """Joins the halves of derivatives: a function and its linear part, transposed or not, become one.
 
     ``linearize,join`` is ``jvp``, and ``linearize,transpose,join`` is ``vjp``.
     """
@@ -115,24 +115,24 @@ class JoinPass(ModulePass):
 
 @dataclass(frozen=True)
 class ExpandAdPass(ModulePass):
-    """Replaces ad.jvp, ad.vjp and ad.linearize by the derivatives that they ask for, innermost first."""
+    """Replaces ad.jvp, ad.vjp and ad.linearize by the requested derivatives, innermost first."""
 
     name = "expand-ad"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from wengert.transforms.ad.expand import expand_ad  # with all of batching, which most programs do without
+        from wengert.transforms.ad.requests.expand import expand_ad  # with all of batching, which most programs do without
 
         expand_ad(op)
 
 
 @dataclass(frozen=True)
 class LowerAdPass(ModulePass):
-    """Expands all requests, forgets declared derivatives and removes ad.stop_gradient and ad.guard: nothing of the ad dialect is left."""
+    """Expands all requests, and removes declared derivatives, ad.stop_gradient and ad.guard: nothing of the ad dialect is left."""
 
     name = "lower-ad"
 
     keep_stopped: bool = False
-    """Leave ad.stop_gradient, which from-core writes in StableHLO."""
+    """Keep ad.stop_gradient, which from-core writes in StableHLO."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ad(op, keep_stopped=self.keep_stopped)

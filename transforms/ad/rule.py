@@ -1,15 +1,15 @@
 """The rule table: one declaration per op from which every mode of differentiation follows.
 
-A rule says what the derivative of an op is as a *linear map* from the tangents of its operands to the tangents of its
-results. It is a function of two stages, and the split is what makes reverse mode possible:
+A rule is the derivative of an op as a *linear map* from the tangents of its operands to the tangents of its
+results. It is a function of two stages, and this split makes reverse mode possible:
 
 - the *coefficient* stage runs when the rule is called; it may emit any ops on primal values (``b``), and its results are
   the coefficients of the map;
 - the *linear* stage runs when the returned map is applied to tangents; it emits only linear ops (``lb``), with the
   coefficients as constants.
 
-Forward mode interleaves both. Linearization sends the two stages to different places, and transposition turns the linear
-ops around one by one; each linear op therefore declares its transpose (``@transpose``). This is the decomposition of
+Forward mode interleaves both. Linearization emits the two stages into different blocks, and transposition reverses the linear
+ops one by one; each linear op therefore declares its transpose (``@transpose``). This is the decomposition of
 Radul, Paszke, Frostig, Johnson and Maclaurin, "You Only Linearize Once" (POPL 2023).
 
 An op is declared in one of four ways, and an op that is not declared is refused by name and place:
@@ -50,23 +50,23 @@ Partial = Callable[[OpBuilder, Value], Value]
 Rule = Callable[[OpBuilder, Operation], LinearMap]
 """Emits coefficients for an op (given with its operands and results in the new function) and returns its linear map."""
 
-Transpose = Callable[[OpBuilder, Operation, Sequence[bool], Sequence[Tangent]], Sequence["Tangent | Into"]]
+Transpose = Callable[[OpBuilder, Operation, Sequence[bool], Sequence[Tangent]], Sequence["Tangent | InPlaceAdd"]]
 """Emits the transpose of a linear op: (builder, op, which operands it is linear in, cotangents of its results) to the
 cotangents of its operands (None for those that it is not linear in, or where the cotangent is structurally zero)."""
 
 RULES: dict[type[Operation], Rule] = {}
 TRANSPOSES: dict[type[Operation], Transpose] = {}
 STEPS: dict[type[Operation], Callable[[Any, Any], None]] = {}
-"""Ops with regions take the forward sweep's step themselves: (sweep, op) emits primal and linear ops and binds the results."""
+"""The forward sweep over ops with regions: (sweep, op) emits primal and linear ops and binds the results."""
 TRANSPOSE_STEPS: dict[type[Operation], Callable[..., None]] = {}
-"""Linear ops with regions transpose themselves: (builder, op, which operands are linear, y_bars, cotangents)."""
+"""The transposes of linear ops with regions: (builder, op, which operands are linear, y_bars, cotangents)."""
 INACTIVE: set[type[Operation]] = set()
 """Ops whose results never have a tangent."""
 
 
-class Into(Struct, frozen=True):
-    """A cotangent that can be added to what is there already more cheaply than by forming it and adding: an indexed read
-    transposes to an addition in place, whatever the size of what was read from."""
+class InPlaceAdd(Struct, frozen=True):
+    """A cotangent that is added in place to the sum so far, more cheaply than by materializing it: an indexed read
+    transposes to an addition in place, whose cost does not depend on the size of the operand of the read."""
 
     accumulate: Callable[[Value | None], Value]
 
@@ -83,10 +83,10 @@ def derivative(*ops: type[Operation]) -> Callable[[Callable[[OpBuilder, Any], Li
     return register
 
 
-def transpose(*ops: type[Operation]) -> Callable[[Callable[..., Sequence[Tangent | Into]]], Callable[..., Sequence[Tangent | Into]]]:
+def transpose(*ops: type[Operation]) -> Callable[[Callable[..., Sequence[Tangent | InPlaceAdd]]], Callable[..., Sequence[Tangent | InPlaceAdd]]]:
     """Declares how linear ops are transposed."""
 
-    def register(rule: Callable[..., Sequence[Tangent | Into]]) -> Callable[..., Sequence[Tangent | Into]]:
+    def register(rule: Callable[..., Sequence[Tangent | InPlaceAdd]]) -> Callable[..., Sequence[Tangent | InPlaceAdd]]:
         for op in ops:
             _claim(TRANSPOSES, op)
             TRANSPOSES[op] = rule
@@ -103,8 +103,8 @@ def elementwise(*ops: type[Operation]) -> Callable[[Callable[..., Partial | tupl
 
     def register(partials: Callable[..., Partial | tuple[Partial | None, ...]]) -> Callable[..., Partial | tuple[Partial | None, ...]]:
         def rule(b: OpBuilder, op: Operation) -> LinearMap:
-            found = partials(b, *op.operands, op.results[0])
-            return sum_of((found,) if callable(found) else found)
+            declared = partials(b, *op.operands, op.results[0])
+            return sum_of((declared,) if callable(declared) else declared)
 
         for op in ops:
             _claim(RULES, op)
@@ -168,7 +168,7 @@ def _replacing(op: Operation, position: int) -> Partial:
 
 
 def sum_of(partials: Sequence[Partial | None]) -> LinearMap:
-    """The map that adds up the partials of all operands that have a tangent; its op has one result."""
+    """The linear map that sums the partials of all operands that have a tangent; for ops with one result."""
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         total: Tangent = None
@@ -197,7 +197,7 @@ def same_op(op: Operation, linear_operands: Sequence[int]) -> LinearMap:
 # -- partials
 
 Coefficient = Value | Callable[[], Value]
-"""A coefficient, or how to make it: one that is made late is not made at all for an operand without a tangent."""
+"""A coefficient, or a function that emits it, which is not called for an operand without a tangent."""
 
 
 def scale(coefficient: Coefficient) -> Partial:

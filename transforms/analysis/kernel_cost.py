@@ -56,7 +56,7 @@ def _inside(block: Block) -> Work:
 
 
 def _strips(op: StripMineOp) -> Work:
-    count = op.trips.value.data
+    count = op.iterations.value.data
     flops, functions = _inside(op.body.block)
     return count * flops, count * functions
 

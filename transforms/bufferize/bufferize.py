@@ -1,4 +1,4 @@
-"""The pass ``bufferize``: every value of a kernel-level program gets its memory."""
+"""The pass ``bufferize``: gives every value of a kernel-level program its memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 
 _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, stablehlo.ReshapeOp, ReturnOp)
-"""Ops of other dialects that a function of kernels is made of."""
+"""Ops of other dialects in functions at kernel level."""
 
 
 class Needs(Protocol):

@@ -1,12 +1,9 @@
-"""Reads from the IR how much memory a program takes."""
+"""Counts the bytes that a program on buffers takes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, is_result
 from wengert.dialects.kernel.memory import Space, byte_size, space_of
@@ -25,17 +22,14 @@ class Footprint(Struct, frozen=True):
 
 
 def footprint(function: FuncOp) -> Footprint:
-    """How many bytes a function on buffers takes."""
-    arguments = function.body.block.args
-    made = [op.memref for op in ops_of(function, AllocOp)]
-    return Footprint(
-        inputs=_bytes(argument for argument in arguments if not is_result(function, argument.index)),
-        results=_bytes(argument for argument in arguments if is_result(function, argument.index)),
-        constants=_bytes(op.memref for op in ops_of(function, GlobalOp)),
-        arena=_bytes(memref for memref in made if space_of(memref.type) is Space.ARENA),
-        stack=_bytes(memref for memref in made if space_of(memref.type) is Space.STACK),
-    )
-
-
-def _bytes(values: Iterable[SSAValue]) -> int:
-    return sum(byte_size(value) for value in values)
+    """The bytes that a function on buffers takes."""
+    spaces = dict.fromkeys(Space, 0)
+    for op in ops_of(function, AllocOp, GlobalOp):
+        spaces[space_of(op.memref.type)] += byte_size(op.memref)
+    inputs = results = 0
+    for argument in function.body.block.args:
+        if is_result(function, argument.index):
+            results += byte_size(argument)
+        else:
+            inputs += byte_size(argument)
+    return Footprint(inputs, results, spaces[Space.CONSTANT], spaces[Space.ARENA], spaces[Space.STACK])

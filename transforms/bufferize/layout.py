@@ -1,15 +1,15 @@
-"""Decides where every value of a kernel-level block lies while it runs.
+"""Assigns every value of a kernel-level block its place in memory.
 
 Values that share storage form one *buffer*: a reshape and its operand, a result and the ``into`` operand that it
-continues, a result that overwrites a dying operand element by element, a loop's result and the initial value that dies
-with it. Inputs and constants lie where the caller has them and are never written; what the block ends with is written
-straight to the caller's output; everything else gets an offset in one arena, allotted in program order from what is free
-at that moment (best fit).
+updates, a result that overwrites a dying operand element by element, a loop's result and the initial value that dies
+with it. Inputs and constants lie where the caller has them and are never written; the values that the block returns are written
+straight to the caller's outputs; all others get an offset in one arena, allocated in program order from what is free
+at that op (best fit).
 
-The regions of loops and branches are closed, so each is planned like a function of its own: its inputs and outputs are
+The regions of loops and branches are closed, so each is assigned like a function of its own: its inputs and outputs are
 buffers that the op around it provides, and its arena is a range of the enclosing one.
 
-What is decided here becomes IR in :mod:`wengert.transforms.bufferize.rewrite`.
+The assignment becomes IR in :mod:`wengert.transforms.bufferize.rewrite`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from wengert.dialects.kernel import STORE, LoadOp, NestOp, StripMineOp
 from wengert.dialects.kernel.memory import ALIGNMENT, aligned, byte_size
 from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes
 from wengert.ir.tensor_types import shape_of_type
+from wengert.ir.traversal import operands_of, ops_in
 
 CELL_BYTES = 64
-"""What loops carry or compute and is larger lies in the arena, not on the stack."""
+"""Larger values of loops lie in the arena, not on the stack."""
 
 
 class Origin(Enum):
-    """Whose memory a buffer is: an input's, an output's, a constant's, or the arena's."""
+    """The memory in which a buffer lies: an input's, an output's, a constant's, or the arena."""
 
     INPUT = auto()
     OUTPUT = auto()
@@ -58,7 +59,7 @@ class Range(Struct, frozen=True):
 
 
 class Copy(Struct):
-    """An output that is made by copying: what is returned is an input, a constant, or returned twice."""
+    """An output that is copied at the end, since the value that is returned is an input, a constant, or returned twice."""
 
     source: SSAValue
     output: int
@@ -67,8 +68,8 @@ class Copy(Struct):
 class MemoryLayout(Struct):
     """Places of all values, copies to make at the end, the arena's size in bytes, and scratch memory of single ops.
 
-    ``initial`` says which results begin as copies of operands (what they continue is needed again). ``inner`` holds the
-    plans of regions. Constants are numbered across all of them.
+    ``initial``: results that begin as copies of operands, since the operands that they update are needed again. ``inner``: the
+    layouts of regions. Constants are numbered across all of them.
     """
 
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
@@ -84,7 +85,7 @@ Scratch = Callable[[Operation], int]
 
 
 def assign(block: Block, scratch: Scratch = lambda op: 0) -> MemoryLayout:
-    """Places for every value of a kernel-level block; ``scratch`` tells how many bytes an op needs while it runs."""
+    """Assigns a place to every value of a kernel-level block; ``scratch`` gives the bytes that an op needs while it runs."""
     return _Assignment(block, scratch, [], frozenset()).run()
 
 
@@ -96,12 +97,12 @@ def in_place_nests(function: FuncOp) -> frozenset[NestOp]:
     return frozenset(overwriting_nests(assign(function.body.block)))
 
 
-def overwriting_nests(found: MemoryLayout) -> list[NestOp]:
+def overwriting_nests(layout: MemoryLayout) -> list[NestOp]:
     """The nests that overwrite an operand that they read, those of regions among them."""
-    places = found.places
+    places = layout.places
     nests = dict.fromkeys(value.owner for value in places if isinstance(value.owner, NestOp))
     overwriting = [nest for nest in nests if {places[value] for value in nest.inputs} & {places[value] for value in nest.outputs}]
-    return [*overwriting, *[nest for inner in found.inner.values() for nest in overwriting_nests(inner)]]
+    return [*overwriting, *[nest for inner in layout.inner.values() for nest in overwriting_nests(inner)]]
 
 
 def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
@@ -114,16 +115,16 @@ def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
     return offsets, end
 
 
-def stack_cells(found: MemoryLayout) -> dict[int, list[SSAValue]]:
-    """The values of a loop's body that lie on the stack, by their offset in its arena: small ones, where nothing larger lies at
+def stack_cells(layout: MemoryLayout) -> dict[int, list[SSAValue]]:
+    """The values of a loop's body that lie on the stack, by their offset in its arena: small ones, where no larger one lies at
     the same offset. LLVM makes registers of them. Buffers at different offsets hold different values, or are not live at once, so
     each offset has a cell of its own."""
-    held: dict[int, list[SSAValue]] = {}
-    for value, place in found.places.items():
+    values_at: dict[int, list[SSAValue]] = {}
+    for value, place in layout.places.items():
         if place.origin is Origin.ARENA:
-            held.setdefault(place.at, []).append(value)
-    taken = {part.at for part in found.scratch.values()}
-    return {at: values for at, values in held.items() if at not in taken and max(map(byte_size, values)) <= CELL_BYTES}
+            values_at.setdefault(place.at, []).append(value)
+    taken = {part.at for part in layout.scratch.values()}
+    return {at: values for at, values in values_at.items() if at not in taken and max(map(byte_size, values)) <= CELL_BYTES}
 
 
 class _Storage:
@@ -145,14 +146,14 @@ class _Assignment:
         self.block = block
         self.scratch = scratch
         self.mutable = mutable
-        self.ops = list(block.ops)
-        self.found = MemoryLayout(constants=constants)
+        self.ops = ops_in(block)
+        self.layout = MemoryLayout(constants=constants)
         self.storage: dict[SSAValue, _Storage] = {}
         self.last_use: dict[SSAValue, int] = {}
 
     def run(self) -> MemoryLayout:
         for number, op in enumerate(self.ops):
-            for operand in op.operands:
+            for operand in operands_of(op):
                 self.last_use[operand] = number
         for number, arg in enumerate(self.block.args):
             storage = self._new(arg, -1, fixed=number not in self.mutable)
@@ -163,10 +164,10 @@ class _Assignment:
         self._place_arena()
         for value, storage in self.storage.items():
             assert storage.place is not None
-            self.found.places[value] = storage.place
-        return self.found
+            self.layout.places[value] = storage.place
+        return self.layout
 
-    # -- which values share storage
+    # -- values that share storage
 
     def _new(self, value: SSAValue, first: int, *, fixed: bool = False) -> _Storage:
         storage = self.storage[value] = _Storage(value, first, max(first, self.last_use.get(value, first)), fixed)
@@ -180,30 +181,30 @@ class _Assignment:
     def _define(self, number: int, op: Operation) -> None:
         if isinstance(op, stablehlo.ConstantOp):
             storage = self._new(op.output, number, fixed=True)
-            storage.place = Place(Origin.CONSTANT, len(self.found.constants))
-            self.found.constants.append(op)
+            storage.place = Place(Origin.CONSTANT, len(self.layout.constants))
+            self.layout.constants.append(op)
         elif isinstance(op, stablehlo.ReshapeOp):
             self._share(op.result, op.operand)
         elif isinstance(op, NestOp):
             for result, tie in zip(op.results, op.tied, strict=True):
                 if tie >= 0:
-                    self._continue(number, op, result, op.into[tie])
+                    self._update_in_place(number, op, result, op.into[tie])
                 else:
                     self._new(result, number)
         elif isinstance(op, core.ForOp | core.WhileOp):
             for result, initial in zip(op.results, op.initial, strict=True):
-                self._continue(number, op, result, initial)
+                self._update_in_place(number, op, result, initial)
         else:
             for result in op.results:
                 self._new(result, number)
         for region in op.regions:
             if isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
-                self._enter(op, region.block)
+                self._assign_region(op, region.block)
 
-    def _continue(self, number: int, op: Operation, result: SSAValue, operand: SSAValue) -> None:
-        """Lets the result take over the operand's memory if nobody else needs it, else marks it to begin as a copy."""
+    def _update_in_place(self, number: int, op: Operation, result: SSAValue, operand: SSAValue) -> None:
+        """Gives the result the operand's memory if no other op needs that, else marks it to begin as a copy."""
         storage = self.storage[operand]
-        others = op.inputs if isinstance(op, NestOp) else op.operands
+        others = op.inputs if isinstance(op, NestOp) else operands_of(op)
         uses = sum(self.storage[value] is storage for value in others) + (isinstance(op, NestOp) and sum(self.storage[value] is storage for value in op.into))
         taken = any(self.storage.get(other) is storage for other in op.results)
         alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and not runs_twice(op) and self._reads_what_it_writes(op, op.results.index(result), storage))
@@ -211,28 +212,28 @@ class _Assignment:
             self._share(result, operand)
         else:
             self._new(result, number)
-            self.found.initial[result] = operand
+            self.layout.initial[result] = operand
 
     def _reads_what_it_writes(self, op: NestOp, target: int, storage: _Storage) -> bool:
         arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if self.storage[operand] is storage]
         return reads_what_it_writes(op, target, arguments)
 
-    def _enter(self, op: Operation, block: Block) -> None:
-        """Plans a region; a loop's body may overwrite what it carries."""
+    def _assign_region(self, op: Operation, block: Block) -> None:
+        """Assigns the values of a region; a loop's body may overwrite what it carries."""
         mutable = frozenset([argument.index for argument in carried(op, block)]) if block is op.regions[-1].block else frozenset[int]()
-        self.found.inner[block] = _Assignment(block, self.scratch, self.found.constants, mutable).run()
+        self.layout.inner[block] = _Assignment(block, self.scratch, self.layout.constants, mutable).run()
 
     # -- places
 
     def _place_outputs(self) -> None:
         last = self.block.last_op
         assert last is not None
-        for output, value in enumerate(last.operands):
+        for output, value in enumerate(operands_of(last)):
             storage = self.storage[value]
             if storage.place is None:
                 storage.place = Place(Origin.OUTPUT, output)
             else:
-                self.found.copies.append(Copy(value, output))
+                self.layout.copies.append(Copy(value, output))
 
     def _place_arena(self) -> None:
         ends: dict[int, list[_Storage]] = {}
@@ -249,34 +250,37 @@ class _Assignment:
                 if storage.place is None and storage.first == number:
                     storage.place = Place(Origin.ARENA, free.take(storage.bytes))
             if extra := self._scratch_bytes(op):
-                self.found.scratch[op] = Range(free.take(extra), extra)
-                free.give(self.found.scratch[op].at, extra)
+                self.layout.scratch[op] = Range(free.take(extra), extra)
+                free.give(self.layout.scratch[op].at, extra)
             for storage in ends.get(number, ()):
                 if id(storage) not in reused:
                     assert storage.place is not None
                     free.give(storage.place.at, storage.bytes)
-        self.found.arena_bytes = free.end
+        self.layout.arena_bytes = free.end
 
     def _scratch_bytes(self, op: Operation) -> int:
-        """What the op needs while it runs: the arenas of its regions (only one of which runs at a time) and its own."""
+        """The bytes that an op needs while it runs: the arenas of its regions (only one of which runs at a time) and its own."""
         if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
             return self.scratch(op)
-        regions = max(self.found.inner[region.block].arena_bytes for region in op.regions)
+        regions = max(self.layout.inner[region.block].arena_bytes for region in op.regions)
         return regions if isinstance(op, core.CaseOp | StripMineOp) else loop_layout(op)[1] + ALIGNMENT + regions
 
     def _reuse(self, number: int, op: NestOp, reused: set[int]) -> set[int]:
-        """Lets results overwrite operands that die here and are read only where they are overwritten."""
+        """Gives results the memory of operands that die here and are read only where they are overwritten."""
         taken: set[int] = set()
+        fresh = [(target, result) for target, result in enumerate(op.results) if self._is_unplaced(result, number) and op.tied[target] < 0]
+        dying = [(argument, operand) for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if self._dies(operand, number)] if fresh else []
+        if not dying:
+            return taken
         writes = op.writes
-        for target, result in enumerate(op.results):
-            storage = self.storage[result]
+        for target, result in fresh:
             mine = [write for write in writes if write.target == target]
-            if storage.place is not None or storage.first != number or len(mine) != 1 or mine[0].kind != STORE or op.tied[target] >= 0:
+            if len(mine) != 1 or mine[0].kind != STORE:
                 continue
-            for argument, operand in zip(op.body.block.args, op.inputs, strict=True):
+            storage = self.storage[result]
+            for argument, operand in dying:
                 other = self.storage[operand]
-                dies = other.last == number and not other.fixed and other.place is not None and other.place.origin is Origin.ARENA
-                if not dies or id(other) in taken or id(other) in reused or not _same_layout(operand, result, other, storage):
+                if id(other) in taken or id(other) in reused or not _same_layout(operand, result, other, storage):
                     continue
                 if self._only_at(op, other, argument, mine[0].at):
                     storage.place = other.place
@@ -284,8 +288,18 @@ class _Assignment:
                     break
         return taken
 
+    def _is_unplaced(self, value: SSAValue, number: int) -> bool:
+        """Whether the memory of a value begins with this op, and has no place yet."""
+        storage = self.storage[value]
+        return storage.place is None and storage.first == number
+
+    def _dies(self, value: SSAValue, number: int) -> bool:
+        """Whether a value of the arena is needed until this op, and no longer."""
+        storage = self.storage[value]
+        return storage.last == number and not storage.fixed and storage.place is not None and storage.place.origin is Origin.ARENA
+
     def _only_at(self, op: NestOp, other: _Storage, argument: SSAValue, at: object) -> bool:
-        """Whether the nest reads the buffer by this argument alone, and only at this position, whole."""
+        """Whether the nest reads a buffer by this argument alone, and only at this position, without guards."""
         if sum(self.storage[operand] is other for operand in (*op.inputs, *op.into)) != 1:
             return False
         loads = [use.operation for use in argument.uses]
@@ -297,10 +311,10 @@ def runs_twice(op: NestOp) -> bool:
     return op.schedule is not None and op.schedule.data.repeats
 
 
-def _same_layout(one: SSAValue, other: SSAValue, held: _Storage, wanted: _Storage) -> bool:
+def _same_layout(operand: SSAValue, result: SSAValue, old: _Storage, new: _Storage) -> bool:
     """Whether element i of both lies at the same bytes, and the buffers are of one size."""
-    count = [prod(shape_of_type(cast("TensorType[Any]", value.type))) for value in (one, other)]
-    return held.bytes == wanted.bytes and byte_size(one) == byte_size(other) and count[0] == count[1]
+    count = [prod(shape_of_type(cast("TensorType[Any]", value.type))) for value in (operand, result)]
+    return old.bytes == new.bytes and byte_size(operand) == byte_size(result) and count[0] == count[1]
 
 
 class _FreeList:

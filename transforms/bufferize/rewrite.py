@@ -15,24 +15,27 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel import buffers as ops
-from wengert.dialects.kernel.buffer_text import SEGMENTS
+from wengert.dialects.kernel.buffers.text import SEGMENTS
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
-from wengert.ir.construction import append, block_with, erase, insert_before
+from wengert.ir.construction import append, block_with, detach, insert_before
 from wengert.ir.operations import set_operands
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.bufferize.layout import CELL_BYTES, MemoryLayout, Origin, Place, Range, loop_layout, stack_cells
 
 ITERATION = memref_of(tensor((), i64), Space.STACK)
-ANSWER = memref_of(tensor((), i1), Space.STACK)
+CONDITION = memref_of(tensor((), i1), Space.STACK)
 _NOTHING, _RESULT = DictionaryAttr({}), DictionaryAttr({ops.RESULT: UnitAttr()})
 _ALIGNED = {"alignment": int_attr(ALIGNMENT)}
 
+RegionBuffers = tuple[Sequence[SSAValue], Sequence[SSAValue], SSAValue | None]
+"""The buffers of a region's arguments and of its terminator's operands, and its arena."""
 
-def rewrite(function: FuncOp, found: MemoryLayout) -> FuncOp:
-    """The function on buffers in the place of one on values, which is taken apart."""
+
+def rewrite(function: FuncOp, layout: MemoryLayout) -> FuncOp:
+    """Replaces a function on values by one on buffers."""
     block = function.body.block
     last = block.last_op
     assert last is not None
@@ -44,51 +47,51 @@ def rewrite(function: FuncOp, found: MemoryLayout) -> FuncOp:
     for result in body.args[len(inputs) :]:
         result.name_hint = "out"
     arena: SSAValue | None = None
-    if found.arena_bytes:
-        alloc = ops.AllocOp.create(result_types=[bytes_in(found.arena_bytes, Space.ARENA)], properties=_ALIGNED)
+    if layout.arena_bytes:
+        alloc = ops.AllocOp.create(result_types=[bytes_in(layout.arena_bytes, Space.ARENA)], properties=_ALIGNED)
         alloc.memref.name_hint = "arena"
         append(body, alloc)
         arena = alloc.memref
-    _BlockWriter(block, body, found, body.args[: len(inputs)], body.args[len(inputs) :], arena).run(ReturnOp.create())
+    _BlockWriter(block, body, layout, body.args[: len(inputs)], body.args[len(inputs) :], arena).run(ReturnOp.create())
     properties = {
         **function.properties,
         "function_type": FunctionType.from_lists([*inputs, *outputs], []),
         "arg_attrs": _attributes(function, len(inputs), len(outputs)),
     }
     properties.pop("res_attrs", None)
-    made = FuncOp.create(properties=properties, attributes=function.attributes, regions=[Region(body)], location=function.location)
-    insert_before(function, made)
-    erase(function)
-    return made
+    rewritten = FuncOp.create(properties=properties, attributes=function.attributes, regions=[Region(body)], location=function.location)
+    insert_before(function, rewritten)
+    detach(function)
+    return rewritten
 
 
 def _attributes(function: FuncOp, inputs: int, outputs: int) -> ArrayAttr[DictionaryAttr]:
-    """What is said about arguments, and about results, which are arguments from now on."""
+    """The attributes of arguments, and of results, which become arguments."""
     arguments = list(function.arg_attrs.data) if function.arg_attrs is not None else [_NOTHING] * inputs
     results = list(function.res_attrs.data) if function.res_attrs is not None else [_NOTHING] * outputs
-    said = [DictionaryAttr({**entry.data, ops.RESULT: UnitAttr()}) if entry.data else _RESULT for entry in results]
-    return ArrayAttr([*arguments, *said])
+    result_entries = [DictionaryAttr({**entry.data, ops.RESULT: UnitAttr()}) if entry.data else _RESULT for entry in results]
+    return ArrayAttr([*arguments, *result_entries])
 
 
 class _BlockWriter:
-    """Writes the ops of a block on values to one on buffers. ``inputs`` and ``outputs`` are the buffers of what the old block takes and ends with;
-    ``in_loop``: its small values lie on the stack."""
+    """Writes the ops of a block on values to one on buffers. ``inputs`` and ``outputs`` are the buffers of the old block's arguments and of the
+    operands of its terminator; ``in_loop``: its small values lie on the stack."""
 
     def __init__(
         self,
         old: Block,
         new: Block,
-        found: MemoryLayout,
+        layout: MemoryLayout,
         inputs: Sequence[SSAValue],
         outputs: Sequence[SSAValue],
         arena: SSAValue | None,
         *,
         in_loop: bool = False,
     ):
-        self.old, self.new, self.found = old, new, found
+        self.old, self.new, self.layout = old, new, layout
         self.inputs, self.outputs, self.arena = inputs, outputs, arena
         self.in_loop = in_loop
-        self.cells = stack_cells(found) if in_loop else {}
+        self.cells = stack_cells(layout) if in_loop else {}
         self.constants: dict[int, SSAValue] = {}
         self.buffers: dict[SSAValue, SSAValue] = {}
         self.views: dict[tuple[SSAValue, int, int], SSAValue] = {}
@@ -108,7 +111,7 @@ class _BlockWriter:
                 self._strips(op)
             elif isinstance(op, stablehlo.ConstantOp):
                 self._constant(op)
-        for copy in self.found.copies:
+        for copy in self.layout.copies:
             self._copy(self.buffer(copy.source), self.outputs[copy.output])
         append(self.new, end)
 
@@ -120,29 +123,29 @@ class _BlockWriter:
 
     def buffer(self, value: SSAValue) -> SSAValue:
         """The buffer that holds a value."""
-        made = self.buffers.get(value)
-        if made is None:
-            made = self.buffers[value] = self._buffer(self.found.places[value], value.type)
-        return made
+        buffer = self.buffers.get(value)
+        if buffer is None:
+            buffer = self.buffers[value] = self._buffer(self.layout.places[value], value.type)
+        return buffer
 
     def _buffer(self, place: Place, type: Attribute) -> SSAValue:
         if place.origin is Origin.ARENA:
             return self._cell(place.at, type) if place.at in self.cells else self._part(place.at, memref_of(type, Space.ARENA))
         base = (self.inputs if place.origin is Origin.INPUT else self.outputs if place.origin is Origin.OUTPUT else self.constants)[place.at]
-        held = value_type(base.type)
-        return base if held is type or held == type else self._view(base, 0, memref_of(type, space_of(base.type)))
+        type_there = value_type(base.type)
+        return base if type_there is type or type_there == type else self._view(base, 0, memref_of(type, space_of(base.type)))
 
     def _part(self, at: int, memref: Attribute) -> SSAValue:
         assert self.arena is not None
         return self._view(self.arena, at, memref)
 
     def _view(self, source: SSAValue, at: int, memref: Attribute) -> SSAValue:
-        """A part of a buffer; made once for one type."""
+        """A part of a buffer; one view for each type."""
         key = (source, at, id(memref))  # memrefs are shared
-        made = self.views.get(key)
-        if made is None:
-            made = self.views[key] = self._new_view(source, at, memref)
-        return made
+        view = self.views.get(key)
+        if view is None:
+            view = self.views[key] = self._new_view(source, at, memref)
+        return view
 
     def _new_view(self, source: SSAValue, at: int, memref: Attribute) -> SSAValue:
         return self._add(ops.ViewOp.create(operands=[source], result_types=[memref], properties={"offset": int_attr(at)}))
@@ -154,17 +157,17 @@ class _BlockWriter:
             alike = all(value.type == type for value in values)
             memref = memref_of(type, Space.STACK) if alike else bytes_in(max(map(byte_size, values)), Space.STACK)
             cell = self.stack[at] = self._add(ops.AllocOp.create(result_types=[memref], properties=_ALIGNED))
-        held = value_type(cell.type)
-        return cell if held is type or held == type else self._view(cell, 0, memref_of(type, Space.STACK))
+        type_there = value_type(cell.type)
+        return cell if type_there is type or type_there == type else self._view(cell, 0, memref_of(type, Space.STACK))
 
     def _range(self, part: Range | None) -> list[SSAValue]:
-        """The part of the arena that an op has for itself, if it has one."""
+        """The scratch memory of an op in the arena, if it has some."""
         return [] if part is None else [self._part(part.at, bytes_in(part.bytes, Space.ARENA))]
 
     def _constant(self, op: stablehlo.ConstantOp) -> None:
-        place = self.found.places[op.output]
-        made = ops.GlobalOp.create(result_types=[memref_of(op.output.type, Space.CONSTANT)], properties={"value": op.value}, location=op.location)
-        self.constants[place.at] = self._add(made)
+        place = self.layout.places[op.output]
+        constant = ops.GlobalOp.create(result_types=[memref_of(op.output.type, Space.CONSTANT)], properties={"value": op.value}, location=op.location)
+        self.constants[place.at] = self._add(constant)
 
     def _copy(self, source: SSAValue, target: SSAValue) -> None:
         if ops.location(source) != ops.location(target):
@@ -174,41 +177,43 @@ class _BlockWriter:
 
     def _nest(self, op: NestOp) -> None:
         for result in op.results:
-            if result in self.found.initial:
-                self._copy(self.buffer(self.found.initial[result]), self.buffer(result))
+            if result in self.layout.initial:
+                self._copy(self.buffer(self.layout.initial[result]), self.buffer(result))
         operands, inputs = operands_of(op), len(op.body.block.args)
-        held = [self.buffer(value) for value in operands[:inputs]]
+        buffers = [self.buffer(value) for value in operands[:inputs]]
         if op.ties is not None:
             continued = {tie: self.buffer(result) for tie, result in zip(op.tied, op.results, strict=True) if tie >= 0}
-            held += [continued[tie] for tie in range(len(operands) - inputs)]
-        self._launch(op, held)
+            buffers += [continued[tie] for tie in range(len(operands) - inputs)]
+        self._launch(op, buffers)
 
     def _launch(self, op: Operation, ins: Sequence[SSAValue]) -> None:
         outs = [self.buffer(result) for result in op.results]
-        scratch = self._range(self.found.scratch.get(op))
+        scratch = self._range(self.layout.scratch.get(op))
         block = block_with([value.type for value in operands_of(op)])
-        op.detach()
+        detach(op)
         set_operands(op, block.args)
         append(block, op)
-        self._bound(ops.LaunchOp, [ins, outs, scratch], [block], op)
+        self._add_bound(ops.LaunchOp, [ins, outs, scratch], [block], op)
 
-    def _bound(self, cls: type[Operation], groups: Sequence[Sequence[SSAValue]], blocks: Iterable[Block], op: Operation, **properties: Attribute) -> None:
-        made = cls.create(
+    def _add_bound(self, cls: type[Operation], groups: Sequence[Sequence[SSAValue]], blocks: Iterable[Block], op: Operation, **properties: Attribute) -> None:
+        op_on_buffers = cls.create(
             operands=[value for group in groups for value in group],
             properties={SEGMENTS: segment_sizes(*map(len, groups)), **properties},
             regions=[Region(block) for block in blocks],
             location=op.location,
         )
-        append(self.new, made)
+        append(self.new, op_on_buffers)
 
     # -- loops and branches
 
-    def _inner(self, old: Block, new: Block, buffers: tuple[Sequence[SSAValue], Sequence[SSAValue], SSAValue | None], end: Operation, *, in_loop: bool) -> None:
-        """The ops of a region; ``buffers`` are those of what it takes, of what it ends with, and its arena."""
-        _BlockWriter(old, new, self.found.inner[old], *buffers, in_loop=in_loop).run(end)
+    def _region(
+        self, old: Block, new: Block, buffers: tuple[Sequence[SSAValue], Sequence[SSAValue], SSAValue | None], end: Operation, *, in_loop: bool
+    ) -> None:
+        """Writes the ops of a region."""
+        _BlockWriter(old, new, self.layout.inner[old], *buffers, in_loop=in_loop).run(end)
 
     def _loop(self, op: core.ForOp | core.WhileOp) -> None:
-        part, (offsets, end) = self.found.scratch[op], loop_layout(op)
+        part, (offsets, end) = self.layout.scratch[op], loop_layout(op)
         (memory,) = self._range(part)
         constants, initial, outs = ([self.buffer(value) for value in values] for values in (op.constant_operands, op.initial, op.results))
         swaps = self._swaps(op)
@@ -223,53 +228,53 @@ class _BlockWriter:
         now = [two if swap or small else out.type for two, swap, small, out in zip(either, swaps, on_stack, outs, strict=True)]
         following = [two for two, swap in zip(either, swaps, strict=True) if swap]
         counted = isinstance(op, core.ForOp)
-        arguments = [ITERATION if counted else ANSWER, *[value.type for value in constants], *now, *following, arena.type]
+        arguments = [ITERATION if counted else CONDITION, *[value.type for value in constants], *now, *following, arena.type]
         blocks = [block_with(arguments) for _ in op.regions]
         if not counted:
             first, *taken = blocks[0].args[: 1 + len(constants) + len(outs)]
-            self._inner(op.condition.block, blocks[0], (taken, [first], blocks[0].args[-1]), ops.EndOp.create(), in_loop=True)
+            self._region(op.condition.block, blocks[0], (taken, [first], blocks[0].args[-1]), ops.EndOp.create(), in_loop=True)
         body = blocks[-1].args
         written = self._written(body, 1 + len(constants), swaps)
         taken = body[0 if counted else 1 : 1 + len(constants) + len(outs)]
-        self._inner(op.body.block, blocks[-1], (taken, written, body[-1]), ops.EndOp.create(operands=written), in_loop=True)
+        self._region(op.body.block, blocks[-1], (taken, written, body[-1]), ops.EndOp.create(operands=written), in_loop=True)
         groups = [constants, initial, outs, spare, [arena]]
         if counted:
-            self._bound(ops.ForOp, [[self.buffer(op.trip_count)], *groups], blocks, op)
+            self._add_bound(ops.ForOp, [[self.buffer(op.trip_count)], *groups], blocks, op)
         else:
-            self._bound(ops.WhileOp, groups, blocks, op)
+            self._add_bound(ops.WhileOp, groups, blocks, op)
 
     def _swaps(self, op: core.ForOp | core.WhileOp) -> list[bool]:
-        """For everything carried whether the body leaves it in a second buffer (not: in the one where it was)."""
+        """For each carried value whether the body leaves it in a second buffer, and not in the one from which it was read."""
         last = op.body.block.last_op
         assert last is not None
-        places, first = self.found.inner[op.body.block].places, len(op.body.block.args) - len(op.results)
+        places, first = self.layout.inner[op.body.block].places, len(op.body.block.args) - len(op.results)
         return [places[value] != Place(Origin.INPUT, first + number) for number, value in enumerate(operands_of(last))]
 
     def _written(self, body: Sequence[SSAValue], first: int, swaps: Sequence[bool]) -> list[SSAValue]:
-        """The buffers in which the body of a loop leaves what is carried."""
+        """The buffers in which the body of a loop leaves the carried values."""
         following = iter(body[first + len(swaps) :])
         return [next(following) if swap else body[first + number] for number, swap in enumerate(swaps)]
 
     def _case(self, op: core.CaseOp) -> None:
         index, ins, outs = self.buffer(op.index), [self.buffer(value) for value in op.inputs], [self.buffer(value) for value in op.results]
-        arena = self._range(self.found.scratch.get(op))
+        arena = self._range(self.layout.scratch.get(op))
         blocks = [block_with([value.type for value in (*ins, *outs, *arena)]) for _ in op.branches]
         for branch, block in zip(op.branches, blocks, strict=True):
             taken, written, rest = block.args[: len(ins)], block.args[len(ins) : len(ins) + len(outs)], block.args[len(ins) + len(outs) :]
-            self._inner(branch.block, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=self.in_loop)
-        self._bound(ops.CaseOp, [[index], ins, outs, arena], blocks, op)
+            self._region(branch.block, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=self.in_loop)
+        self._add_bound(ops.CaseOp, [[index], ins, outs, arena], blocks, op)
 
     def _strips(self, op: StripMineOp) -> None:
         old = op.body.block
         last = old.last_op
         assert last is not None
         ins, outs = [self.buffer(value) for value in op.inputs], [self.buffer(value) for value in op.outputs]
-        arena = self._range(self.found.scratch.get(op))
+        arena = self._range(self.layout.scratch.get(op))
         strips = zip((*old.args, *operands_of(last)), (*ins, *outs), strict=True)
         block = block_with([*[memref_of(strip.type, space_of(whole.type)) for strip, whole in strips], *[value.type for value in arena]])
         taken, written, rest = block.args[: len(ins)], block.args[len(ins) : len(ins) + len(outs)], block.args[len(ins) + len(outs) :]
         schedule = op.schedule or ScheduleAttr(Schedule())
         in_loop = self.in_loop and schedule.data.parallel is None  # what threads share is a function of its own, with no use for the stack of the entry
-        self._inner(old, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=in_loop)
+        self._region(old, block, (taken, written, rest[0] if rest else None), ops.EndOp.create(), in_loop=in_loop)
         steps = int_array((*ints(op.input_steps), *ints(op.output_steps)))
-        self._bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.trips, steps=steps, schedule=schedule)
+        self._add_bound(ops.StripLoopOp, [ins, outs, arena], [block], op, iterations=op.iterations, steps=steps, schedule=schedule)

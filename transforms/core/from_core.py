@@ -16,15 +16,15 @@ from xdsl.passes import ModulePass
 from wengert.dialects import ad, core
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core import functions
-from wengert.transforms.core.argreductions import expand_argreduce
 from wengert.transforms.core.control import open_control
-from wengert.transforms.core.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
-from wengert.transforms.core.permutations import expand_pivots_to_permutation
-from wengert.transforms.core.reductions import expand_reduce
-from wengert.transforms.core.scatters import expand_scatter
-from wengert.transforms.core.stopped import expand_stop
-from wengert.transforms.core.systems import expand_cholesky_solve, expand_lu_diagonal, expand_lu_solve
-from wengert.transforms.core.windows import expand_cumulative, expand_window
+from wengert.transforms.core.recognisers.argreductions import expand_argreduce
+from wengert.transforms.core.recognisers.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
+from wengert.transforms.core.recognisers.permutations import expand_pivots_to_permutation
+from wengert.transforms.core.recognisers.reductions import expand_reduce
+from wengert.transforms.core.recognisers.scatters import expand_scatter
+from wengert.transforms.core.recognisers.stopped import expand_stop
+from wengert.transforms.core.recognisers.systems import expand_cholesky_solve, expand_lu_diagonal, expand_lu_solve
+from wengert.transforms.core.recognisers.windows import expand_cumulative, expand_window
 from wengert.transforms.rewriter import Rewriter
 
 EXPANSIONS: dict[type[Operation], functions.Expansion] = {

@@ -46,6 +46,9 @@ class ExpandFunctionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         expand_functions(op)
 
+    def changes(self, module: ModuleOp) -> bool:
+        return any(type(op) in EXPANSIONS for op in all_ops(module))
+
 
 def expand_functions(module: ModuleOp) -> None:
     """Expands all such functions of a module, in place."""

@@ -23,7 +23,7 @@ from wengert.transforms.rewriter import Rewriter
 def expand_maps(module: ModuleOp) -> None:
     """Writes out every map of a module whose control flow is closed, in place, from the inside out."""
     for op in reversed(ops_of(module, hlo.MapOp)):
-        from wengert.transforms.ad.regions import elementwise  # with all of batching, which most programs do without
+        from wengert.transforms.ad.rewrites.reduce_regions import elementwise  # with all of batching, which most programs do without
 
         rewriter = Rewriter("to-core")  # a new one each time: going backward, nothing made before stands before
         rewriter.move_to(op)

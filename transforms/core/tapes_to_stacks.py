@@ -14,6 +14,7 @@ A tape of tapes of known length becomes a tensor of two more dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -49,9 +50,10 @@ def tapes_to_stacks(root: Operation) -> None:
         return
     rewritten = [op for op in ops if any(_is_fixed(value.type) for value in _tapes_of(op))]
     for op in ops:
-        for value in (*op.results, *(argument for region in op.regions for block in region.blocks for argument in block.args)):
-            if isinstance(value.type, core.TapeType):
-                retype(value, stacked(value.type))
+        _retype_tapes(op.results)
+        for region in op.regions:
+            for block in region.blocks:
+                _retype_tapes(block.args)
     rewriter = Rewriter("tapes-to-stacks")
     for op in rewritten:
         rewriter.move_to(op)
@@ -60,6 +62,13 @@ def tapes_to_stacks(root: Operation) -> None:
         if isinstance(op, FuncOp):
             inputs, outputs = ([stacked(type) for type in types] for types in (op.function_type.inputs, op.function_type.outputs))
             op.function_type = FunctionType.from_lists(inputs, outputs)
+
+
+def _retype_tapes(values: Sequence[SSAValue]) -> None:
+    for value in values:
+        type = value.type
+        if type.__class__ is core.TapeType:
+            retype(value, stacked(type))
 
 
 def stacked(type: Attribute) -> Attribute:
@@ -86,9 +95,9 @@ def _tapes_of(op: Operation) -> tuple[SSAValue, ...]:
     """The tape that an op makes, writes on or reads, if it is one of the ops on tapes."""
     if isinstance(op, core.TapeCreateOp):
         return (op.tape,)
-    if isinstance(op, _OTHERS) and _is_fixed(op.operands[0].type):
+    if isinstance(op, _OTHERS) and _is_fixed(operands_of(op)[0].type):
         raise error_at(op.location, f"{op.name} of a tape of known length has no meaning for a stack: derivatives of tapes are taken after tapes-to-stacks")
-    return (op.operands[0],) if isinstance(op, _TAPE_OPS) else ()
+    return (operands_of(op)[0],) if isinstance(op, _TAPE_OPS) else ()
 
 
 _ORIGINS = (core.TapeCreateOp, FuncOp)
@@ -97,7 +106,7 @@ _ORIGINS = (core.TapeCreateOp, FuncOp)
 def _gives_fixed(op: Operation) -> bool:
     """Whether a tape of known length, or a tape of such tapes, begins here or comes in as an argument."""
     types = op.function_type.inputs if isinstance(op, FuncOp) else [result.type for result in op.results]
-    return any(isinstance(type, core.TapeType) and stacked(type) != type for type in types)
+    return any(type.__class__ is core.TapeType and stacked(type) != type for type in types)
 
 
 def _as_tensors(b: Rewriter, op: Operation) -> Value:

@@ -10,7 +10,7 @@ Before and after::
     %cst = stablehlo.constant dense<0.0> : tensor<f64>                                       %0 = core.reduce ... add, [0]
     %0 = stablehlo.reduce(%x init: %cst) applies stablehlo.add across dimensions = [0]
 
-To recognise another construct, write its file with a recogniser and an expansion and add the two to the tables here and in
+To recognise another construct, write its file in ``recognisers`` with a recogniser and an expansion and add the two to the tables here and in
 ``from_core``.
 """
 
@@ -31,25 +31,25 @@ from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.core import one_device
-from wengert.transforms.core.approximate_top_k import recognise_top_k
-from wengert.transforms.core.argreductions import recognise_argreduce
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound
 from wengert.transforms.core.control import close_control
-from wengert.transforms.core.dot_algorithms import recognise_algorithm
 from wengert.transforms.core.inline import inline
-from wengert.transforms.core.lapack import recognise_lapack
-from wengert.transforms.core.logaddexp import recognise_logaddexp
-from wengert.transforms.core.logistic import recognise_logistic
 from wengert.transforms.core.mapping import expand_maps
-from wengert.transforms.core.promotion import recognise_promotion
-from wengert.transforms.core.reductions import recognise_empty_reduce, recognise_reduce
-from wengert.transforms.core.scatters import recognise_scatter
-from wengert.transforms.core.shardings import recognise_placement
-from wengert.transforms.core.stopped import recognise_stop
+from wengert.transforms.core.recognisers.approximate_top_k import recognise_top_k
+from wengert.transforms.core.recognisers.argreductions import recognise_argreduce
+from wengert.transforms.core.recognisers.dot_algorithms import recognise_algorithm
+from wengert.transforms.core.recognisers.lapack import recognise_lapack
+from wengert.transforms.core.recognisers.logaddexp import recognise_logaddexp
+from wengert.transforms.core.recognisers.logistic import recognise_logistic
+from wengert.transforms.core.recognisers.promotion import recognise_promotion
+from wengert.transforms.core.recognisers.reductions import recognise_empty_reduce, recognise_reduce
+from wengert.transforms.core.recognisers.scatters import recognise_scatter
+from wengert.transforms.core.recognisers.shardings import recognise_placement
+from wengert.transforms.core.recognisers.stopped import recognise_stop
+from wengert.transforms.core.recognisers.systems import recognise_systems
+from wengert.transforms.core.recognisers.windows import recognise_window
 from wengert.transforms.core.symbol_dce import symbol_dce
-from wengert.transforms.core.systems import recognise_systems
 from wengert.transforms.core.tuples import STRUCTURE, flatten_tuples, gives_nested, has_nested_signature
-from wengert.transforms.core.windows import recognise_window
 from wengert.transforms.rewriter import Rewriter
 
 Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]

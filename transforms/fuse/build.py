@@ -1,4 +1,4 @@
-"""From core-level functions to kernel-level ones: fusion, then one op for each group of its plan.
+"""The pass ``fuse``: turns core-level functions into kernel-level ones, with one op for each group of the fusion plan.
 
 A group of fused ops becomes a loop nest (:mod:`wengert.transforms.fuse.nests`), a contraction a matrix product, a loop or
 a branch itself with kernel-level regions, and whatever is left runs in a ``kernel.interpret``.
@@ -17,9 +17,9 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
 from wengert.dialects.kernel.level import holds_kernels
-from wengert.ir.construction import erase, insert_before
+from wengert.ir.construction import append, block_with, copy_op, detach, insert_before
 from wengert.ir.tensor_types import shape
-from wengert.ir.traversal import ops_in
+from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.codegen.cpu.native import kernel_class
 from wengert.transforms.fuse.contractions import matmul, strided
 from wengert.transforms.fuse.fusion import captured, plan
@@ -41,26 +41,32 @@ class FusePass(ModulePass):
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks and not holds_kernels(function):
                 insert_before(function, fused(function))
-                erase(function)
+                detach(function)
+
+    def rebuilt(self, module: ModuleOp) -> ModuleOp:
+        ops = [fused(op) if isinstance(op, FuncOp) and op.body.blocks and not holds_kernels(op) else copy_op(op, {}) for op in ops_in(module.body.block)]
+        made = ModuleOp(ops, module.attributes, module.sym_name)
+        made.location = module.location
+        return made
 
 
 def fused(function: FuncOp) -> FuncOp:
     """A function of kernel ops that computes what a function of tensor ops does."""
     block, results = _fused_block(function.body.block)
-    block.add_op(ReturnOp(*results))
+    append(block, ReturnOp.create(operands=results))
     return FuncOp.create(properties=function.properties, attributes=function.attributes, regions=[Region([block])], location=function.location)
 
 
 def _fused_block(block: Block) -> tuple[Block, list[SSAValue]]:
     """A block of kernel ops without its terminator, and the values that it ends with."""
-    outer = Block(arg_types=[arg.type for arg in block.args])
+    outer = block_with([arg.type for arg in block.args])
     for old, new in zip(block.args, outer.args, strict=True):
         new.name_hint = old.name_hint
     builder = _FunctionBuilder(block, plan(block), outer)
     builder.run()
     last = block.last_op
     assert last is not None
-    return outer, [builder.in_memory(operand) for operand in last.operands]
+    return outer, [builder.in_memory(operand) for operand in operands_of(last)]
 
 
 class _FunctionBuilder:
@@ -97,11 +103,11 @@ class _FunctionBuilder:
         if isinstance(owner, stablehlo.ReshapeOp):
             op: Operation = stablehlo.ReshapeOp.create(operands=[self.in_memory(owner.operand)], result_types=[value.type], location=owner.location)
         elif isinstance(owner, stablehlo.ConstantOp):
-            op = owner.clone()
+            op = copy_op(owner, {})
         else:
             op = EmptyOp.create(result_types=[value.type])
             assert 0 in shape(value), f"{value} was not stored by its group"
-        self.outer.add_op(op)
+        append(self.outer, op)
         return op.results[0]
 
     def _whole(self, op: Operation) -> None:
@@ -115,41 +121,41 @@ class _FunctionBuilder:
             self._wrap(op, InterpretOp if kernel_class(op) is None else NativeOp)
 
     def _control(self, op: Operation) -> None:
-        """A loop or branch with the same operands, its regions built like functions."""
+        """Builds a loop or branch with the same operands, its regions like functions."""
         regions: list[Region] = []
         for region in op.regions:
             block, results = _fused_block(region.block)
-            block.add_op(stablehlo.ReturnOp.create(operands=results))
+            append(block, stablehlo.ReturnOp.create(operands=results))
             regions.append(Region([block]))
         fused = type(op).create(
-            operands=[self.in_memory(operand) for operand in op.operands],
+            operands=[self.in_memory(operand) for operand in operands_of(op)],
             result_types=[r.type for r in op.results],
             properties=op.properties,
             regions=regions,
             location=op.location,
         )
-        self.outer.add_op(fused)
+        append(self.outer, fused)
         self.env.update(zip(op.results, fused.results, strict=True))
 
     def _contract(self, op: stablehlo.DotGeneralOp) -> None:
         lhs, rhs = strided(op.lhs, self.resolve), strided(op.rhs, self.resolve)
         product = matmul(op, lhs, rhs, self.in_memory(lhs.base), self.in_memory(rhs.base))
-        self.outer.add_op(product)
+        append(self.outer, product)
         self.env[op.result] = product.result
 
     def _wrap(self, op: Operation, wrapper: type[InterpretOp | NativeOp]) -> None:
-        """The op in a kernel op that holds it, with everything that it uses as operands."""
+        """Wraps an op in a kernel op, whose operands are all values that it uses."""
         outside = captured(op)
         operands = [*op.operands, *outside]
-        inner = Block(arg_types=[operand.type for operand in operands])
-        clone = op.clone(value_mapper=dict(zip(operands, inner.args, strict=True)))
-        inner.add_op(clone)
-        inner.add_op(YieldOp.create(operands=clone.results))
+        inner = block_with([operand.type for operand in operands])
+        copy = copy_op(op, dict(zip(operands, inner.args, strict=True)))
+        append(inner, copy)
+        append(inner, YieldOp.create(operands=copy.results))
         wrapped = wrapper.create(
             operands=[self.in_memory(operand) for operand in operands],
             result_types=[r.type for r in op.results],
             regions=[Region([inner])],
             location=op.location,
         )
-        self.outer.add_op(wrapped)
+        append(self.outer, wrapped)
         self.env.update(zip(op.results, wrapped.results, strict=True))

@@ -1,4 +1,4 @@
-"""Refuses programs that cannot be compiled, before anything is rewritten: every value has to have a size in memory that is known, and calls are inlined."""
+"""Refuses programs that cannot be compiled, before anything is rewritten: the size of every value in memory has to be known, and calls have to be inlined."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ class CheckCompilablePass(ModulePass):
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
                 check_compilable(function)
+
+    def changes(self, module: ModuleOp) -> bool:
+        self.apply(Context(), module)
+        return False
 
 
 def check_compilable(function: FuncOp) -> None:

@@ -1,9 +1,9 @@
-"""Products of complex matrices as products of real ones of twice the inner extent, for which there are kernels::
+"""Rewrites products of complex matrices as products of real ones of twice the inner extent, for which there are kernels::
 
     re(A B) = [re A, -im A] [re B; im B]        im(A B) = [im A, re A] [re B; im B]
 
 The four real products of the definition, no fewer (three would cancel digits), with the parts side by side, so that each result is
-written once. Where one side is real, its parts need not be made.
+written once. Where one side is real, it is not split.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, shape
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 from wengert.transforms.fuse.roles import has_product
 
 SMALLEST = 512
@@ -33,6 +33,9 @@ class SplitComplexProductsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _is_large, _product)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (stablehlo.DotGeneralOp,), _is_large)
 
 
 def _is_large(op: stablehlo.DotGeneralOp) -> bool:
@@ -66,7 +69,7 @@ def _product(b: OpBuilder, op: stablehlo.DotGeneralOp, large: bool) -> Value:
 
 
 def _real(b: OpBuilder, value: Value) -> Value | None:
-    """The real matrix that a complex one is made of, if it is."""
+    """The real matrix that a complex one is converted from; None if it is not."""
     owner = value.owner
     if not isinstance(owner, stablehlo.ConvertOp) or element(owner.operand) not in (f32, f64):
         return None

@@ -1,4 +1,4 @@
-"""Contractions: operands as strided views of buffers, so that no transpose, slice or broadcast of them is ever copied."""
+"""Writes the operands of contractions as strided views of buffers, so that no transpose, slice or broadcast of them is ever copied."""
 
 from __future__ import annotations
 

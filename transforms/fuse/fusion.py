@@ -1,4 +1,4 @@
-"""Fusion: which ops are computed together in one loop nest, and which values go through memory.
+"""Chooses which ops are computed together in one loop nest, and which values go through memory.
 
 Groups are kept in the order in which they will run. An op joins a group only if everything it reads from elsewhere is
 made by an earlier group, so there is never a cycle to look for, and the cost is linear in the program:
@@ -6,9 +6,8 @@ made by an earlier group, so there is never a cycle to look for, and the cost is
 1. *Placement* (forward). An op whose operands are made at the same element by the latest group that it depends on joins
    that group; an op that needs other elements of a value (through a transpose, say, or a reduction) must run later.
 2. *Sinking* (backward). A value that only one later group uses, element for element, is computed there instead.
-3. *Storage* (forward). A value that other groups need is computed again in each of them if that is cheap, which takes in
-   what leaves the inner loops; otherwise its group writes it to memory. Views and constants are never stored for the
-   sake of a kernel.
+3. *Storage* (forward). A value that other groups need is computed again in each of them if that is cheap, as it is
+   outside of the inner loops; otherwise its group writes it to memory. Views and constants are never stored for a kernel.
 
 Multi-output kernels, reductions with fused producers, and the recomputation of broadcasts all come out of these rules.
 """
@@ -26,12 +25,12 @@ from wengert.dialects.kernel.positions import index
 from wengert.ir.attributes import ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import shape, size
-from wengert.ir.traversal import all_ops, operands_of
+from wengert.ir.traversal import all_ops, operands_of, result_of
 from wengert.transforms.fuse.contractions import strided
 from wengert.transforms.fuse.joins import is_read_in_place
-from wengert.transforms.fuse.plan import Copy, Group, Member, Piece, Plan, Update
+from wengert.transforms.fuse.plan import Copy, Group, Member, Part, Plan, Update
 from wengert.transforms.fuse.roles import Role, cost, role
-from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped, result
+from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped
 
 RECOMPUTE_COST = 6
 """A value is computed again per element of another kernel up to this cost (a transcendental function is above it)."""
@@ -80,7 +79,7 @@ class _Fusion:
         self.copied: dict[SSAValue, int] = {}
         self.demands: dict[SSAValue, _Demand] = {}
         self.forced: set[SSAValue] = set()
-        self.pieces: dict[tuple[Operation, int], int] = {}
+        self.parts: dict[tuple[Operation, int], int] = {}
 
     def run(self) -> Plan:
         for op in self.ops:
@@ -126,7 +125,7 @@ class _Fusion:
         depth: dict[SSAValue, int] = {}
         for op in self.ops:
             if self.roles[op] is Role.VIEW:
-                value = result(op)
+                value = result_of(op)
                 depth[value] = 1 + max([depth.get(self.resolve(operand), 0) for operand in operands_of(op)])
                 if depth[value] > VIEW_DEPTH:
                     depth[value] = 0
@@ -147,16 +146,16 @@ class _Fusion:
     def _place(self, op: Operation) -> None:
         kind = self.roles[op]
         if kind is Role.SCALAR:
-            self._place_member(op, shape(result(op)), operands_of(op))
+            self._place_member(op, shape(result_of(op)), operands_of(op))
         elif kind is Role.REDUCE:
             assert isinstance(op, core.ReduceOp)
             self._place_member(op, shape(op.operand), operands_of(op), op)
-            group = self.home[result(op)]
-            self.ready[result(op)] = (group + 1, group + 1)
+            group = self.home[result_of(op)]
+            self.ready[result_of(op)] = (group + 1, group + 1)
         elif kind is Role.VIEW:
             self._place_view(op)
         elif kind is Role.SOURCE:
-            self.ready[result(op)] = (0, 0)
+            self.ready[result_of(op)] = (0, 0)
             self._copy_if_needed(op)
         elif kind is Role.CONCATENATE:
             self._place_concatenate(op)
@@ -176,7 +175,7 @@ class _Fusion:
         return self.copied[value] + 1 if value in self.copied else self.ready[value][1]
 
     def _place_view(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         if keeps_position(op):
             self.ready[value] = self._available(operands_of(op)[0])
         else:
@@ -187,7 +186,7 @@ class _Fusion:
         self._copy_if_needed(op)
 
     def _copy_if_needed(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         if (value not in self.in_memory and value not in self.forced) or (isinstance(op, stablehlo.ConstantOp) and is_stored_constant(op)):
             return
         group = self._join(shape(value), [value])
@@ -209,10 +208,10 @@ class _Fusion:
         for number, operand in enumerate(operands_of(op)):
             if size(operand):
                 group = self._join(shape(operand), [operand])
-                self.groups[group].members.append(Piece(op, number))
-                self.pieces[op, number] = group
+                self.groups[group].members.append(Part(op, number))
+                self.parts[op, number] = group
                 done = max(done, group + 1)
-        self.ready[result(op)] = (done, done)
+        self.ready[result_of(op)] = (done, done)
 
     def _place_update(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
@@ -220,8 +219,8 @@ class _Fusion:
         before = max([self._stored_at(op.operand), *[self._available(value)[1] for value in update.indices]])
         group = self._join(shape(update.value), [update.value], before)
         self.groups[group].members.append(update)
-        self.pieces[op, 0] = group
-        self.ready[result(op)] = (group + 1, group + 1)
+        self.parts[op, 0] = group
+        self.ready[result_of(op)] = (group + 1, group + 1)
 
     def _join(self, domain: tuple[int, ...], operands: Iterable[SSAValue], before: int = 0, reduction: core.ReduceOp | None = None) -> int:
         """The group that a member with these loops and operands joins: the earliest that it may (not before a given
@@ -246,14 +245,14 @@ class _Fusion:
             return True
         return reads_it and prod(group.domain) == prod(domain) and (reduction is None or reduces_whole_loops(reduction, group.domain))
 
-    # -- who uses what
+    # -- uses of values
 
     def _demand(self, value: SSAValue) -> _Demand:
         value = self.resolve(value)
-        found = self.demands.get(value)
-        if found is None:
-            found = self.demands[value] = _Demand()
-        return found
+        demand = self.demands.get(value)
+        if demand is None:
+            demand = self.demands[value] = _Demand()
+        return demand
 
     def _sink(self) -> None:
         """Walks backward, collecting demands, and moves values to their only user's group."""
@@ -263,28 +262,28 @@ class _Fusion:
                 self._sink_one(op)
                 self._use_scalar(op)
             elif kind is Role.REDUCE:
-                self._demand(operands_of(op)[0]).same.add(self.home[result(op)])
+                self._demand(operands_of(op)[0]).same.add(self.home[result_of(op)])
             elif kind in (Role.VIEW, Role.SOURCE):
-                value = result(op)
+                value = result_of(op)
                 if value in self.copied:
                     self._demand(value).same.add(self.copied[value])
                 if kind is Role.VIEW:
                     self._use_view(op)
             elif kind is Role.CONCATENATE:
-                self._use_pieces(op)
+                self._use_parts(op)
             elif kind is Role.UPDATE:
                 self._use_update(op)
         self._drop_moved()
 
     def _use_scalar(self, op: Operation) -> None:
-        group = self.home[result(op)]
-        extents = shape(result(op))
+        group = self.home[result_of(op)]
+        extents = shape(result_of(op))
         for operand in operands_of(op):
             demand = self._demand(operand)
             (demand.same if shape(operand) == extents else demand.hoisted).add(group)
 
     def _use_view(self, op: Operation) -> None:
-        demand = self._demand(result(op))
+        demand = self._demand(result_of(op))
         for operand in operands_of(op):
             inner = self._demand(operand)
             if keeps_position(op):
@@ -297,21 +296,21 @@ class _Fusion:
             else:
                 inner.other |= demand.same | demand.hoisted | demand.other
 
-    def _use_pieces(self, op: Operation) -> None:
+    def _use_parts(self, op: Operation) -> None:
         for number, operand in enumerate(operands_of(op)):
-            if (op, number) in self.pieces:
-                self._demand(operand).same.add(self.pieces[op, number])
+            if (op, number) in self.parts:
+                self._demand(operand).same.add(self.parts[op, number])
 
     def _use_update(self, op: Operation) -> None:
         assert isinstance(op, stablehlo.DynamicUpdateSliceOp | core.ScatterOp)
-        update, group = Update(op), self.pieces[op, 0]
+        update, group = Update(op), self.parts[op, 0]
         self._demand(update.value).same.add(group)
         for value in update.indices:
             demand = self._demand(value)
             (demand.hoisted if size(value) == 1 else demand.other).add(group)
 
     def _sink_one(self, op: Operation) -> None:
-        value = result(op)
+        value = result_of(op)
         demand = self._demand(value)
         if value in self.in_memory or demand.other or demand.hoisted or len(demand.same) != 1:
             return
@@ -325,7 +324,7 @@ class _Fusion:
         order = {op: number for number, op in enumerate(self.ops)}
 
         def place(member: Member) -> int:
-            if isinstance(member, Piece | Update):
+            if isinstance(member, Part | Update):
                 return order[member.op]
             if isinstance(member, Copy):
                 owner = member.value.owner
@@ -335,7 +334,7 @@ class _Fusion:
 
         for number, group in enumerate(self.groups):
             if group.domain is not None:
-                kept = [m for m in group.members if not isinstance(m, Operation) or self.home[result(m)] == number]
+                kept = [m for m in group.members if not isinstance(m, Operation) or self.home[result_of(m)] == number]
                 group.members = sorted(kept, key=place)
 
     # -- storage
@@ -346,9 +345,9 @@ class _Fusion:
         for op in self.ops:
             kind = self.roles[op]
             if kind is Role.VIEW:
-                costs[result(op)] = self._cost_of(operands_of(op), costs, 0, 0)
+                costs[result_of(op)] = self._cost_of(operands_of(op), costs, 0, 0)
             elif kind is Role.SCALAR:
-                value = result(op)
+                value = result_of(op)
                 costs[value] = self._cost_of(operands_of(op), costs, cost(op), 1)
                 if value in self.in_memory or self._must_store(value, costs[value]):
                     stored.add(value)
@@ -361,15 +360,15 @@ class _Fusion:
             own, ops = own + more[0], ops + more[1]
         return own, ops
 
-    def _must_store(self, value: SSAValue, found: tuple[int, int]) -> bool:
-        """Whether other groups need the value and would not rather compute it again."""
+    def _must_store(self, value: SSAValue, costs: tuple[int, int]) -> bool:
+        """Whether other groups need the value, and it costs too much to compute it again there; ``costs``: of its own function, and ops in all."""
         demand = self._demand(value)
         outside = (demand.same | demand.hoisted | demand.other) - {self.home[value]}
         if not outside:
             return False
         if not demand.other and not demand.same - {self.home[value]}:
-            return found[1] > HOISTED_OPS
-        return found[0] > RECOMPUTE_COST
+            return costs[1] > HOISTED_OPS
+        return costs[0] > RECOMPUTE_COST
 
 
 def is_stored_constant(op: stablehlo.ConstantOp) -> bool:

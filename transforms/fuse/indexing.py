@@ -1,4 +1,4 @@
-"""Where ops with computed indices read and write: a static index, and starts that are known only at run time.
+"""Computes where ops with computed indices read and write: a static index, and starts that are known only at run time.
 
 ``dynamic_slice``, ``gather``, ``dynamic_update_slice`` and ``scatter`` all reach element ``index + start`` of their operand,
 where the starts come from other tensors. Reads and slice updates clamp the starts so that the whole window lies inside; a
@@ -82,8 +82,8 @@ def write(op: stablehlo.DynamicUpdateSliceOp | core.ScatterOp, at: Index) -> Acc
 
 
 def _sliced(operand: SSAValue, starts: tuple[SSAValue, ...], sizes: tuple[int, ...], at: Index) -> Access:
-    found = [Start(d, start, (), n - size) for d, (start, n, size) in enumerate(zip(starts, shape(operand), sizes, strict=True))]
-    return Access(operand, at, tuple(found))
+    bounded = [Start(d, start, (), n - size) for d, (start, n, size) in enumerate(zip(starts, shape(operand), sizes, strict=True))]
+    return Access(operand, at, tuple(bounded))
 
 
 def _placed(

@@ -1,9 +1,9 @@
-"""Concatenations that are read where they are used, instead of being written first.
+"""Chooses the concatenations that are read where they are used, instead of being written first.
 
 A rotation of an array (``roll``, periodic stencils, rotary embeddings) is a concatenation of two slices of it. Its users
-can as well read the slices: ``concatenate(a, b)[i] = a[i] if i < n else b[i - n]``, where the innermost loop is cut so
-that hardly any trip has to choose (:mod:`wengert.transforms.schedule.versions`). That saves writing and reading the
-whole array; it pays where operands are in memory anyway, and where one answer holds for long stretches of the loops.
+can as well read the slices: ``concatenate(a, b)[i] = a[i] if i < n else b[i - n]``, where the innermost loop is split so
+that hardly any iteration has to choose (:mod:`wengert.transforms.schedule.versions`). That saves writing and reading the
+whole array; it pays where operands are in memory anyway, and where the choice is the same for many iterations in a row.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from wengert.transforms.fuse.views import repeats_rows
 MOST_OPERANDS = 3
 """Every operand is one more choice for each element."""
 SHORTEST_ROW = 64
-"""Elements from the joined dimension inward: in shorter rows the choices are not cut out of the innermost loop."""
+"""Elements from the joined dimension inward: the innermost loop over shorter rows is not split."""
 LARGEST_PART = 0.75
-"""The share that the largest operand has of a joined dimension that is not the innermost: its rows take the fast loop."""
+"""The least share that the largest operand has of a joined dimension that is not the innermost: its rows take the loop without guards."""
 
 _ARRANGING = (stablehlo.SliceOp, stablehlo.ReshapeOp, stablehlo.BroadcastInDimOp, stablehlo.ReverseOp)
 
 
 def is_read_in_place(op: stablehlo.ConcatenateOp, roles: Mapping[Operation, Role], resolve: Callable[[SSAValue], SSAValue]) -> bool:
-    """Whether the users of a concatenation, which nobody needs in memory, shall read its operands."""
+    """Whether the users of a concatenation that need not be in memory shall read its operands."""
     extents, joined = shape(op.result), int_of(op.dimension)
     parts = [shape(operand)[joined] for operand in op.operands if size(operand)]
     if not 2 <= len(parts) <= MOST_OPERANDS or prod(extents[joined:]) < SHORTEST_ROW:
@@ -44,9 +44,9 @@ def is_read_in_place(op: stablehlo.ConcatenateOp, roles: Mapping[Operation, Role
 
 
 def _is_readable(value: SSAValue, roles: Mapping[Operation, Role], resolve: Callable[[SSAValue], SSAValue]) -> bool:
-    """Whether the elements are in memory wherever the concatenation is computed, in an order that a loop can follow.
+    """Whether an operand's elements are in memory where the concatenation is computed, in an order in which a loop can read them.
 
-    Slices of what is computed are: a nest over another box of indices cannot hand on its values.
+    Slices of computed values are, since a nest over other indices has to write them.
     """
     value = resolve(value)
     is_part = False

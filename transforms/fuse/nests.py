@@ -1,7 +1,7 @@
-"""The body of one loop nest, written by asking for the element of a value at an index.
+"""Builds the body of one loop nest, from the results to the operands: each value is computed at an index.
 
-A value in memory is loaded from its flat position; a view passes the question on to its operand at another index; a scalar
-function asks for its operands at the same index. What was asked before at the same index is answered with the same scalar.
+A value in memory is loaded from its flat position; a view is its operand at another index; a scalar
+function is applied to its operands at the same index. What has been computed at the same index before is the same scalar.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from wengert.dialects.kernel import (
 )
 from wengert.dialects.kernel.positions import ZERO, flatten, index, strides
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.construction import append
+from wengert.ir.construction import add_argument, append
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
-from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.indexing import Access, Start, read, write
-from wengert.transforms.fuse.plan import Copy, Group, Piece, Plan, Update
+from wengert.transforms.fuse.plan import Copy, Group, Part, Plan, Update
 from wengert.transforms.fuse.roles import function_name, reduction_kind, write_kind
-from wengert.transforms.fuse.views import Index, operand_index, pad_index, reshaped, result
+from wengert.transforms.fuse.views import Index, operand_index, pad_index, reshaped
 
 Guards = tuple[Guard, ...]
 
 
 class Function(Protocol):
-    """What a nest needs to know about the function that it is built in."""
+    """The function that a nest is built in: its plan, the kernel-level block, and the new values by the old ones."""
 
     plan: Plan
     outer: Block
@@ -61,8 +61,8 @@ class Function(Protocol):
 
 
 @lru_cache(maxsize=4096)
-def _scalar_constant(data: bytes, held: Attribute) -> DenseIntOrFPElementsAttr[Any]:
-    type: Any = tensor((), held)
+def _scalar_constant(data: bytes, element_type: Attribute) -> DenseIntOrFPElementsAttr[Any]:
+    type: Any = tensor((), element_type)
     return DenseIntOrFPElementsAttr(type, BytesAttr(data))
 
 
@@ -88,8 +88,8 @@ class NestBuilder:
     def run(self) -> None:
         plan = self.function.plan
         for member in self.group.members:
-            if isinstance(member, Piece):
-                self._write_piece(member)
+            if isinstance(member, Part):
+                self._write_part(member)
             elif isinstance(member, Update):
                 self._write_update(member)
             elif isinstance(member, Copy):
@@ -97,8 +97,8 @@ class NestBuilder:
             elif isinstance(member, core.ReduceOp):
                 self._write_reduction(member)
             else:
-                self._compute(member)
-                value = result(member)
+                self._compute_member(member)
+                value = result_of(member)
                 if value in plan.stored:
                     at = self.index_for(shape(value))
                     self._write(value, self.known[value, at, ()], at, STORE)
@@ -107,10 +107,10 @@ class NestBuilder:
 
     def index_for(self, extents: tuple[int, ...]) -> Index:
         """The index of a tensor of this shape at the current point of the loops."""
-        found = self.indices.get(extents)
-        if found is None:
-            found = self.indices[extents] = reshaped(self.here, self.domain, extents, self.domain)
-        return found
+        at = self.indices.get(extents)
+        if at is None:
+            at = self.indices[extents] = reshaped(self.here, self.domain, extents, self.domain)
+        return at
 
     # -- writing
 
@@ -126,14 +126,14 @@ class NestBuilder:
         kept = tuple([p for d, p in enumerate(at) if d not in dropped])
         self._write(op.result, self._value(op.operand, at, ()), kept, reduction_kind(op))
 
-    def _write_piece(self, piece: Piece) -> None:
-        op = piece.op
-        start = sum(shape(operand)[int_of(op.dimension)] for operand in op.operands[: piece.number])
-        at = list(self.index_for(shape(piece.value)))
-        scalar = self._value(piece.value, tuple(at), ())
+    def _write_part(self, part: Part) -> None:
+        op = part.op
+        start = sum(shape(operand)[int_of(op.dimension)] for operand in op.operands[: part.number])
+        at = list(self.index_for(shape(part.value)))
+        scalar = self._value(part.value, tuple(at), ())
         at[int_of(op.dimension)] = at[int_of(op.dimension)].shifted(start)
         if op.result not in self.results:
-            self.into.append(self._joined_so_far(op))
+            self.into.append(self._joined_before(op))
             self.results.append(op.result)
             self.ties.append(len(self.into) - 1)
         self.writes.append(Write(scalar, flatten(at, shape(op.result)), STORE, self.results.index(op.result)))
@@ -146,16 +146,23 @@ class NestBuilder:
         condition = self._all_inside(access) if isinstance(op, core.ScatterOp) else None
         self.into.append(self.function.in_memory(op.operand))
         self.writes.append(
-            Write(scalar, flatten(access.index, shape(op.operand)) if access.index else ZERO, write_kind(op), len(self.results), self._base(access), condition)
+            Write(
+                scalar,
+                flatten(access.index, shape(op.operand)) if access.index else ZERO,
+                write_kind(op),
+                len(self.results),
+                self._window_start(access),
+                condition,
+            )
         )
         self.results.append(op.result)
         self.ties.append(len(self.into) - 1)
 
-    def _joined_so_far(self, op: stablehlo.ConcatenateOp) -> SSAValue:
-        """The result with the operands that earlier nests have written."""
+    def _joined_before(self, op: stablehlo.ConcatenateOp) -> SSAValue:
+        """The result with those operands that earlier nests have written."""
         if op.result not in self.function.env:
             empty = EmptyOp.create(result_types=[op.result.type], location=op.location)
-            self.function.outer.add_op(empty)
+            append(self.function.outer, empty)
             return empty.result
         return self.function.env[op.result]
 
@@ -163,23 +170,23 @@ class NestBuilder:
         self._erase_dead()
         append(self.body, yielded(self.writes))
         op = nest(list(self.inputs), self.into, [value.type for value in self.results], self.domain, self.ties, self.body)
-        self.function.outer.add_op(op)
+        append(self.function.outer, op)
         self.function.env.update(zip(self.results, op.results, strict=True))
 
     def _erase_dead(self) -> None:
-        wanted = {scalar for w in self.writes for scalar in (w.value, w.base, w.condition)}
+        written = {scalar for w in self.writes for scalar in (w.value, w.base, w.condition)}
         op = self.body.last_op
         while op is not None:
             before = op.prev_op
-            if result(op).first_use is None and result(op) not in wanted:
+            if result_of(op).first_use is None and result_of(op) not in written:
                 op.detach()
                 op.erase()
             op = before
 
     # -- reading and computing
 
-    def _compute(self, op: Operation) -> None:
-        value = result(op)
+    def _compute_member(self, op: Operation) -> None:
+        value = result_of(op)
         at = self.index_for(shape(value))
         self.known[value, at, ()] = self.known[value] = self._apply(op, at, ())
 
@@ -187,12 +194,12 @@ class NestBuilder:
         """The element of a value at an index, as a scalar in the body."""
         value = self.function.resolve(value)
         key = (value, at, guards)
-        found = self.known.get(key)
-        if found is None and not guards and self.function.plan.home.get(value) == self.number:
-            found = self.known.get(value)
-        if found is None:
-            found = self.known[key] = self._new_value(value, at, guards)
-        return found
+        scalar = self.known.get(key)
+        if scalar is None and not guards and self.function.plan.home.get(value) == self.number:
+            scalar = self.known.get(value)
+        if scalar is None:
+            scalar = self.known[key] = self._new_value(value, at, guards)
+        return scalar
 
     def _new_value(self, value: SSAValue, at: Index, guards: Guards) -> SSAValue:
         if value in self.function.env:
@@ -211,10 +218,10 @@ class NestBuilder:
             return self._join(owner, at, guards)
         if isinstance(owner, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
             access = read(owner, at)
-            return self._load(self.function.in_memory(access.operand), access.index, guards, self._base(access))
+            return self._load(self.function.in_memory(access.operand), access.index, guards, self._window_start(access))
         if value in self.function.plan.home:
             return self._apply(owner, at, guards)
-        return self._value(owner.operands[0], operand_index(owner, at, self.domain), guards)
+        return self._value(operands_of(owner)[0], operand_index(owner, at, self.domain), guards)
 
     def _pad(self, op: stablehlo.PadOp, at: Index, guards: Guards) -> SSAValue:
         if 0 in shape(op.operand):
@@ -229,7 +236,7 @@ class NestBuilder:
     def _join(self, op: stablehlo.ConcatenateOp, at: Index, guards: Guards) -> SSAValue:
         """The element of the operand in whose range the index lies."""
         dimension = int_of(op.dimension)
-        found: SSAValue | None = None
+        chosen: SSAValue | None = None
         start = 0
         for operand in op.operands:
             extent = shape(operand)[dimension]
@@ -237,56 +244,56 @@ class NestBuilder:
                 inside = (at[dimension], start, start + extent)
                 inner = (*at[:dimension], at[dimension].shifted(-start), *at[dimension + 1 :])
                 scalar = self._value(operand, inner, tuple(dict.fromkeys((*guards, inside))))
-                found = scalar if found is None else self._choose((inside,), scalar, found)
+                chosen = scalar if chosen is None else self._choose((inside,), scalar, chosen)
             start += extent
-        assert found is not None, "an empty value is not computed"
-        return found
+        assert chosen is not None, "an empty value is not computed"
+        return chosen
 
     def _choose(self, inside: Guards, scalar: SSAValue, other: SSAValue) -> SSAValue:
         condition = self._within(inside)
         return self._add(ApplyOp.create(operands=[condition, scalar, other], result_types=[scalar.type], properties={"function": string("select")}))
 
     def _within(self, guards: Guards) -> SSAValue:
-        found = self.known.get(guards)
-        if found is None:
-            found = self.known[guards] = self._add(WithinOp.create(result_types=[i1], properties={"where": WhereAttr(guards)}))
-        return found
+        condition = self.known.get(guards)
+        if condition is None:
+            condition = self.known[guards] = self._add(WithinOp.create(result_types=[i1], properties={"where": WhereAttr(guards)}))
+        return condition
 
     def _apply(self, op: Operation, at: Index, guards: Guards) -> SSAValue:
-        extents = shape(result(op))
+        extents = shape(result_of(op))
         operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in operands_of(op)]
         properties: dict[str, Attribute] = {"function": string(function_name(op))}
-        return self._add(ApplyOp.create(operands=operands, result_types=[element(result(op))], properties=properties, location=op.location))
+        return self._add(ApplyOp.create(operands=operands, result_types=[element(result_of(op))], properties=properties, location=op.location))
 
     def _constant(self, op: stablehlo.ConstantOp, at: Index, guards: Guards) -> SSAValue:
         value = op.value
         if not is_splat(value):
             return self._load(self.function.in_memory(op.output), at, guards)
-        held = element(op.output)
-        data = value.data.data[: dtype_of(held).itemsize]
-        return self._scalar(data, held)
+        element_type = element(op.output)
+        data = value.data.data[: dtype_of(element_type).itemsize]
+        return self._scalar(data, element_type)
 
-    def _scalar(self, data: bytes, held: Attribute) -> SSAValue:
+    def _scalar(self, data: bytes, element_type: Attribute) -> SSAValue:
         """A scalar constant from its bytes."""
-        key = (data, held)
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self._add(ConstantOp.create(result_types=[held], properties={"value": _scalar_constant(data, held)}))
-        return found
+        key = (data, element_type)
+        scalar = self.known.get(key)
+        if scalar is None:
+            scalar = self.known[key] = self._add(ConstantOp.create(result_types=[element_type], properties={"value": _scalar_constant(data, element_type)}))
+        return scalar
 
     # -- computed positions
 
-    def _base(self, access: Access) -> SSAValue | None:
+    def _window_start(self, access: Access) -> SSAValue | None:
         """The flat position of the starts, clamped so that the window lies inside; None if it cannot move at all."""
-        held = i32 if size(access.operand) < 2**31 else i64
+        integer = i32 if size(access.operand) < 2**31 else i64
         steps = strides(shape(access.operand))
         total: SSAValue | None = None
         for start in access.starts:
             if start.limit == 0:
                 continue
-            clamped = self._function("clamp", held, self._number(0, start.value), self._start(start), self._number(start.limit, start.value))
-            part = self._function("multiply", held, clamped, self._integer(steps[start.dimension], held)) if steps[start.dimension] != 1 else clamped
-            total = part if total is None else self._function("add", held, total, part)
+            clamped = self._function("clamp", integer, self._number(0, start.value), self._start(start), self._number(start.limit, start.value))
+            part = self._function("multiply", integer, clamped, self._integer(steps[start.dimension], integer)) if steps[start.dimension] != 1 else clamped
+            total = part if total is None else self._function("add", integer, total, part)
         return total
 
     def _start(self, start: Start) -> SSAValue:
@@ -306,29 +313,29 @@ class NestBuilder:
 
     def _number(self, value: int, like: SSAValue) -> SSAValue:
         """An integer constant of a tensor's element type (the nearest that it can hold)."""
-        held = element(like)
-        limits = np.iinfo(dtype_of(held))
-        return self._integer(min(max(value, int(limits.min)), int(limits.max)), held)
+        element_type = element(like)
+        limits = np.iinfo(dtype_of(element_type))
+        return self._integer(min(max(value, int(limits.min)), int(limits.max)), element_type)
 
-    def _integer(self, value: int, held: Attribute) -> SSAValue:
-        return self._scalar(dtype_of(held).type(value).tobytes(), held)
+    def _integer(self, value: int, element_type: Attribute) -> SSAValue:
+        return self._scalar(dtype_of(element_type).type(value).tobytes(), element_type)
 
-    def _function(self, function: str, held: Attribute, *operands: SSAValue) -> SSAValue:
-        """A scalar function, computed once for the same operands; integers are converted to ``held`` on the way out."""
-        key = (function, held, operands)
-        found = self.known.get(key)
-        if found is None:
-            own = held if held == i1 else operands[-1].type
-            found = self._add(ApplyOp.create(operands=operands, result_types=[own], properties={"function": string(function)}))
-            if own != held:
-                found = self._add(ApplyOp.create(operands=[found], result_types=[held], properties={"function": string("convert")}))
-            self.known[key] = found
-        return found
+    def _function(self, function: str, result_type: Attribute, *operands: SSAValue) -> SSAValue:
+        """A scalar function, computed once for the same operands; integers are converted to ``result_type`` at the end."""
+        key = (function, result_type, operands)
+        result = self.known.get(key)
+        if result is None:
+            computed = result_type if result_type == i1 else operands[-1].type
+            result = self._add(ApplyOp.create(operands=operands, result_types=[computed], properties={"function": string(function)}))
+            if computed != result_type:
+                result = self._add(ApplyOp.create(operands=[result], result_types=[result_type], properties={"function": string("convert")}))
+            self.known[key] = result
+        return result
 
     def _load(self, source: SSAValue, at: Index, guards: Guards, base: SSAValue | None = None) -> SSAValue:
         argument = self.inputs.get(source)
         if argument is None:
-            argument = self.inputs[source] = self.body.insert_arg(source.type, len(self.body.args))
+            argument = self.inputs[source] = add_argument(self.body, source.type)
         properties: dict[str, Attribute] = {"at": at_attr(flatten(at, shape(source)) if at else ZERO)}
         if guards:
             properties["where"] = WhereAttr(guards)
@@ -337,4 +344,4 @@ class NestBuilder:
 
     def _add(self, op: Operation) -> SSAValue:
         append(self.body, op)
-        return result(op)
+        return result_of(op)

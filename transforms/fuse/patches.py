@@ -1,4 +1,4 @@
-"""Convolutions whose window is as wide as their input is dilated: a matrix product, and its rows put side by side.
+"""Rewrites convolutions whose window is as wide as their input is dilated: as a matrix product, whose rows are put side by side.
 
 Such is the gradient of cutting an image into patches (a convolution whose stride is its window) in the image, and an upsampling by a learned
 kernel. Of the window, one element at a time meets an element of the input and all others meet the zeros between, so for an input x of n
@@ -20,9 +20,9 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.convolution_windows import Windows, windows_of
 from wengert.ir.tensor_types import element, f32, f64, rank, shape, size
-from wengert.transforms.codegen.cpu.native.convolution.attributes import Windows, windows_of
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class ConvolutionPatchesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (stablehlo.ConvolutionOp,), _patches, _product)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (stablehlo.ConvolutionOp,), _patches)
 
 
 def _patches(op: stablehlo.ConvolutionOp) -> Windows | None:

@@ -1,4 +1,4 @@
-"""What fusion finds: groups of ops and of parts of ops, each of which becomes one loop nest, and the values that go through memory."""
+"""The plan that fusion makes: groups of ops and of parts of ops, each of which becomes one loop nest, and the values that go through memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects import core, stablehlo
 
 
-class Piece(Struct, frozen=True):
+class Part(Struct, frozen=True):
     """Writing one operand of a concatenate to its place in the result."""
 
     op: stablehlo.ConcatenateOp
@@ -34,12 +34,12 @@ class Update(Struct, frozen=True):
 
 
 class Copy(Struct, frozen=True):
-    """Writing a view or a large constant to memory, for someone who cannot compute it."""
+    """Writing a view or a large constant to memory, for an op that cannot compute it."""
 
     value: SSAValue
 
 
-Member = Operation | Piece | Update | Copy
+Member = Operation | Part | Update | Copy
 
 
 class Group(Struct):
@@ -50,7 +50,7 @@ class Group(Struct):
 
 
 class Plan(Struct):
-    """The result of fusion: groups in order, the group of every computed value, and the values that go to memory."""
+    """The result of fusion: groups in order, the group of every computed value, the values that go to memory, and those behind barriers."""
 
     groups: list[Group]
     home: dict[SSAValue, int]

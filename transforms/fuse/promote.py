@@ -1,4 +1,4 @@
-"""Sums and products of 16-bit floats are computed in f32 and rounded once, as the interpreter does.
+"""Promotes the accumulators of 16-bit floats: sums and products are computed in f32 and rounded once, as the interpreter does.
 
 ::
 
@@ -22,7 +22,7 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 NARROW = (f16, bf16)
 
@@ -35,6 +35,9 @@ class PromoteAccumulatorsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds, _promoted)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds)
 
 
 def _rounds(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""Ops that are replaced before fusion, each kind by a pass of its own: products, convolutions and windows in forms for which there is better code."""
+"""Replaces ops before fusion by forms for which there is better code: products, convolutions, windows, each in a pass of its own."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from wengert.transforms.rewriter import Rewriter
 
 Op = TypeVar("Op", bound=Operation)
 Match = TypeVar("Match")
+
+
+def has_matches(module: Operation, classes: tuple[type[Op], ...], match: Callable[[Op], Match | None]) -> bool:
+    """Whether :func:`replace_ops` would replace anything."""
+    return any(match(op) for op in ops_of(module, *classes))
 
 
 def replace_ops(

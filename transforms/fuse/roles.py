@@ -1,6 +1,6 @@
-"""What each op is to the fusion: a view of other values, a scalar function, a reduction, or a whole of its own.
+"""Says how each op takes part in fusion: as a view of other values, a scalar function, a reduction, or not at all.
 
-Views and sources (constants, iota) cost nothing and live inside the kernels that use them. Scalar functions, which are the ops whose facts
+Views and sources (constants, iota) cost nothing and are computed inside the kernels that use them. Scalar functions, which are the ops whose facts
 (:mod:`wengert.dialects.facts`) state an effort, have a cost that decides whether they may be computed again in a second kernel. Every other op is opaque.
 """
 
@@ -17,6 +17,7 @@ from wengert.dialects.core import Kind
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.facts import Effort, facts_of
 from wengert.dialects.kernel import STORE
+from wengert.dialects.kernel.product_elements import supports as matmul_supports
 from wengert.dialects.scalar_functions import scalar_name
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import Elements, splat_value
@@ -46,7 +47,6 @@ from wengert.ir.tensor_types import (
     ui64,
 )
 from wengert.ir.traversal import all_ops, operands_of
-from wengert.transforms.codegen.cpu.matmul_types import supports as matmul_supports
 
 
 class Role(Enum):
@@ -90,53 +90,53 @@ _PRICES = {None: 0, Effort.CHEAP: CHEAP, Effort.DIVISION: MEDIUM, Effort.ROOT: M
 def cost(op: Operation) -> int:
     """The cost of a scalar function on this op's element type; 0 if there is no scalar function for it."""
     kind = type(op)
-    held = element(operands_of(op)[1 if kind is stablehlo.SelectOp else 0])
-    if kind in _CONDITIONAL and not _has_function(op, held):
+    element_type = element(operands_of(op)[1 if kind is stablehlo.SelectOp else 0])
+    if kind in _CONDITIONAL and not _has_function(op, element_type):
         return 0
-    if held in _MOVED and kind not in (stablehlo.ConvertOp, stablehlo.SelectOp):
+    if element_type in _MOVED and kind not in (stablehlo.ConvertOp, stablehlo.SelectOp):
         return 0
-    return _PRICES[facts_of(kind).effort(held)]
+    return _PRICES[facts_of(kind).effort(element_type)]
 
 
 _CONDITIONAL = frozenset((stablehlo.BitcastConvertOp, stablehlo.CompareOp, chlo.NextAfterOp, chlo.PolygammaOp))
 
 
-def _has_function(op: Operation, held: Attribute) -> bool:
-    """Whether there is a scalar function for what else the op says."""
+def _has_function(op: Operation, element_type: Attribute) -> bool:
+    """Whether there is a scalar function for the attributes of an op, and its other types."""
     if isinstance(op, stablehlo.BitcastConvertOp):
-        return _same_width(held, element(op.results[0]))
+        return _same_width(element_type, element(op.results[0]))
     if isinstance(op, stablehlo.CompareOp):
-        return not is_complex(held) or op.comparison_direction.data in ("EQ", "NE")
+        return not is_complex(element_type) or op.comparison_direction.data in ("EQ", "NE")
     if isinstance(op, chlo.PolygammaOp):
         return _is_trigamma(op)
-    return held in (f32, f64)
+    return element_type in (f32, f64)
 
 
 _CONTROL = frozenset((core.ForOp, core.WhileOp, core.CaseOp))
 _NOT_SCALAR = frozenset((*_ROLES, *_CONTROL, stablehlo.DotGeneralOp))
 
 
-def _same_width(one: Attribute, other: Attribute) -> bool:
-    return _width(one) == _width(other) != 0 and not is_boolean(one)
+def _same_width(lhs: Attribute, rhs: Attribute) -> bool:
+    return _width(lhs) == _width(rhs) != 0 and not is_boolean(lhs)
 
 
-def _width(held: Attribute) -> int:
-    return getattr(held, "bitwidth", 0) if not is_complex(held) else 0
+def _width(element_type: Attribute) -> int:
+    return getattr(element_type, "bitwidth", 0) if not is_complex(element_type) else 0
 
 
-_HELD = frozenset((f64, f32, f16, bf16, c64, c128, i1, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64, *EIGHT_BITS))
-"""Element types that kernels move, and mostly compute with; ops on others (integers of 2 bits) are interpreted."""
+_SUPPORTED = frozenset((f64, f32, f16, bf16, c64, c128, i1, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64, *EIGHT_BITS))
+"""Element types in kernels; ops on others (integers of 2 bits) are interpreted."""
 
 _MOVED = frozenset((i4, ui4))
 """Element types that kernels only move and convert."""
 
 
-def _is_held(type: Any) -> bool:
-    found: bool | None = type.__dict__.get("_in_kernels")
-    if found is None:
-        found = bool(getattr(type, "element_type", None) in _HELD)
-        object.__setattr__(type, "_in_kernels", found)
-    return found
+def _is_supported(type: Any) -> bool:
+    supported: bool | None = type.__dict__.get("_in_kernels")
+    if supported is None:
+        supported = bool(getattr(type, "element_type", None) in _SUPPORTED)
+        object.__setattr__(type, "_in_kernels", supported)
+    return supported
 
 
 def role(op: Operation) -> Role:
@@ -145,7 +145,7 @@ def role(op: Operation) -> Role:
     has_function = facts_of(kind).has_function
     if not has_function and kind not in _NOT_SCALAR:
         return Role.OPAQUE
-    if kind not in _CONTROL and not all(_is_held(value.type) for value in (*operands_of(op), *op.results)):
+    if kind not in _CONTROL and not all(_is_supported(value.type) for value in (*operands_of(op), *op.results)):
         return Role.OPAQUE
     if has_function:
         return Role.SCALAR if cost(op) else Role.OPAQUE
@@ -155,8 +155,8 @@ def role(op: Operation) -> Role:
         return Role.CONTROL if has_plain_types(op) else Role.OPAQUE
     if isinstance(op, core.ScatterOp) and not _scatterable(op):
         return Role.OPAQUE
-    found = _ROLES[kind]
-    return Role.OPAQUE if found is Role.REDUCE and not _reducible(op) else found
+    listed = _ROLES[kind]
+    return Role.OPAQUE if listed is Role.REDUCE and not _reducible(op) else listed
 
 
 def has_product(op: stablehlo.DotGeneralOp) -> bool:
@@ -173,12 +173,12 @@ def has_plain_types(op: Operation) -> bool:
 
 
 def _scatterable(op: core.ScatterOp) -> bool:
-    held = element(op.operand)
-    if is_complex(held):
+    element_type = element(op.operand)
+    if is_complex(element_type):
         return op.kind.data in (Kind.set, Kind.add, Kind.mul)
-    if held in _MOVED or held in EIGHT_BITS:
+    if element_type in _MOVED or element_type in EIGHT_BITS:
         return op.kind.data is Kind.set
-    return held not in (f16, bf16) or op.kind.data in (Kind.set, Kind.max, Kind.min)
+    return element_type not in (f16, bf16) or op.kind.data in (Kind.set, Kind.max, Kind.min)
 
 
 def write_kind(op: Operation) -> str:
@@ -190,10 +190,10 @@ def write_kind(op: Operation) -> str:
 
 def _reducible(op: Operation) -> bool:
     assert isinstance(op, core.ReduceOp)
-    held = element(op.operand)
-    if held in _MOVED or held in EIGHT_BITS:
+    element_type = element(op.operand)
+    if element_type in _MOVED or element_type in EIGHT_BITS:
         return False
-    return not is_complex(held) or op.kind.data in (Kind.add, Kind.mul)
+    return not is_complex(element_type) or op.kind.data in (Kind.add, Kind.mul)
 
 
 def reduction_kind(op: core.ReduceOp) -> str:
@@ -201,8 +201,8 @@ def reduction_kind(op: core.ReduceOp) -> str:
     return _kind(op.kind.data, element(op.operand))
 
 
-def _kind(kind: Kind, held: Attribute) -> str:
-    if is_boolean(held):
+def _kind(kind: Kind, element_type: Attribute) -> str:
+    if is_boolean(element_type):
         return "or" if kind in (Kind.add, Kind.max, Kind.or_) else "and"
     return str(kind.value)
 
@@ -217,7 +217,7 @@ _COMPARISONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE"
 
 
 def function_name(op: Operation) -> str:
-    """The name of the scalar function of an elementwise op, with what its attributes say."""
+    """The name of the scalar function of an elementwise op, which its attributes are part of."""
     if type(op) not in _NAMED:
         return scalar_name(type(op))
     if isinstance(op, stablehlo.CompareOp):
@@ -229,12 +229,14 @@ def function_name(op: Operation) -> str:
 
 
 _NAMED = frozenset((stablehlo.CompareOp, stablehlo.ReducePrecisionOp, chlo.PolygammaOp))
-"""Classes whose functions are named by more than the class."""
+"""Classes of which an attribute is part of the function's name."""
 
 
 def is_storable(type: Attribute) -> bool:
-    """Whether values of this type can be held in a buffer within a program: what arguments may be, and tapes of that."""
-    return is_compilable(type) or (isinstance(type, TapeType) and is_compilable(type.entry_type))
+    """Whether values of this type can be kept in a buffer within a program: what arguments may be, and tapes of elements that compiled code adds up."""
+    if isinstance(type, TapeType):
+        return is_compilable(type.entry_type) and cast("TensorType[Attribute]", type.entry_type).element_type in _SUPPORTED
+    return is_compilable(type)
 
 
 def is_compilable(type: Attribute) -> bool:
@@ -242,5 +244,5 @@ def is_compilable(type: Attribute) -> bool:
     if not isinstance(type, TensorType):
         return False
     tensor_type = cast("TensorType[Attribute]", type)
-    held = tensor_type.element_type
-    return all(n >= 0 for n in shape_of_type(tensor_type)) and has_dtype(held)
+    element_type = tensor_type.element_type
+    return all(n >= 0 for n in shape_of_type(tensor_type)) and has_dtype(element_type)

@@ -1,4 +1,4 @@
-"""Many products of very small matrices: sums of products, which fusion takes into the loops around them.
+"""Rewrites many products of very small matrices as sums of products, which fusion takes into the loops around them.
 
 ``jnp.dot`` of two vectors of three, or a rotation matrix times a point, is under ``vmap`` a contraction with a batch of thousands and a handful of
 multiplications for each. As a call of its own it reads and writes memory for every one of them; as elementwise ops and a reduction it is part
@@ -18,10 +18,10 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, f32, f64, rank, shape
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.analysis.batches import is_short
+from wengert.transforms.analysis.loops import MOST_PHASES
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 from wengert.transforms.fuse.roles import has_product
-from wengert.transforms.kernel.batch_unrolling import is_short
-from wengert.transforms.kernel.loops import MOST_PHASES
 
 _MOST_PRODUCTS = 9
 _MOST_READ = 6
@@ -36,6 +36,9 @@ class ExpandShortProductsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _roles, _sum)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (stablehlo.DotGeneralOp,), _roles)
 
 
 class _Roles(NamedTuple):

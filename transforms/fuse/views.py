@@ -1,4 +1,4 @@
-"""Where a view finds its elements: from an index of the result to an index of the operand.
+"""Maps an index of a view to an index of its operand.
 
 A view moves elements without computing. Chains of views compose into one index, so that whole chains of broadcasts,
 transposes, slices and reshapes become the strides and offsets of one load.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import Guard
@@ -21,11 +21,6 @@ from wengert.ir.tensor_types import shape
 Index = tuple[Position, ...]
 
 
-def result(op: Operation) -> SSAValue:
-    """The first result (indexing xDSL's own tuple costs more than all else here)."""
-    return next(iter(op.results))
-
-
 def _broadcast(op: stablehlo.BroadcastInDimOp, at: Index, bounds: Bounds) -> Index:
     return tuple([ZERO if n == 1 else at[d] for n, d in zip(shape(op.operand), ints(op.broadcast_dimensions), strict=True)])
 
@@ -34,18 +29,18 @@ def _reshape(op: stablehlo.ReshapeOp, at: Index, bounds: Bounds) -> Index:
     return reshaped(at, shape(op.result), shape(op.operand), bounds)
 
 
-def reshaped(at: Index, found: Sequence[int], wanted: Sequence[int], bounds: Bounds) -> Index:
+def reshaped(at: Index, source: Sequence[int], target: Sequence[int], bounds: Bounds) -> Index:
     """An index of a tensor of one shape as an index of the same elements under another shape."""
-    if len(found) == len(wanted) or prod(found) == 0:
-        return at if tuple(found) == tuple(wanted) else unflatten(flatten(at, found), wanted, bounds)
-    return unflatten(flatten(at, found), wanted, bounds)
+    if len(source) == len(target) or prod(source) == 0:
+        return at if tuple(source) == tuple(target) else unflatten(flatten(at, source), target, bounds)
+    return unflatten(flatten(at, source), target, bounds)
 
 
 def _transpose(op: stablehlo.TransposeOp, at: Index, bounds: Bounds) -> Index:
-    found = list(at)
+    moved = list(at)
     for result_dim, operand_dim in enumerate(ints(op.permutation)):
-        found[operand_dim] = at[result_dim]
-    return tuple(found)
+        moved[operand_dim] = at[result_dim]
+    return tuple(moved)
 
 
 def _slice(op: stablehlo.SliceOp, at: Index, bounds: Bounds) -> Index:
@@ -72,8 +67,8 @@ def operand_index(op: Operation, at: Index, bounds: Bounds) -> Index:
 
 
 def pad_index(op: stablehlo.PadOp, at: Index, bounds: Bounds) -> tuple[Index, tuple[Guard, ...]]:
-    """The operand's index, and when it lies inside the operand; elsewhere the padding value stands."""
-    found: list[Position] = []
+    """The operand's index, and the guards that hold where it lies inside the operand; elsewhere the element is the padding value."""
+    inner: list[Position] = []
     guards: list[Guard] = []
     extents, lows, mids = shape(op.operand), ints(op.edge_padding_low), ints(op.interior_padding)
     for p, n, low, mid, m in zip(at, extents, lows, mids, shape(op.result), strict=True):
@@ -83,8 +78,8 @@ def pad_index(op: stablehlo.PadOp, at: Index, bounds: Bounds) -> tuple[Index, tu
             guards.append((rest, 0, 1))
         if low > 0 or mid or m - low > n:
             guards.append((p, 0, n))
-        found.append(p)
-    return tuple(found), tuple(guards)
+        inner.append(p)
+    return tuple(inner), tuple(guards)
 
 
 def keeps_position(op: Operation) -> bool:
@@ -93,7 +88,7 @@ def keeps_position(op: Operation) -> bool:
 
 
 def repeats_rows(op: Operation) -> bool:
-    """Whether the view only repeats every element many times in a row: what it depends on leaves the inner loops."""
+    """Whether the view only repeats every element many times in a row, so that its operand is computed outside of the inner loops."""
     if not isinstance(op, stablehlo.BroadcastInDimOp):
         return False
     result = shape(op.result)

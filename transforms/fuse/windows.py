@@ -1,7 +1,7 @@
-"""Windows in a form that takes fewer steps: padding made beforehand, and boxes folded one dimension after the other.
+"""Rewrites window reductions so that they take fewer steps: pads operands beforehand, and reduces one dimension after the other.
 
-A window that may reach over an edge asks for every element whether it is there; where edges are written first (by the nest
-that computes the operand, as a rule), none has to. And since what combines in any order combines by rows, too, a window of
+A window that may reach over an edge has a guard for every element; where the padding is written first (by the nest
+that computes the operand, as a rule), none has. And since a reduction in any order may go by rows, too, a window of
 7 x 7 takes 7 + 7 steps for an element instead of 49.
 """
 
@@ -21,29 +21,32 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import element, f32, f64, is_float, shape, size
 from wengert.transforms.core.kinds import neutral
-from wengert.transforms.core.windows import Window
-from wengert.transforms.fuse.rewriting import replace_ops
+from wengert.transforms.core.recognisers.windows import Window
+from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 FEWEST_READS = 3
 """Windows of fewer elements do not read their operand often enough to copy it."""
 LARGEST_SHARE = 0.7
-"""The share of steps up to which folding by dimensions pays; what lies between is written and read."""
+"""The share of steps up to which reducing by dimensions pays, since intermediate results are written and read."""
 
 
 @dataclass(frozen=True)
 class WindowReductionsPass(ModulePass):
-    """Pads what windows reach over beforehand, and folds wide windows one dimension after the other; sums and products only if they may be reassociated."""
+    """Pads operands beforehand, and reduces wide windows one dimension after the other; sums and products only if they may be reassociated."""
 
     name = "window-reductions"
 
     reassociate: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        replace_ops(op, self.name, (core.WindowReduceOp,), lambda window: _steps(window, self.reassociate), _folded)
+        replace_ops(op, self.name, (core.WindowReduceOp,), lambda window: _steps(window, self.reassociate), _reduced)
+
+    def changes(self, module: ModuleOp) -> bool:
+        return has_matches(module, (core.WindowReduceOp,), lambda window: _steps(window, self.reassociate))
 
 
 def _steps(op: core.WindowReduceOp, reassociate: bool) -> list[Sequence[int]]:
-    """The dimensions that are folded in each step: one after the other or all at once; none if the op stays as it is."""
+    """The dimensions that are reduced in each step: one after the other or all at once; none if the op stays as it is."""
     window = Window.of_core(op)
     if not size(op.result) or not size(op.operand) or prod(window.extents) < FEWEST_READS:
         return []
@@ -55,7 +58,7 @@ def _steps(op: core.WindowReduceOp, reassociate: bool) -> list[Sequence[int]]:
 
 
 def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
-    """The dimensions in the order in which they are folded, those first that shrink most; empty if that does not pay."""
+    """The dimensions in the order in which they are reduced, those first that shrink most; empty if that does not pay."""
     type = element(op.operand)
     if is_float(type) and type not in (f32, f64):
         return []  # one rounding at the end, not one for each dimension
@@ -69,19 +72,19 @@ def _order(op: core.WindowReduceOp, window: Window) -> list[int]:
     return order if len(order) > 1 and steps < LARGEST_SHARE * size(op.result) * prod(window.extents) else []
 
 
-def _folded(b: OpBuilder, op: core.WindowReduceOp, steps: list[Sequence[int]]) -> Value:
+def _reduced(b: OpBuilder, op: core.WindowReduceOp, steps: list[Sequence[int]]) -> Value:
     window, kind = Window.of_core(op), op.kind.data
-    folded = _thinned(b, _padded(b, op.operand, window, kind), op, [d for d, n in enumerate(window.extents) if n == 1])
+    reduced = _strided(b, _padded(b, op.operand, window, kind), op, [d for d, n in enumerate(window.extents) if n == 1])
     parts = (window.extents, window.strides, window.dilations)
     ones, none = [1] * len(window.extents), [(0, 0)] * len(window.extents)
     for dims in steps:
         extents, strides, dilations = ([n if d in dims and w > 1 else 1 for d, (n, w) in enumerate(zip(x, window.extents, strict=True))] for x in parts)
-        folded = b.window_reduce(kind, folded, extents, strides, ones, dilations, none)
-    return folded
+        reduced = b.window_reduce(kind, reduced, extents, strides, ones, dilations, none)
+    return reduced
 
 
-def _thinned(b: OpBuilder, x: Value, op: core.WindowReduceOp, dims: Sequence[int]) -> Value:
-    """The elements that windows of one element take, along the dimensions in which nothing is folded."""
+def _strided(b: OpBuilder, x: Value, op: core.WindowReduceOp, dims: Sequence[int]) -> Value:
+    """The elements that windows of one element read, along the dimensions in which nothing is reduced."""
     strides = [n if d in dims else 1 for d, n in enumerate(ints(op.window_strides))]
     if max(strides, default=1) == 1:
         return x

@@ -37,21 +37,16 @@ from wengert.dialects.kernel import (
     string,
     yielded,
 )
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
 from wengert.ir.construction import append, erase, insert_before, replace_uses
-from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import operands_of, ops_in, result_of
+from wengert.transforms.analysis.batches import MOST_POINTS, is_short
 from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import undecided, unrolled, zero_or_true
 
-MOST_POINTS = 12
-"""Rows of so many elements are unrolled: vectors in space, small matrices, a few classes. Longer ones fill registers as they are."""
 LONE_SUM = 7
 """Rows that are only summed are unrolled up to so many elements: lanes of a register are added up more quickly than picked from rows."""
-SMALLEST_BATCH = 16
-FEWEST_ITERATIONS = 6
-"""The innermost loop over the batch, which the lanes are along, has at least so many iterations."""
 MOST_OPS = 640
 """A merged body becomes no longer: code generation is superlinear in the size of a function."""
 SMALL = 1 << 10
@@ -74,7 +69,7 @@ class UnrollBatchPass(ModulePass):
 
 
 def unroll_batch(block: Block, *, reassociate: bool) -> None:
-    """Merges runs of nests of a block that work on the same batch elements where that keeps something in registers, in place."""
+    """Merges runs of nests of a block over the same batch elements where that keeps values in registers, in place."""
     runs: list[_MergedNest] = []
     for op in ops_in(block):
         loops = _batch_loops(op) if isinstance(op, NestOp) else 0
@@ -95,13 +90,8 @@ def unroll_batch(block: Block, *, reassociate: bool) -> None:
         run.finish()
 
 
-def is_short(batch: Sequence[int], points: int) -> bool:
-    """Whether there are many batch elements of few elements, or of few multiplications, each."""
-    return bool(batch) and prod(batch) >= SMALLEST_BATCH and batch[-1] >= FEWEST_ITERATIONS and 1 <= points <= MOST_POINTS
-
-
 def _batch_loops(op: NestOp) -> int:
-    """How many loops run over the batch; the others together are short. 0 if there are no such loops, or the nest is not plain."""
+    """The number of loops that run over the batch, if the others together are short; 0 if there are none, or the nest cannot be merged."""
     extents = op.extents
     leading = len(extents)
     while leading and prod(extents[leading - 1 :]) <= MOST_POINTS:
@@ -123,7 +113,7 @@ def _batch_of(op: NestOp, loops: int) -> tuple[int, ...]:
 
 
 def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
-    """Whether no two batch elements, and no two of these positions, ever meet on one element."""
+    """Whether these positions are different elements, for all of them and for all batch elements."""
     first, *others = places
     steps = sorted((abs(c), extents[atom]) for atom, c in first.terms if isinstance(atom, int))
     if len(steps) < len(extents) or not first.is_affine() or any(at.terms != first.terms for at in others):
@@ -135,7 +125,19 @@ def are_apart(places: Collection[Position], extents: Sequence[int]) -> bool:
 
 
 class _MergedNest:
-    """Nests that are written as one so far."""
+    """Nests that are merged into one, taken in one by one.
+
+    Attributes:
+        extents: the batch loops, which all members have.
+        members: the nests taken in so far.
+        later: small nests between them that run after them; ``passed``: how many of these stand before the last member.
+        body, inputs: the merged body, and its arguments by the values that they read.
+        into, ties: values that the merged nest updates in place, and which result updates which.
+        written: by result of a member, the elements that it stores for a batch element.
+        writes: what the merged nest writes, by result of a member.
+        numbered: values of the body by what computes them, so that each is computed once.
+        forwarded, unrolled, summed: what merging gains: loads that became values, loops that were unrolled, sums that were taken apart.
+    """
 
     def __init__(self, extents: tuple[int, ...], reassociate: bool):
         self.extents, self.reassociate = extents, reassociate
@@ -160,7 +162,7 @@ class _MergedNest:
     # -- taking a nest in
 
     def add(self, op: NestOp, loops: int) -> bool:
-        """Takes a nest in if it can be; else nothing changes."""
+        """Takes a nest in if that can be done; else nothing changes."""
         if _batch_of(op, loops) != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
             return False
         points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
@@ -176,7 +178,7 @@ class _MergedNest:
         return True
 
     def _may_write(self, op: NestOp) -> bool:
-        """Whether the values that the nest continues are this loop's own, or touched by nobody in it."""
+        """Whether each value that the nest updates in place is written by this loop alone, or not used in it."""
         for tie in op.tied:
             if tie < 0:
                 continue
@@ -191,12 +193,12 @@ class _MergedNest:
         return not any(value in self.into for value in op.inputs)
 
     def _writes_apart(self, op: NestOp, points: Sequence[_Point]) -> bool:
-        """Whether no two batch elements write on one element, but for what is combined over several of them."""
+        """Whether no two batch elements write the same element, unless the write may be combined across them."""
         for number, write in enumerate(op.writes):
             places = {point.places[number] for point in points}
             if write.kind == STORE or _is_computed(write):
                 continue
-            element = element_of(write.value.type)
+            element = element_format(write.value.type)
             if element.narrow or element.kind == "c" or op.tied[write.target] >= 0:
                 return False
             if not all(at.is_affine() for at in places):
@@ -207,6 +209,17 @@ class _MergedNest:
         return True
 
     def _collect(self, op: NestOp, points: Sequence[_Point]) -> None:
+        """Adds the writes of a nest at all points to those of the merged one."""
+        self._collect_results(op)
+        for number, write in enumerate(op.writes):
+            if _is_computed(write):
+                base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
+                self.writes[op.outputs[write.target]].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
+            else:
+                self._collect_write(op.outputs[write.target], write, points, number)
+
+    def _collect_results(self, op: NestOp) -> None:
+        """Adds the results of a nest, which begin with the writes of what they update in place."""
         for value, tie in zip(op.outputs, op.tied, strict=True):
             self.written[value], self.writes[value] = {}, []
             if tie < 0:
@@ -220,31 +233,28 @@ class _MergedNest:
             self.writes[value] += self.writes.pop(before)
             if before in self.ties:
                 self.ties[value] = self.ties.pop(before)
-        for number, write in enumerate(op.writes):
-            target = op.outputs[write.target]
-            parts_at: dict[Position, list[SSAValue]] = {}
-            for point in points:
-                parts_at.setdefault(point.places[number], []).append(point.values[write.value])
-            if _is_computed(write):
-                base, condition = (None if part is None else points[0].values[part] for part in (write.base, write.condition))
-                self.writes[target].append(Write(points[0].values[write.value], points[0].places[number], write.kind, 0, base, condition))
-                continue
-            whole = write.kind == STORE or are_apart(parts_at, self.extents)
-            self.summed |= not whole and len(parts_at) > 1
-            for at, parts in parts_at.items():
-                total = self._combined(write.kind, parts, whole)
-                if at in self.written[target]:
-                    self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
-                self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
-                if whole:
-                    self.written[target][at] = total
+
+    def _collect_write(self, target: SSAValue, write: Write, points: Sequence[_Point], number: int) -> None:
+        """Adds a write (by its number) at all points: those at one position are combined, and stored where no other batch element writes there."""
+        parts_at: dict[Position, list[SSAValue]] = {}
+        for point in points:
+            parts_at.setdefault(point.places[number], []).append(point.values[write.value])
+        whole = write.kind == STORE or are_apart(parts_at, self.extents)
+        self.summed |= not whole and len(parts_at) > 1
+        for at, parts in parts_at.items():
+            total = self._combined(write.kind, parts, whole)
+            if at in self.written[target]:
+                self.writes[target] = [earlier for earlier in self.writes[target] if earlier.at != at]
+            self.writes[target].append(Write(total, at, STORE if whole else write.kind, 0))
+            if whole:
+                self.written[target][at] = total
 
     def _combined(self, kind: str, parts: Sequence[SSAValue], whole: bool) -> SSAValue:
-        """The parts of a sum one after the other; a sum that is whole begins with zero, which makes a difference to -0."""
+        """Combines the parts one after the other; a whole sum begins with zero, which makes a difference to -0."""
         total, *rest = parts
         if kind == STORE:
             return total
-        if whole and kind == "add" and element_of(total.type).kind == "f":
+        if whole and kind == "add" and element_format(total.type).kind == "f":
             total, rest = self.put(zero_or_true(total.type)), parts
         self.summed |= bool(rest) and (kind in ("max", "min") or len(parts) <= LONE_SUM)
         for part in rest:
@@ -254,18 +264,18 @@ class _MergedNest:
     # -- the body
 
     def put(self, op: Operation) -> SSAValue:
-        """The value of an op: that of an equal one that is there, or its own in the body."""
-        key = (type(op), *operands_of(op), *op.properties.items(), result(op).type)
+        """Appends an op to the body unless an equal one is there; its value."""
+        key = (type(op), *operands_of(op), *op.properties.items(), result_of(op).type)
         value = self.numbered.get(key)
         if value is None:
             append(self.body, op)
-            value = self.numbered[key] = result(op)
+            value = self.numbered[key] = result_of(op)
         else:
             op.drop_all_references()
         return value
 
     def argument(self, value: SSAValue) -> SSAValue:
-        """What the body calls a value from outside."""
+        """The body's argument for a value from outside."""
         argument = self.inputs.get(value)
         if argument is None:
             argument = self.inputs[value] = self.body.insert_arg(value.type, len(self.body.args))
@@ -274,7 +284,7 @@ class _MergedNest:
     # -- the merged nest
 
     def finish(self) -> None:
-        """Puts one nest in the place of the members, if that pays."""
+        """Replaces the members by one nest, if that pays."""
         if not self.unrolled or not (self.forwarded or self.summed):
             return
         used = [value for value in self.writes if any(use.operation not in self.members for use in value.uses)]
@@ -315,7 +325,7 @@ class _Point:
         return substitute(at, self.indices, self.merged.extents)
 
     def reads_what_is_there(self) -> bool:
-        """Whether all that is read of what other members write is what they write for the same batch element."""
+        """Whether what is read of other members' results is what they write for the same batch element."""
         for inner in ops_in(self.op.body.block):
             if isinstance(inner, LoadOp) and (written := self.merged.written.get(self.sources[inner.source])) is not None:
                 where = inner.where.data if inner.where is not None else ()
@@ -329,7 +339,7 @@ class _Point:
         unrolled(self.op, self._at, self.merged.extents, self.values, self.merged.put, self._written_before)
 
     def _written_before(self, op: LoadOp, at: Position) -> SSAValue | None:
-        """What a member has written where the nest reads; else the body gets an argument to read from."""
+        """The value that a member has written where the nest reads; None, and an argument to read from, if no member has."""
         source = self.sources[op.source]
         if source in self.merged.written:
             self.merged.forwarded += 1
@@ -340,5 +350,5 @@ class _Point:
 
 def _erase_unused(body: Block) -> None:
     for op in reversed(ops_in(body)[:-1]):
-        if result(op).first_use is None:
+        if result_of(op).first_use is None:
             erase(op)

@@ -1,8 +1,8 @@
-"""Collapses the loops of nests: few and long ones remain, and whatever comes later speaks of these.
+"""Collapses the loops of nests, so that few and long ones remain; schedules name these.
 
 An elementwise nest over [8, 128] becomes one loop over 1024, whatever shape its results have; a loop that is only used divided by a constant becomes
-two. How is decided by positions alone (:class:`wengert.transforms.kernel.loops.Loops`), for no target in particular. A nest that has a schedule is
-left as it is, since that speaks of its loops already.
+two. Positions alone decide how (:class:`wengert.transforms.analysis.loops.Loops`), for no target in particular. A nest that has a schedule is
+left as it is, since the schedule names its loops.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from xdsl.passes import ModulePass
 from wengert.dialects.kernel import NestOp, StripMineOp
 from wengert.ir.attributes import int_array
 from wengert.ir.traversal import ops_in
+from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.kernel.blocks import kernel_blocks
-from wengert.transforms.kernel.loops import Loops
 from wengert.transforms.kernel.remap import move
 
 

@@ -106,11 +106,11 @@ def _part(op: NestOp, targets: Sequence[int]) -> NestOp:
 
 def _needed(writes: Sequence[Write]) -> set[Operation]:
     """The ops of a body that writes depend on."""
-    found = set[Operation]()
+    needed = set[Operation]()
     waiting = [value for write in writes for value in (write.value, write.base, write.condition) if value is not None]
     while waiting:
         owner = waiting.pop().owner
-        if isinstance(owner, Operation) and owner not in found:
-            found.add(owner)
+        if isinstance(owner, Operation) and owner not in needed:
+            needed.add(owner)
             waiting += operands_of(owner)
-    return found
+    return needed

@@ -1,7 +1,7 @@
 """Unrolls short innermost loops: interleaved elements become one value for each phase of them.
 
-What slices with a step leave out, interior padding puts between, or a stack of two along the last dimension mixes, are the phases
-of an index: ``2 i`` is one thing and ``2 i + 1`` another. As two lanes of a register they waste the other six, and each
+Slices with a step, interior padding, and stacks of two along the last dimension treat the phases of an index differently:
+``2 i`` is one thing and ``2 i + 1`` another. As two lanes of a register they waste the other six, and each
 has its own guard. Here the loop over i becomes the innermost one, and the body is written once for each phase, with the guards
 decided::
 
@@ -24,14 +24,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
 from wengert.ir.attributes import int_array
 from wengert.ir.construction import append
-from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import ops_in, result_of
+from wengert.transforms.analysis.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.blocks import kernel_blocks
-from wengert.transforms.kernel.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.remap import remapped_body, unrolled
 from wengert.transforms.schedule.target import NOMINAL
 
@@ -64,7 +63,7 @@ def unroll_phases(block: Block) -> None:
 
 
 def _has_phases(op: NestOp) -> bool:
-    """Whether a nest of many iterations has a short innermost loop, or divides an index: what is quickly seen."""
+    """Whether a nest of many iterations has a short innermost loop, or divides an index; a quick test before the thorough one."""
     if prod(op.extents) < 2 * _FEWEST_ITERATIONS:
         return False
     return op.extents[-1] <= MOST_PHASES or any(not at.is_affine() for at in accesses(ops_in(op.body.block)[:-1], op.writes))
@@ -81,14 +80,14 @@ def _is_plain(op: NestOp) -> bool:
 
 
 def _pays(op: NestOp, loops: Loops) -> bool:
-    """Whether there are few phases of much, which lanes would not fill or which have guards of their own."""
+    """Whether the innermost loop has few phases, each of many iterations, which would not fill a register or have guards of their own."""
     inside, extents, last = ops_in(op.body.block)[:-1], loops.extents, len(loops.extents) - 1
     if last < 1 or not 1 < extents[last] <= MOST_PHASES or extents[last - 1] < _FEWEST_ITERATIONS or len(inside) * extents[last] > _MOST_OPS:
         return False
     loads = [inner for inner in inside if isinstance(inner, LoadOp)]
     if any(abs(loops[at].coefficient(last - 1)) > MOST_PHASES for at in (*[load.at.data for load in loads], *[write.at for write in op.writes])):
         return False
-    widths = [element_of(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
+    widths = [element_format(value.type).size for value in (*[load.result for load in loads], *[write.value for write in op.writes])]
     divided = any(last in dimensions(atom.expression) for at in loops.positions for atom, _ in at.terms if not isinstance(atom, int))
     guarded = any(last in dimensions(loops[at]) for inner in inside if isinstance(inner, LoadOp | WithinOp) and inner.where for at, _, _ in inner.where.data)
     return divided or guarded or extents[last] * max(widths) < NOMINAL.vector_bytes
@@ -115,7 +114,7 @@ class _Rest(NamedTuple):
 
 
 def _uneven_rest(op: NestOp) -> _Rest | None:
-    """What is left over of the innermost loop if its index is divided by a number of phases that its iterations are no multiple of."""
+    """The iterations left over of the innermost loop if its index is divided by a number of phases that does not divide their number."""
     d = len(op.extents) - 1
     for at in accesses(ops_in(op.body.block)[:-1], op.writes):
         for atom, _ in at.terms:
@@ -126,7 +125,7 @@ def _uneven_rest(op: NestOp) -> _Rest | None:
 
 
 class _Phases:
-    """A nest without its innermost loop."""
+    """A nest whose innermost loop is unrolled."""
 
     def __init__(self, op: NestOp, loops: Loops, rest: _Rest | None):
         self.op, self.loops, self.rest = op, loops, rest
@@ -135,7 +134,7 @@ class _Phases:
         self.arguments = dict(zip(op.body.block.args, self.body.args, strict=True))
 
     def replace(self) -> None:
-        """Puts the unrolled nest in the place of this one."""
+        """Replaces the nest by the unrolled one."""
         op, outer = self.op, self.op.parent
         assert outer is not None
         phases = [self._phase(phase) for phase in range(self.loops.extents[-1])]
@@ -145,7 +144,7 @@ class _Phases:
         properties: dict[str, Attribute] = {"at": ArrayAttr(places), "kinds": ArrayAttr(kinds), "targets": int_array([target for _, _, target in parts])}
         self.body.add_op(YieldOp.create(operands=[value for value, _, _ in parts], properties=properties))
         for inner in reversed(list(self.body.ops)):
-            if not isinstance(inner, YieldOp) and not result(inner).uses.get_length():
+            if not isinstance(inner, YieldOp) and not result_of(inner).uses.get_length():
                 inner.detach()
                 inner.erase()
         unrolled = nest(list(op.inputs), [], [value.type for value in op.outputs], self.extents, [-1] * len(op.outputs), self.body)
@@ -161,14 +160,14 @@ class _Phases:
         op.erase()
 
     def _phase(self, phase: int) -> dict[SSAValue, SSAValue]:
-        """The body of one phase; what its values are called there."""
+        """Appends the body of one phase; the values in it that stand for those of the nest's body."""
         values: dict[SSAValue, SSAValue] = {**self.arguments}
         unrolled(self.op, lambda at: self._at(at, phase), self.extents, values, self._add)
         return values
 
     def _add(self, op: Operation) -> SSAValue:
         append(self.body, op)
-        return result(op)
+        return result_of(op)
 
     def _at(self, at: Position, phase: int) -> Position:
         last = len(self.extents)

@@ -1,7 +1,7 @@
 """Copies the body of a nest with its positions written in terms of other loops.
 
-Every pass that gives a nest other loops (a loop cut in two, a strip of rows, a loop unrolled) says by a function from positions to positions what has become
-of them, and the loads, indices, guards and writes of the body follow. Where loops are unrolled, a guard may hold, or fail, at every point that is left:
+Every pass that gives a nest other loops (a loop cut in two, a strip of rows, a loop unrolled) has a function from old positions to new ones, and
+the loads, indices, guards and writes of the body follow. Where loops are unrolled, a guard may hold, or fail, at every point that is left:
 then its value is known, and so is what a ``select`` by it chooses.
 """
 
@@ -17,8 +17,7 @@ from wengert.dialects.kernel import ApplyOp, AtAttr, ConstantOp, Guard, IndexOp,
 from wengert.dialects.kernel.positions import Position, span
 from wengert.ir.construction import append, copy_op
 from wengert.ir.tensor_types import dtype_of, i1, tensor
-from wengert.ir.traversal import ops_in
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import ops_in, result_of
 
 Op = TypeVar("Op", bound=Operation)
 Remap = Callable[[Position], Position]
@@ -26,7 +25,7 @@ Values = dict[SSAValue, SSAValue]
 
 
 def remapped(op: Op, remap: Remap, values: Values) -> Op:
-    """A copy of an op of a nest's body; ``values`` says what stands for its operands, and receives its results."""
+    """A copy of an op of a nest's body with remapped positions; ``values`` maps its operands, and receives its results."""
     copy = copy_op(op, values)
     move(copy, remap)
     return copy
@@ -47,7 +46,7 @@ def remapped_body(op: NestOp, remap: Remap, *, inputs: Sequence[Attribute] | Non
 
     Args:
         op: the nest, which is not changed.
-        remap: what has become of a position.
+        remap: the new position for an old one.
         inputs: the types of the arguments, if they are others.
         places: the positions of the writes, if they are not those that ``remap`` gives.
     """
@@ -76,13 +75,13 @@ def unrolled(
         op: the nest, which is not changed.
         remap: positions at this point, in terms of the loops that are left.
         extents: the bounds of these loops.
-        values: what stands for the values of the body; receives what is computed.
+        values: new values by those of the body; receives what is computed.
         put: puts an op into the new body; gives its value, or that of an equal op.
         known: the value of a load that need not be read again.
     """
     decided: dict[SSAValue, bool] = {}
     for inner in ops_in(op.body.block)[:-1]:
-        value = result(inner)
+        value = result_of(inner)
         if isinstance(inner, ApplyOp) and inner.function.data == "select" and inner.operands[0] in decided:
             values[value] = values[inner.operands[1 if decided[inner.operands[0]] else 2]]
             continue
@@ -118,8 +117,8 @@ def undecided(guards: Iterable[Guard], remap: Remap, extents: Sequence[int]) -> 
     return tuple(left)
 
 
-def zero_or_true(held: Attribute, holds: bool = False) -> ConstantOp:
+def zero_or_true(element: Attribute, holds: bool = False) -> ConstantOp:
     """The constant zero, or (of i1) whether something holds."""
-    kind: Any = tensor((), held)
-    data = bytes([1]) if held == i1 and holds else bytes(dtype_of(held).itemsize)
-    return ConstantOp.create(result_types=[held], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))})
+    kind: Any = tensor((), element)
+    data = bytes([1]) if element == i1 and holds else bytes(dtype_of(element).itemsize)
+    return ConstantOp.create(result_types=[element], properties={"value": DenseIntOrFPElementsAttr(kind, BytesAttr(data))})

@@ -1,6 +1,6 @@
 """Moves what reads an array before what overwrites it, wherever the data allow it.
 
-A nest that changes a part of an array and a loop that carries one work in place if nobody needs the old contents later
+A nest that changes a part of an array and a loop that carries one work in place if the old contents are not needed later
 (:mod:`wengert.transforms.bufferize.layout`); otherwise the whole array is copied first, in a loop once per iteration. Fusion puts
 ops where their results are needed, so a read of the old contents may have ended up behind the change.
 
@@ -66,17 +66,17 @@ def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:
     if readers == {op} or block.last_op in readers:
         return
     following, last = _following(op, readers)
-    moving, made = [op], set(op.results)
+    moving, results = [op], set(op.results)
     read = {root(operand) for operand in op.operands}
     for other in following[:last]:
-        if made.isdisjoint(other.operands):
+        if results.isdisjoint(other.operands):
             if not read.isdisjoint(_overwritten(other)):
                 return  # then that op would have to copy
         elif other in readers:
             return
         else:
             moving.append(other)
-            made.update(other.results)
+            results.update(other.results)
             read.update(root(operand) for operand in other.operands)
     if last > 0:
         for moved in moving:

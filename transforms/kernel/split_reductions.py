@@ -1,6 +1,6 @@
-"""Splits long reductions: every part of the loop has a sum of its own, and the sums are added in a second nest.
+"""Splits long reductions: every part of the loop has a sum of its own, and a second nest adds the sums.
 
-Whatever combines all iterations of a long nest into few elements (a loss, the gradient of a bias) would keep it from running on several
+A write that combines all iterations of a long nest into few elements (a loss, the gradient of a bias) would keep it from running on several
 threads, and a sum of n numbers one after the other has an error that grows with n: of ten million numbers in f32, three digits are
 left. Here the range of a loop is cut into as many parts as the work is worth, or as the error asks for (the square root of the
 iterations); the loop over parts goes around all others, and a result that is combined across them gets a leading dimension::
@@ -8,7 +8,7 @@ iterations); the loop over parts goes around all others, and a result that is co
     r = nest [100000]: add x[d0] at 0                      r' = nest [16, 6250]: add x[d0 * 6250 + d1] at d0
                                                    ->      r  = nest [16]:       add r'[d0] at 0
 
-The number of parts follows from the shapes, so that results do not depend on who runs them. (On two-level summation and its error:
+The number of parts follows from the shapes, so that results do not depend on the number of threads. (On two-level summation and its error:
 Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", SIAM J. Sci. Comput. 42, 2020.) It is a reassociation, which strict
 programs do not allow; and sums of 16-bit floats, which would be rounded in between, are left alone.
 """
@@ -26,19 +26,19 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import element_of
+from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.kernel.blocks import kernel_blocks
-from wengert.transforms.kernel.loops import Loops
 from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.order import choose_order
-from wengert.transforms.schedule.parallel import FEW_TRIPS, best_divisor, block_length
+from wengert.transforms.schedule.parallel import FEW_ITERATIONS, best_divisor, block_length
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import NOMINAL
-from wengert.transforms.schedule.work import most_work, nest_ns
+from wengert.transforms.schedule.work import may_be_shared, nest_ns
 
 _LANES = NOMINAL.vector_bytes // 4
 _COMBINING_NS = 0.2
@@ -63,7 +63,7 @@ class SplitReductionsPass(ModulePass):
 def split_reductions(block: Block) -> None:
     """Replaces the nests of a block that combine across many iterations by two each, in place."""
     for op in ops_in(block):
-        if isinstance(op, NestOp) and (wanted_chunks(most_work(op)) > 1 or prod(op.extents) > _LONG_SUM * _LANES):
+        if isinstance(op, NestOp) and (prod(op.extents) > _LONG_SUM * _LANES or may_be_shared(op)):
             _Parts.split(op)
 
 
@@ -80,40 +80,40 @@ class _Parts:
 
     @staticmethod
     def split(op: NestOp) -> None:
-        """Does it if it can be done and pays."""
+        """Splits the reductions of a nest if that can be done and pays."""
         combined = [write for write in op.writes if write.kind != STORE]
         plain = all(write.base is None for write in op.writes) and all(tie < 0 for tie in op.tied)
-        if not combined or not plain or 0 in op.extents or any(element_of(write.value.type).narrow for write in combined):
+        if not combined or not plain or 0 in op.extents or any(element_format(write.value.type).narrow for write in combined):
             return
         placement = _placed(op)
         loops, extents = placement.loops, placement.extents
         nanoseconds = nest_ns(placement, NOMINAL)
         exact = _exact_parts(combined, loops, extents)
-        wanted = max(wanted_chunks(nanoseconds), exact)
-        if wanted < 2 or not extents:
+        chunks = max(wanted_chunks(nanoseconds), exact)
+        if chunks < 2 or not extents:
             return
 
         def block(write: Write, d: int) -> int | None:
             return block_length(loops[write.at], d, extents, size(op.outputs[write.target]))
 
         def parts(d: int) -> int:
-            """How many parts the range of a loop is worth cutting into; 0 if it cannot be cut, or need not be."""
+            """The number of parts to cut the range of a loop into; 0 if it cannot be cut, or need not be."""
             crossing = [write for write in combined if d not in dimensions(loops[write.at])]
             if loops.is_divided(d) or not all(block(write, d) for write in combined if write not in crossing):
                 return 0
             elements = sum(size(op.outputs[target]) for target in {write.target for write in crossing})
-            return best_divisor(extents[d], min(wanted, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))) or 0
+            return best_divisor(extents[d], min(chunks, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))) or 0
 
-        if not exact and len(extents) > 1 and extents[0] >= min(FEW_TRIPS, wanted) and all(block(write, 0) for write in combined):
+        if not exact and len(extents) > 1 and extents[0] >= min(FEW_ITERATIONS, chunks) and all(block(write, 0) for write in combined):
             return
-        enough = min(FEW_TRIPS, wanted)
+        enough = min(FEW_ITERATIONS, chunks)
         counts = [parts(d) for d in range(len(extents))]
         d = next((d for d, count in enumerate(counts) if count >= enough), max(range(len(extents)), key=lambda d: counts[d]))
         if counts[d] > 1 and any(d not in dimensions(loops[write.at]) for write in combined):
             _Parts(op, loops, d, counts[d]).replace()
 
     def replace(self) -> None:
-        """Puts the two nests in the place of the one."""
+        """Replaces the nest by two."""
         op, outer = self.op, self.op.parent
         assert outer is not None
         kinds: list[Attribute] = [value.type for value in op.outputs]
@@ -147,15 +147,15 @@ def _placed(op: NestOp) -> Placement:
     """The nest with its loops collapsed and in the order in which they will run."""
     loops = Loops.of(op)
     loops.collapse()
-    order, _ = choose_order(Placement(op, loops), strict=False, in_place=False)
+    order, _ = choose_order(Placement(op, loops), strict=False, in_place=lambda: False)
     if order:
         loops.reorder(order)
     return Placement(op, loops)
 
 
 def _exact_parts(combined: Sequence[Write], loops: Loops, extents: Sequence[int]) -> int:
-    """How many parts make the longest sum of floats one of short sums; 0 if it is short enough."""
-    sums = [write for write in combined if write.kind == "add" and element_of(write.value.type).kind in "fc"]
+    """The number of parts that makes the longest sum of floats a sum of short ones; 0 if it is short enough."""
+    sums = [write for write in combined if write.kind == "add" and element_format(write.value.type).kind in "fc"]
     lengths = [prod(extents[d] for d in range(len(extents)) if d not in dimensions(loops[write.at])) // _LANES for write in sums]
     longest = max(lengths, default=0)
     return isqrt(longest) if longest > _LONG_SUM else 0

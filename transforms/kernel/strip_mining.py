@@ -29,11 +29,11 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, EmptyOp, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp, YieldOp, nest
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.attributes import int_array, int_attr
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.kernel.split_reductions import total
@@ -49,8 +49,8 @@ MOST_BYTES = 256 << 10
 
 CROSSING_SHARE = 64
 """What is combined across rows takes one of so many bytes that a strip moves, or less."""
-FEW_STRIPS = 8
-"""That makes no fewer strips than about this, which threads share."""
+FEWEST_STRIPS = 8
+"""Strips do not grow for it beyond what leaves about so many, since threads share them."""
 MOST_NESTS = 32
 """Nests of one strip."""
 SMALL = 1 << 10
@@ -58,7 +58,10 @@ SMALL = 1 << 10
 
 
 class _Rows(Struct, frozen=True, dict=True):
-    """A nest seen row by row: elements per row of every operand (0: read whole) and of every result (0: combined across rows)."""
+    """A nest as a loop over ``count`` rows, its first ``leading`` loops; ``steps`` are the elements per row of each operand and result.
+
+    The step of an operand that is read whole, and of a result that is combined across rows, is 0.
+    """
 
     op: NestOp
     leading: int
@@ -91,21 +94,21 @@ def strip_mine(block: Block, *, reassociate: bool) -> None:
         if isinstance(op, NestOp):
             run.append(op)
         elif not isinstance(op, stablehlo.ConstantOp | EmptyOp):
-            _form_in_run(run, reassociate)
+            _strip_mine_run(run, reassociate)
             run = []
 
 
-def _form_in_run(run: list[NestOp], reassociate: bool) -> None:
-    seen: dict[tuple[NestOp, int, bool], _Rows | None] = {}
+def _strip_mine_run(run: list[NestOp], reassociate: bool) -> None:
+    rows: dict[tuple[NestOp, int, bool], _Rows | None] = {}
     while len(run) > 1 and _bytes(value for op in run for value in op.outputs) >= WORTH_BYTES:
         ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
-        groups = [_grown(run, leading, seen, crossing) for leading, crossing in ways]
+        groups = [_longest_group(run, leading, rows, crossing) for leading, crossing in ways]
         best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
         if best is None or not best.pays:
             run = run[1:]
             continue
         best.replace()
-        seen.clear()  # what later nests read has changed
+        rows.clear()  # what later nests read has changed
         run = run[run.index(best.members[-1].op) + 1 :]
 
 
@@ -113,13 +116,20 @@ def _bytes(values: Iterable[SSAValue]) -> int:
     return sum(size(value) * dtype_of(element(value)).itemsize for value in values)
 
 
-def _grown(run: Sequence[NestOp], leading: int, seen: dict[tuple[NestOp, int, bool], _Rows | None], crossing: bool) -> _Group:
-    """The longest beginning of a run that goes row by row, with the first so many loops as rows; ``crossing``: sums across rows are allowed."""
+def _longest_group(run: Sequence[NestOp], leading: int, known: dict[tuple[NestOp, int, bool], _Rows | None], crossing: bool) -> _Group:
+    """The longest group of nests at the beginning of a run that goes row by row.
+
+    Args:
+        run: the nests.
+        leading: the number of loops that are the rows.
+        known: the nests row by row, as far as they have been looked at.
+        crossing: reductions across rows are allowed.
+    """
     group, later = _Group([], []), list[NestOp]()
     for op in run[:MOST_NESTS]:
-        if (op, leading, crossing) not in seen:
-            seen[op, leading, crossing] = _rows(op, leading, crossing)
-        rows = seen[op, leading, crossing]
+        if (op, leading, crossing) not in known:
+            known[op, leading, crossing] = _rows(op, leading, crossing)
+        rows = known[op, leading, crossing]
         if any(value.owner in later for value in op.inputs):
             rows = None
         if rows is not None and group.accepts(rows):
@@ -135,7 +145,7 @@ def _grown(run: Sequence[NestOp], leading: int, seen: dict[tuple[NestOp, int, bo
 
 
 def _rows(op: NestOp, leading: int, crossing: bool) -> _Rows | None:
-    """The nest row by row, if it is."""
+    """The nest as a loop over rows; None if its rows depend on each other."""
     extents = op.extents
     if len(extents) < leading or 0 in extents or any(tie >= 0 for tie in op.tied):
         return None
@@ -157,12 +167,12 @@ def _rows(op: NestOp, leading: int, crossing: bool) -> _Rows | None:
         if step is None or steps.setdefault(value, step) != step or (step and not (plain and _within_row(value, at, step, count, extents, leading))):
             return None
     across = [write for write in op.writes if not steps[op.outputs[write.target]]]
-    combined = crossing and all(w.kind != STORE and w.base is None and w.condition is None and not element_of(w.value.type).narrow for w in across)
+    combined = crossing and all(w.kind != STORE and w.base is None and w.condition is None and not element_format(w.value.type).narrow for w in across)
     return _Rows(op, leading, count, steps) if count > 1 and (combined or not across) else None
 
 
 def _row_step(at: Position, extents: Sequence[int], leading: int) -> int | None:
-    """By how much the position grows from row to row; None if it does so unevenly."""
+    """The step of a position from row to row; None if it is not the same for all rows."""
     if any(not isinstance(atom, int) and min(dimensions(atom.expression), default=leading) < leading for atom, _ in at.terms):
         return None
     step = at.coefficient(leading - 1)
@@ -206,12 +216,12 @@ class _Group(Struct, dict=True):
 
     @property
     def leading(self) -> int:
-        """How many loops the rows are."""
+        """The number of loops that are the rows."""
         return self.members[0].leading if self.members else 0
 
     @cached_property
     def shared(self) -> list[SSAValue]:
-        """What one nest writes and another reads."""
+        """The values that one nest writes and another reads."""
         read = {value for member in self.members for value in member.op.inputs}
         return [value for member in self.members for value in member.op.outputs if value in read]
 
@@ -233,55 +243,33 @@ class _Group(Struct, dict=True):
         count = self.members[0].count
         most = max(STRIP_BYTES * count // self.shared_bytes, 1)
         largest = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
-        least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEW_STRIPS)
+        least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEWEST_STRIPS)
         return largest if largest >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
 
     @property
     def crossing_bytes(self) -> int:
-        """What is combined across rows."""
-        return _bytes(value for member in self.members for value in member.crossing)
+        """The bytes of what is combined across rows."""
+        return _bytes(self.crossing)
 
     @property
     def moved_bytes(self) -> int:
-        """What the nests read and write row by row."""
+        """The bytes that the nests read and write row by row."""
         return _bytes({value for member in self.members for value, step in member.steps.items() if step})
 
     def replace(self) -> None:
-        """Puts a ``kernel.strip_mine`` in place of the last nest and removes them all."""
-        rows = self.strip_rows
-        steps = {value: step for member in self.members for value, step in member.steps.items()}
-        crossing = [value for member in self.members for value in member.crossing]
-        made = [value for member in self.members for value in member.op.outputs]
-        given = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in made))
-        mine = {member.op for member in self.members}
-        kept = [value for value in made if any(use.operation not in mine for use in value.uses)]
-        strip_count = self.members[0].count // rows
-        block = Block(arg_types=[self._part(value, steps, rows) for value in given])
-        values: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
-        for member in self.members:
-            part = _on_strip(member, [values[value] for value in member.op.inputs], [self._part(value, steps, rows) for value in member.op.outputs], rows)
-            block.add_op(part)
-            values.update(zip(member.op.outputs, part.outputs, strict=True))
-        block.add_op(YieldOp.create(operands=[values[value] for value in kept]))
+        """Replaces the nests by a ``kernel.strip_mine``, and nests that combine what the strips have combined across rows."""
+        mine, crossing = {member.op for member in self.members}, self.crossing
+        kept = [value for member in self.members for value in member.op.outputs if any(use.operation not in mine for use in value.uses)]
         last = self.members[-1].op
-        strips = StripMineOp.create(
-            operands=given,
-            result_types=[tensor((strip_count, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
-            properties={
-                "trips": int_attr(strip_count),
-                "input_steps": int_array([steps.get(value, 0) * rows for value in given]),
-                "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
-            },
-            regions=[Region([block])],
-            location=last.location,
-        )
         outer = last.parent
         assert outer is not None
+        strips = self._strip_mined(kept)
+        strips.location = last.location
         outer.insert_op_before(strips, last)
         kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
         for old, new in zip(kept, strips.results, strict=True):
             if old in crossing:
-                combined = total(new, old, kinds[old], strip_count)
+                combined = total(new, old, kinds[old], strips.iterations.value.data)
                 combined.location = last.location
                 outer.insert_op_before(combined, last)
                 new = combined.outputs[0]
@@ -293,14 +281,44 @@ class _Group(Struct, dict=True):
             member.op.detach()
             member.op.erase()
 
+    @property
+    def crossing(self) -> list[SSAValue]:
+        """The results that are combined across rows."""
+        return [value for member in self.members for value in member.crossing]
+
+    def _strip_mined(self, kept: Sequence[SSAValue]) -> StripMineOp:
+        """The loop over strips, with these of the nests' results; for those that are combined across rows, one of each strip."""
+        rows, crossing = self.strip_rows, self.crossing
+        steps = {value: step for member in self.members for value, step in member.steps.items()}
+        outputs = [value for member in self.members for value in member.op.outputs]
+        inputs = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in outputs))
+        strip_count = self.members[0].count // rows
+        block = Block(arg_types=[self._part(value, steps, rows) for value in inputs])
+        values: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+        for member in self.members:
+            part = _on_strip(member, [values[value] for value in member.op.inputs], [self._part(value, steps, rows) for value in member.op.outputs], rows)
+            block.add_op(part)
+            values.update(zip(member.op.outputs, part.outputs, strict=True))
+        block.add_op(YieldOp.create(operands=[values[value] for value in kept]))
+        return StripMineOp.create(
+            operands=inputs,
+            result_types=[tensor((strip_count, *shape(value)), element(value)) if value in crossing else value.type for value in kept],
+            properties={
+                "iterations": int_attr(strip_count),
+                "input_steps": int_array([steps.get(value, 0) * rows for value in inputs]),
+                "output_steps": int_array([size(value) if value in crossing else steps[value] * rows for value in kept]),
+            },
+            regions=[Region([block])],
+        )
+
     def _part(self, value: SSAValue, steps: dict[SSAValue, int], rows: int) -> Attribute:
-        """The type of what a strip sees of a value."""
+        """The type of a value's part in a strip."""
         step = steps.get(value, 0)
         return tensor((step * rows,), element(value)) if step else value.type
 
 
 def _on_strip(member: _Rows, inputs: Sequence[SSAValue], outputs: Sequence[Attribute], rows: int) -> NestOp:
-    """The nest on a strip of rows."""
+    """The nest, on a strip of rows."""
     op, leading = member.op, member.leading
     extents = [rows, *op.extents[leading:]]
     body = remapped_body(op, lambda at: _in_strip(at, extents, leading), inputs=[value.type for value in inputs])

@@ -1,6 +1,6 @@
 """Stages small updates of an array that the same nest reads elsewhere: the new elements are computed first, and then written.
 
-A nest that continues an array and reads other elements of it would see its own results, so the whole array is copied
+A nest that updates an array in place and reads other elements of it would see its own results, so the whole array is copied
 beforehand (:mod:`wengert.transforms.bufferize.layout`). Where few elements change, a row or a column of a table in a loop,
 keeping these few apart is cheaper.
 
@@ -49,14 +49,14 @@ class StageUpdatesPass(ModulePass):
 
 
 def stage_updates(block: Block, carried: Collection[SSAValue]) -> None:
-    """Splits the nests of a block that would copy an array for the sake of a small part; ``carried`` are the arguments that may be overwritten."""
+    """Splits the nests of a block that would copy an array in order to change a small part; ``carried`` are the arguments that may be overwritten."""
     for op in ops_in(block):
         if type(op) is NestOp and any(tie >= 0 for tie in op.tied) and _is_split(op, carried):
             _split(op)
 
 
 def _is_split(op: NestOp, carried: Collection[SSAValue]) -> bool:
-    """Whether all that continues arrays changes a small part, and one of these arrays would be copied in vain."""
+    """Whether every array that the nest updates is changed in a small part, and one of them would be copied without need."""
     writes, tied = op.writes, [target for target, tie in enumerate(op.tied) if tie >= 0]
     roots = [root(value) for value in op.into]
     arguments = [argument for argument, operand in zip(op.body.block.args, op.inputs, strict=True) if root(operand) in roots]
@@ -68,7 +68,7 @@ def _is_split(op: NestOp, carried: Collection[SSAValue]) -> bool:
 
 
 def _copies_in_vain(op: NestOp, target: int, carried: Collection[SSAValue]) -> bool:
-    """Whether an array that nobody else needs is read elsewhere than it is changed."""
+    """Whether an array that is not used afterwards is read at other elements than it is changed."""
     changed = root(op.into[op.tied[target]])
     if (isinstance(changed.owner, Block | stablehlo.ConstantOp) and changed not in carried) or _is_needed_after(changed, op):
         return False
@@ -100,7 +100,7 @@ def _depends_on(values: list[SSAValue], arguments: list[BlockArgument]) -> bool:
 
 
 def _split(op: NestOp) -> None:
-    """Puts a nest that computes what is written, and one that writes it, in the place of the one; the first writes what continues nothing, too."""
+    """Replaces a nest by one that computes the new elements and one that writes them; the first also writes results that update no array."""
     place = flatten([index(d) for d in range(len(op.extents))], op.extents) if op.extents else ZERO
     tied = [target for target, tie in enumerate(op.tied) if tie >= 0]
     kept = {target: tensor(op.extents, element(op.outputs[target])) for target in tied}
@@ -112,7 +112,7 @@ def _split(op: NestOp) -> None:
         else write._replace(**{name: _mapped(copied, getattr(write, name)) for name in ("value", "base", "condition")})
         for write in op.writes
     ]
-    first = _finished(
+    first = _finished_nest(
         op, body, list(op.inputs), [], computed, [kept.get(target, value.type) for target, value in enumerate(op.outputs)], [-1] * len(op.outputs)
     )
 
@@ -125,7 +125,7 @@ def _split(op: NestOp) -> None:
             append(body, load)
             written.append(Write(load.result, write.at, write.kind, tied.index(write.target), _mapped(copied, write.base), _mapped(copied, write.condition)))
     inputs = [*op.inputs, *[first.outputs[write.target] for write in op.writes if write.target in tied]]
-    second = _finished(op, body, inputs, list(op.into), written, [op.outputs[target].type for target in tied], [op.tied[target] for target in tied])
+    second = _finished_nest(op, body, inputs, list(op.into), written, [op.outputs[target].type for target in tied], [op.tied[target] for target in tied])
 
     for target, old in enumerate(op.outputs):
         old.replace_all_uses_with(second.outputs[tied.index(target)] if target in tied else first.outputs[target])
@@ -146,10 +146,10 @@ def _copied_body(op: NestOp) -> tuple[Block, dict[SSAValue, SSAValue]]:
     return body, copied
 
 
-def _finished(
+def _finished_nest(
     op: NestOp, body: Block, inputs: list[SSAValue], into: list[SSAValue], writes: list[Write], results: Sequence[Attribute], ties: Sequence[int]
 ) -> NestOp:
-    """The nest, in front of the one that it is made from, without what the writes do not need."""
+    """Puts a nest with this body, without what its writes do not need, in front of the one that it replaces."""
     append(body, yielded(writes))
     for inner in reversed(list(body.ops)[:-1]):
         if all(value.first_use is None for value in inner.results):
@@ -158,7 +158,7 @@ def _finished(
         if argument.first_use is None:
             del inputs[argument.index]
             body.erase_arg(argument)
-    made = nest(inputs, into, results, op.extents, ties, body)
-    made.location = op.location
-    insert_before(op, made)
-    return made
+    finished = nest(inputs, into, results, op.extents, ties, body)
+    finished.location = op.location
+    insert_before(op, finished)
+    return finished

@@ -14,6 +14,7 @@ Before and after::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,10 @@ class _Sharer:
                     changed |= self.share(inner, ({}, *around))
             if is_shareable(op):
                 key = self._key(op, {})
-                earlier = next((t[key] for t in tables if key in t), None)
+                earlier = None
+                for table in tables:
+                    if (earlier := table.get(key)) is not None:
+                        break
                 if earlier is None:
                     tables[0][key] = op
                 else:
@@ -87,10 +91,13 @@ class _Sharer:
         """Equal for ops that compute the same. Values in ``inner`` were defined in the region being keyed: their number counts."""
         number = self._number
         operands = tuple([inner.get(o, o) for o in operands_of(op)]) if inner else operands_of(op)
-        properties = tuple([(name, number(op.properties[name])) for name in sorted(op.properties)]) if op.properties else ()
-        attributes = tuple([(name, number(op.attributes[name])) for name in sorted(op.attributes)]) if op.attributes else ()
+        properties = self._named(op.properties) if op.properties else ()
+        attributes = self._named(op.attributes) if op.attributes else ()
         regions = tuple([self._region_key(region, dict(inner)) for region in op.regions]) if op.regions else ()
         return type(op), operands, properties, attributes, regions, tuple([number(r.type) for r in op.results])
+
+    def _named(self, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
+        return tuple([(name, self._number(attributes[name])) for name in (sorted(attributes) if len(attributes) > 1 else attributes)])
 
     def _region_key(self, region: Region, inner: dict[SSAValue, int]) -> Any:
         keys: list[Any] = []

@@ -79,8 +79,11 @@ class _Needed:
             self._pending.append(value)
 
     def _need_all(self, values: Sequence[SSAValue]) -> None:
+        known, pending = self.values, self._pending
         for value in values:
-            self._need(value)
+            if value not in known:
+                known.add(value)
+                pending.append(value)
 
     def _need_op(self, op: Operation) -> None:
         if op in self.ops:
@@ -102,7 +105,7 @@ class _Needed:
         """Marks all that needed values depend on."""
         while self._pending:
             value = self._pending.pop()
-            if not isinstance(value, OpResult):
+            if value.__class__ is not OpResult:
                 self._need_source(cast(BlockArgument, value))
                 continue
             op = cast("OpResult[Any]", value).op

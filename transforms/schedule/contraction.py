@@ -1,4 +1,4 @@
-"""Sums of a product that is needed elsewhere too: where a fused multiply-add may take their place.
+"""Finds sums of a product that has other uses too, of which fused multiply-adds may be made.
 
 LLVM contracts a product into a sum where nothing else uses the product. Of ``t = c d`` in ``|t - 1| < eps`` and ``h t`` it leaves the
 rounding error in, and a continued fraction that is done after thirty steps takes the six hundred that it is allowed.
@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import ApplyOp, Write
-from wengert.ir.traversal import operands_of
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.dialects.kernel.element_formats import element_format
+from wengert.ir.traversal import operands_of, result_of
 
 
 def shared_products(ops: Sequence[Operation], writes: Sequence[Write]) -> dict[Operation, int]:
@@ -33,17 +32,17 @@ def shared_products(ops: Sequence[Operation], writes: Sequence[Write]) -> dict[O
     reached = defaultdict(int, written)
     for op in reversed(ops):
         for operand in operands_of(op):
-            reached[operand] |= reached[result(op)]
-    found: dict[Operation, int] = {}
+            reached[operand] |= reached[result_of(op)]
+    contracted: dict[Operation, int] = {}
     for op, at in candidates:
         product = op.operands[at]
         elsewhere = written[product]
         for use in product.uses:
             if use.operation is not op and use.operation.results:
-                elsewhere |= reached[result(use.operation)]
-        if not elsewhere & reached[result(op)]:
-            found.setdefault(op, at)
-    return found
+                elsewhere |= reached[result_of(use.operation)]
+        if not elsewhere & reached[result_of(op)]:
+            contracted.setdefault(op, at)
+    return contracted
 
 
 def _is_shared(op: ApplyOp, at: int) -> bool:
@@ -52,5 +51,5 @@ def _is_shared(op: ApplyOp, at: int) -> bool:
     product = operands[at]
     if not isinstance(owner := product.owner, ApplyOp) or owner.function.data != "multiply" or operands[0] is operands[1]:
         return False
-    held = element_of(product.type)
-    return held.kind == "f" and not held.narrow and not product.has_one_use()
+    format = element_format(product.type)
+    return format.kind == "f" and not format.narrow and not product.has_one_use()

@@ -41,6 +41,30 @@ def host() -> Host:
 HOST = "cpu"
 """The name of the processor that this process runs on."""
 
+_NAMED = {
+    "sse2": ("x86_64-unknown-linux-gnu", "x86-64"),
+    "avx2": ("x86_64-unknown-linux-gnu", "x86-64-v3"),
+    "avx512": ("x86_64-unknown-linux-gnu", "x86-64-v4"),
+    "neon": ("aarch64-unknown-linux-gnu", "generic"),
+}
+"""LLVM's triple and processor for each target of a name."""
+
+
+@lru_cache(maxsize=8)
+def processor_named(name: str) -> Host:
+    """A processor by name as LLVM knows it; a DiagnosticError if there is none.
+
+    Code for processors of other families can be written and read, not run.
+    """
+    target = target_named(name)
+    if name == HOST:
+        return host()
+    llvm = llvm_binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple, cpu = _NAMED[name]
+    return Host(triple, cpu, "", target)
+
 
 def target_named(name: str) -> Target:
     """A processor by name; a DiagnosticError if there is none."""

@@ -4,40 +4,38 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.ir import Attribute
-
 from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.schedule import Remainder
 from wengert.dialects.scalar_functions import effort
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import result_of
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.target import Target
 
 _SHORTEST = 4
-"""The bytes of the shortest integers that lanes of indices have."""
+"""The bytes of the shortest integers in which lanes of indices are computed."""
 _LONG = 8
 """The bytes of indices."""
-PAIRED_TRIPS = 64
-"""A nest of fewer registers in all does them one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
-FOURFOLD_TRIPS = 2048
-"""A nest of at least so many registers in all does four at a time, if its functions are long chains and nothing else is in the way."""
+PAIRED_FROM = 64
+"""A nest of fewer registers in all computes one at a time, and so does one whose innermost loop has fewer and ends within a pair."""
+FOURFOLD_FROM = 2048
+"""A nest of at least so many registers in all computes four at a time, if its functions are long chains and nothing else is in the way."""
 FOURFOLD_OPS = 16
-"""Sums of f32 over a body of fewer ops do two."""
+"""Sums of f32 over a body of fewer ops compute two."""
 PAIRED_OPS = 64
-"""So does a body of more ops, whose values would not stay in registers."""
+"""A body of more ops, whose values would not stay in registers, computes one register at a time."""
 PAIRED_FUNCTIONS = 2
-"""So does a body with more functions of many instructions, or with one that takes more than a polynomial: its machine code is long already."""
+"""So does a body with more functions of many instructions, or with a special function: its machine code is long already."""
 LIGHT_BODY = 12
 """Bodies of at most so many ops get several accumulators per reduction."""
 ACCUMULATORS = 4
 
 
 def choose_lanes(placement: Placement, target: Target, *, strict: bool) -> tuple[int, int]:
-    """The lanes of a register, and the bytes of the widest element that is computed with."""
-    types = [result(op).type for op in placement.levels[-1]] + [write.value.type for write in placement.writes]
-    widest = max([_register_bytes(held) for held in types], default=4)
+    """Chooses the lanes of a register; and the bytes of the widest element in the innermost loop."""
+    types = [result_of(op).type for op in placement.levels[-1]] + [write.value.type for write in placement.writes]
+    widest = max([element_format(type).register_size for type in types], default=4)
     if placement.inner < 0 or needs_one_lane(placement, strict=strict):
         return 1, widest
     lanes = max(target.vector_bytes // widest, 1)
@@ -49,23 +47,16 @@ def choose_lanes(placement: Placement, target: Target, *, strict: bool) -> tuple
 def needs_one_lane(placement: Placement, *, strict: bool) -> str:
     """Why the innermost loop cannot have lanes; empty if it can."""
     for reduction in placement.reductions:
-        held, kind = element_of(reduction.write.value.type), reduction.write.kind
-        if strict and reduction.in_registers and held.kind in "fc" and kind in ("add", "mul"):
+        format, kind = element_format(reduction.write.value.type), reduction.write.kind
+        if strict and reduction.in_registers and format.kind in "fc" and kind in ("add", "mul"):
             return "a strict program adds up in order"
-        if held.kind == "c" and kind == "mul":
+        if format.kind == "c" and kind == "mul":
             return "a product of complex numbers cannot be taken part by part"
     return ""
 
 
-def _register_bytes(type: Attribute) -> int:
-    held = element_of(type)
-    if held.kind == "b":
-        return 1
-    return 8 if held.register in ("double", "i64") else 4 if held.register in ("float", "i32") else held.part_size
-
-
 def choose_interleaving(placement: Placement, target: Target, lanes: int, widest: int) -> int:
-    """How many registers an iteration computes, so that the chain of one is computed while the other waits.
+    """Chooses how many registers an iteration computes, so that the chain of one is computed while the other waits.
 
     A polynomial is a chain of dependent operations, longer than what a processor looks ahead; LLVM splits values of two
     registers, and they share what they load. Only where there are many iterations: the machine code is twice as long.
@@ -79,12 +70,12 @@ def _in_pairs(placement: Placement, target: Target, lanes: int, widest: int) -> 
     extent, inside, loops = placement.extents[placement.inner], placement.levels[-1], placement.loops
     if lanes * widest != target.vector_bytes or widest < _SHORTEST or lanes == 1:
         return False
-    if prod(placement.extents) < PAIRED_TRIPS * lanes or len(inside) > PAIRED_OPS:
+    if prod(placement.extents) < PAIRED_FROM * lanes or len(inside) > PAIRED_OPS:
         return False
     efforts = [effort(op) for op in inside if isinstance(op, ApplyOp)]
     if sum(each >= Effort.ROOT for each in efforts) > PAIRED_FUNCTIONS or Effort.SPECIAL in efforts:
         return False
-    if extent % (2 * lanes) and extent < PAIRED_TRIPS * lanes:
+    if extent % (2 * lanes) and extent < PAIRED_FROM * lanes:
         return False
     loads = [op for op in inside if isinstance(op, LoadOp)]
     if any(load.base is not None or guards_of(load) or not placement.is_straight(loops[load.at.data]) for load in loads):
@@ -93,12 +84,12 @@ def _in_pairs(placement: Placement, target: Target, lanes: int, widest: int) -> 
 
 
 def _in_fours(placement: Placement, target: Target, lanes: int) -> bool:
-    """Whether an iteration that may do two registers had better do four.
+    """Whether an iteration that may compute two registers had better compute four.
 
-    Some of sixteen registers are then spilled, which costs less than waiting. Sums of f32 of little else are better off with two.
+    Some of sixteen registers are then spilled, which costs less than waiting. Sums of f32 over a short body are faster with two.
     """
     inside = placement.levels[-1]
-    if prod(placement.extents) < FOURFOLD_TRIPS * lanes or placement.extents[placement.inner] % (4 * lanes):
+    if prod(placement.extents) < FOURFOLD_FROM * lanes or placement.extents[placement.inner] % (4 * lanes):
         return False
     light = len(inside) <= FOURFOLD_OPS and lanes * _LONG != target.vector_bytes
     if light and any(r.in_registers for r in placement.reductions):
@@ -107,7 +98,7 @@ def _in_fours(placement: Placement, target: Target, lanes: int) -> bool:
 
 
 def choose_accumulators(placement: Placement, lanes: int, interleave: int, *, strict: bool) -> int:
-    """How many registers a light body adds up in turn. A special function takes longer than the addition that waits for the one before."""
+    """Chooses how many accumulators a light body has. A special function takes longer than the addition that waits for the one before."""
     if placement.inner < 0 or not any(r.in_registers for r in placement.reductions):
         return 1
     count = ACCUMULATORS // interleave
@@ -120,6 +111,6 @@ def choose_accumulators(placement: Placement, lanes: int, interleave: int, *, st
 
 
 def choose_remainder(placement: Placement, width: int, *, repeatable: bool) -> Remainder:
-    """How a loop ends that is no multiple of a register: a long body is generated once, and some iterations run twice."""
+    """Chooses how a loop ends that is no multiple of a register: a long body is generated once, and some iterations run twice."""
     iterations, rest = divmod(placement.extents[placement.inner], width)
     return "repeated" if rest and iterations and repeatable and len(placement.ops) > LIGHT_BODY else "masked"

@@ -1,4 +1,4 @@
-"""Says why a nest cannot run as a schedule asks for, whoever wrote it.
+"""Checks whether a nest can run as its schedule asks for, and says why not.
 
 What is checked is whether results would be right, not whether they come fast: an order in which nothing is contiguous is obeyed.
 """
@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write
 from wengert.dialects.kernel.attributes import guards_text
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
-from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.tiles import is_tiled
-from wengert.transforms.schedule.versions import answers, outer_part
+from wengert.transforms.schedule.versions import guard_values, outer_part
 
 
 class _Asked(NamedTuple):
-    """A nest, its loops as they would run, the schedule, and what holds around the nest."""
+    """A schedule that is to be checked: the nest, its loops as they would run, and what holds around the nest."""
 
     op: NestOp
     placement: Placement
@@ -44,7 +44,11 @@ class _Asked(NamedTuple):
 
 
 def check(op: NestOp, schedule: Schedule, *, strict: bool, in_place: bool, parallel: bool) -> Placement:
-    """The nest as it will run; a DiagnosticError at its place if it cannot run so. ``in_place``, ``parallel``: as for :func:`~.choice.choose`."""
+    """Places the loops of a nest as its schedule asks for. ``strict``, ``in_place``, ``parallel``: as for :func:`~.choice.choose`.
+
+    Raises:
+        DiagnosticError: the nest cannot run so; the error is at its location.
+    """
     if 0 in op.extents:
         return Placement(op)
     if problem := _loops(op, schedule, strict=strict):
@@ -88,7 +92,7 @@ def _needs_order(op: NestOp, write: Write, sequence: list[int], *, strict: bool)
     """Why a write does not allow loops in this sequence (a loop that is cut stands in it twice); empty if it does."""
     if write.base is not None and write.kind == STORE and Placement(op).depth[write.base] >= 0:
         return "the nest stores at computed positions, where the last iteration's value stays"
-    if not strict or write.kind not in ("add", "mul") or element_of(write.value.type).kind not in "fc":
+    if not strict or write.kind not in ("add", "mul") or element_format(write.value.type).kind not in "fc":
         return ""
     used, last = dimensions(write.at), sequence[-1]
     summed = [d for d in dict.fromkeys(sequence) if d not in used]
@@ -153,7 +157,7 @@ def _accumulators(asked: _Asked) -> Problem:
         return None
     if not sums:
         return what, "nothing is summed over the innermost loop"
-    if asked.strict and any(write.kind in ("add", "mul") and element_of(write.value.type).kind in "fc" for write in sums):
+    if asked.strict and any(write.kind in ("add", "mul") and element_format(write.value.type).kind in "fc" for write in sums):
         return what, "a strict program adds up in order"
     return None
 
@@ -209,7 +213,7 @@ def _piece(placement: Placement, piece: Piece, width: int) -> Problem:
         return (what, f"its registers of {width} lanes reach beyond the loop") if registers * width > placement.extents[-1] else None
     if piece.length < width:
         return what, f"that does not fill a register of {width} lanes"
-    changing = [guard for guard, answer in answers(placement.guards, placement.inner, piece).items() if answer is None]
+    changing = [guard for guard, value in guard_values(placement.guards, placement.inner, piece).items() if value is None]
     return (f"{what} that is not masked", f"{guards_text(changing[:1])} changes in it") if changing else None
 
 

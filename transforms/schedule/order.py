@@ -6,11 +6,11 @@ Many short rows are summed column by column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from wengert.dialects.kernel import STORE, LoadOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions
-from wengert.transforms.kernel.loops import Loops
+from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.schedule.placement import Placement
 
 SMALLEST_TILE = 4
@@ -20,11 +20,11 @@ MANY_ROWS = 32
 """Rows and columns of a matrix whose columns are summed one after another."""
 
 
-def choose_order(placement: Placement, *, strict: bool, in_place: bool) -> tuple[tuple[int, ...], bool]:
-    """The order of the loops (empty: as they are), and whether a loop was moved inward because of transposed reads."""
+def choose_order(placement: Placement, *, strict: bool, in_place: Callable[[], bool]) -> tuple[tuple[int, ...], bool]:
+    """Chooses the order of the loops (empty: as they are); and whether a loop was moved inward because of transposed reads."""
     loops, last = placement.loops, placement.inner
-    across = None if in_place else crossed_loop(placement)
-    if across is not None:
+    across = crossed_loop(placement)
+    if across is not None and not in_place():
         order = (*[d for d in range(last) if d != across], across, last)
         return (() if order == tuple(range(last + 1)) else order), True
     if sums_short_rows(loops, placement.writes, strict=strict) and all(tie < 0 for tie in placement.op.tied):
@@ -48,7 +48,7 @@ def crossed_loop(placement: Placement) -> int | None:
 
 
 def sums_short_rows(loops: Loops, writes: Sequence[Write], *, strict: bool) -> bool:
-    """Whether all that a nest does is to combine many rows of very few elements: better column by column, in registers.
+    """Whether a nest only combines many rows of very few elements, which is faster column by column, in registers.
 
     A strict program adds up one after the other, which the total of a column is not where there are several matrices.
     """

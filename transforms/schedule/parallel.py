@@ -2,12 +2,14 @@
 
 The iterations of the chosen loop must write different elements. A nest of one loop, or with few iterations in the outermost, is cut: the
 range of its longest loop becomes ranges that a new outermost loop goes through. Ranges have one length, since the text of a loop is
-written for it; where no divisor of the loop's length is near what is wanted, the last range overlaps the one before, if
-elements may be computed twice. A sum over all iterations is not this file's concern: whoever fuses nests gives each chunk a sum
+written for it; where no divisor of the loop's length is near the number of chunks, the last range overlaps the one before, if
+elements may be computed twice. A nest that sums over all iterations has been split before, so that each chunk has a sum
 of its own (:mod:`wengert.transforms.kernel.split_reductions`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -20,15 +22,16 @@ from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 from wengert.transforms.schedule.work import nest_ns
 
-FEW_TRIPS = 8
+FEW_ITERATIONS = 8
+"""A loop of so many iterations is shared as it is, though the work would be worth more chunks."""
 UNIT = 64
 """Ranges of the innermost loop are multiples of so many elements where that can be: whole registers, whole cache lines."""
 
 
-def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_place: bool) -> tuple[Cut | None, Parallel | None]:
-    """The cut that makes a new outermost loop if need be (of a loop as it is numbered here), and the chunks of the outermost loop; None: sequential.
+def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_place: Callable[[], bool]) -> tuple[Cut | None, Parallel | None]:
+    """Chooses the cut that makes a new outermost loop, if one is needed, and the chunks of the outermost loop; None: sequential.
 
-    Where the two innermost loops may run in tiles (``crossed``), neither of them is shared.
+    The cut names a loop as the placement numbers it. Where the two innermost loops may run in tiles (``crossed``), neither of them is shared.
     """
     nanoseconds = nest_ns(placement, target)
     wanted, extents = wanted_chunks(nanoseconds), placement.extents
@@ -36,7 +39,7 @@ def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_p
         return None, None
     outer_loops = len(extents) - (2 if crossed else 1)
     outer = outer_loops >= 1 and is_disjoint(placement, 0)
-    if outer and extents[0] >= min(FEW_TRIPS, wanted):
+    if outer and extents[0] >= min(FEW_ITERATIONS, wanted):
         return None, _chunks(extents[0], nanoseconds)
     cut = _choose_cut(placement, wanted, in_place=in_place)
     if cut is None:
@@ -49,24 +52,23 @@ def _chunks(count: int, nanoseconds: float) -> Parallel | None:
     return None if shared is None else Parallel(shared.grain, shared.nanoseconds)
 
 
-def _choose_cut(placement: Placement, wanted: int, *, in_place: bool) -> Cut | None:
-    """Ranges of the longest loop."""
+def _choose_cut(placement: Placement, wanted: int, *, in_place: Callable[[], bool]) -> Cut | None:
+    """Cuts the longest loop into ranges; None if it cannot be cut."""
     loops, extents = placement.loops, placement.extents
     able = [d for d in range(len(extents)) if extents[d] >= 2 * UNIT and is_disjoint(placement, d) and not loops.is_divided(d)]
     if not able:
         return None
     d = max(able, key=lambda n: (extents[n], n))
     count = best_divisor(extents[d], wanted)
-    repeatable = not in_place and all(write.kind == STORE for write in placement.writes)
-    if count is None and not repeatable:
-        return None
-    if count is None or (2 * count < wanted and repeatable):
+    if count is not None and 2 * count >= wanted:
+        return Cut(d, extents[d] // count)
+    if all(write.kind == STORE for write in placement.writes) and not in_place():
         return Cut(d, extents[d] // wanted // UNIT * UNIT + UNIT, overlapping=True)
-    return Cut(d, extents[d] // count)
+    return None if count is None else Cut(d, extents[d] // count)
 
 
 def shared_loop(op: NestOp, schedule: Schedule, extents: list[int]) -> Split | None:
-    """What the thread pool is told: the iterations of the outermost loop in chunks. ``extents`` are the loops as they run."""
+    """The iterations of the outermost loop in chunks, as the thread pool runs them; None: sequential. ``extents`` are the loops as they run."""
     if (parallel := schedule.parallel) is None:
         return None
     overlapping = ranges(op, schedule)
@@ -85,7 +87,7 @@ def ranges(op: NestOp, schedule: Schedule) -> Split | None:
 
 
 def may_share(placement: Placement) -> bool:
-    """Whether nothing but the loops' indices decides which elements are written (or a number that is the same for all)."""
+    """Whether the loops' indices alone decide which elements are written, up to an offset that is the same in all iterations."""
     return all(_is_plain(placement, write) for write in placement.writes)
 
 
@@ -102,7 +104,7 @@ def is_disjoint(placement: Placement, d: int) -> bool:
 
 
 def block_length(at: Position, d: int, extents: list[int], elements: int) -> int | None:
-    """The c for which trip i of loop d writes within elements [c i, c (i + 1)) of so many; None if there is none."""
+    """The c for which iteration i of loop d writes within elements [c i, c (i + 1)) of so many; None if there is none."""
     c = at.coefficient(d)
     rest = Position(at.offset, tuple([term for term in at.terms if term[0] != d]))
     if c <= 0 or c * extents[d] != elements or d in dimensions(rest):

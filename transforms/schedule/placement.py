@@ -1,4 +1,4 @@
-"""A nest with its loops in the order in which they run, and the loop in which each value of its body is computed.
+"""Places the ops of a nest: its loops in the order in which they run, and the loop in which each value of the body is computed.
 
 Whatever does not depend on the inner loops is computed outside of them: the level of a value is the innermost loop that it depends on.
 """
@@ -13,9 +13,8 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, Guard, IndexOp, LoadOp, NestOp, WithinOp, Write
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.dialects.kernel.schedule import Schedule
-from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.fuse.views import result
-from wengert.transforms.kernel.loops import Loops, accesses
+from wengert.ir.traversal import operands_of, ops_in, result_of
+from wengert.transforms.analysis.loops import Loops, accesses
 
 
 class Reduction(Struct, frozen=True, eq=False):
@@ -46,6 +45,8 @@ class Placement:
     @classmethod
     def scheduled(cls, op: NestOp, schedule: Schedule) -> Placement:
         """The nest as its schedule orders and cuts the loops."""
+        if not schedule.order and schedule.cut is None:
+            return cls(op)
         loops = Loops.of(op)
         if schedule.order:
             loops.reorder(schedule.order)
@@ -66,7 +67,7 @@ class Placement:
                 level = self.guard_depth(op.where.data)
             else:
                 level = max([depth[operand] for operand in operands_of(op)], default=-1)
-            depth[result(op)] = level
+            depth[result_of(op)] = level
         return depth
 
     def guard_depth(self, guards: tuple[Guard, ...]) -> int:
@@ -116,4 +117,9 @@ def guards_of(op: LoadOp) -> tuple[Guard, ...]:
 
 def deepest(at: Position) -> int:
     """The innermost loop that a position depends on, or -1."""
-    return max(dimensions(at), default=-1)
+    deepest_so_far = -1
+    for atom, _ in at.terms:
+        level = atom if isinstance(atom, int) else deepest(atom.expression)
+        if level > deepest_so_far:
+            deepest_so_far = level
+    return deepest_so_far

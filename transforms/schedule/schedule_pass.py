@@ -1,9 +1,10 @@
-"""The pass ``schedule``: writes down how every kernel of a program is to run."""
+"""The pass ``schedule``: writes on every kernel of a program how it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,8 +12,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from wengert.dialects.kernel import NestOp, StripMineOp
-from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place
+from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp, StripMineOp
+from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place, scratch_room
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
 from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
@@ -28,7 +30,7 @@ from wengert.transforms.schedule.work import strips_ns
 
 @dataclass(frozen=True)
 class SchedulePass(ModulePass):
-    """Chooses how each loop nest runs on a target; a schedule that is there already is kept."""
+    """Chooses how each kernel runs on a target; a schedule that is there already is kept."""
 
     name = "schedule"
 
@@ -48,14 +50,15 @@ class SchedulePass(ModulePass):
 
 
 def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
-    """Says which nests of a function overwrite what they read: those that do where they have buffers, and those that ``bufferize`` will let do."""
+    """Says which nests of a function overwrite what they read, by their buffers if they have some, else by those that ``bufferize`` will give them."""
     if is_bufferized(function):
         return lambda nest: isinstance(launch := nest.parent_op(), LaunchOp) and runs_in_place(launch)
-    return in_place_nests(function).__contains__
+    nests = lru_cache(maxsize=1)(lambda: in_place_nests(function))  # most schedules do not depend on it
+    return lambda nest: nest in nests()
 
 
 def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
-    """Gives all nests and strip loops inside of an op the schedules that they have not got, and checks those that are there.
+    """Chooses schedules for the kernels and strip loops inside of an op that have none, and checks those that are there.
 
     A nest on values may have a schedule by which iterations run twice though it might overwrite what it reads: then ``bufferize`` does not let it.
 
@@ -75,9 +78,12 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 inside = parallel
                 if isinstance(op, NestOp):
                     if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=in_place(op), parallel=parallel))
+                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=partial(in_place, op), parallel=parallel))
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
+                    continue
+                if isinstance(op, MatmulOp | NativeOp):
+                    _whole(op, target, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
                     continue
                 if isinstance(op, StripMineOp) and op.schedule is None:
                     op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
@@ -86,7 +92,33 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 schedule(op, target, strict=strict, in_place=in_place, parallel=inside)
 
 
+def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int | None) -> None:
+    """Gives a product or a native kernel its schedule, or checks the one that is there. What lies on buffers has no more scratch memory than it has."""
+    if isinstance(op, NativeOp):
+        from wengert.transforms.codegen.cpu.native.schedules import check_native, choose_native  # here, because many programs do without them
+
+        if op.schedule is not None:
+            check_native(op, target, parallel=parallel, room=room)
+        elif (schedule := choose_native(op, target, parallel=parallel, room=room)) is not None:
+            op.properties["schedule"] = ScheduleAttr(schedule)
+        return
+    from wengert.transforms.schedule.products.choice import choose as choose_product
+    from wengert.transforms.schedule.products.choice import plain
+    from wengert.transforms.schedule.products.legality import check as check_product
+    from wengert.transforms.schedule.products.operands import product_of
+    from wengert.transforms.schedule.products.plan import scratch_bytes
+
+    if op.schedule is not None:
+        check_product(op, op.schedule.data, parallel=parallel, room=room)
+        return
+    product = product_of(op)
+    chosen = choose_product(product, target, parallel=parallel)
+    if room is not None and scratch_bytes(product, chosen) > room:
+        chosen = plain(product)
+    op.properties["schedule"] = ProductScheduleAttr(chosen)
+
+
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:
-    """How strips run: one after the other, or shared by the thread pool."""
-    shared = split(op.trips.value.data, strips_ns(op, target)) if parallel else None
+    """Chooses how strips run: one after the other, or shared by the thread pool."""
+    shared = split(op.iterations.value.data, strips_ns(op, target)) if parallel else None
     return Schedule(parallel=Parallel(shared.grain, shared.nanoseconds)) if shared is not None else Schedule()

@@ -1,12 +1,12 @@
-"""Chooses whether the two innermost loops run in tiles, because of what is read transposed."""
+"""Chooses whether the two innermost loops run in tiles, because of transposed reads."""
 
 from __future__ import annotations
 
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import LoadOp
-from wengert.transforms.codegen.llvm.types import element_of
-from wengert.transforms.fuse.views import result
+from wengert.dialects.kernel.element_formats import element_format
+from wengert.ir.traversal import result_of
 from wengert.transforms.schedule.order import SMALLEST_TILE, is_transposed
 from wengert.transforms.schedule.placement import Placement
 
@@ -16,7 +16,7 @@ REPEATED_OPS = 12
 
 
 def choose_tile(placement: Placement, lanes: int) -> int | None:
-    """The side of square tiles, and the lanes of a register then; None: no tiles."""
+    """Chooses the side of square tiles, which is also the lanes of a register then; None: no tiles."""
     if len(placement.levels[placement.inner]) > REPEATED_OPS:
         return None
     side = min(lanes, LARGEST_TILE)
@@ -27,6 +27,6 @@ def choose_tile(placement: Placement, lanes: int) -> int | None:
 
 def is_tiled(placement: Placement, op: Operation) -> bool:
     """Whether an op is a load that tiles read in rows and transpose."""
-    if not isinstance(op, LoadOp) or op.base is not None or op.where is not None or element_of(result(op).type).kind == "c":
+    if not isinstance(op, LoadOp) or op.base is not None or op.where is not None or element_format(result_of(op).type).kind == "c":
         return False
     return is_transposed(placement.loops[op.at.data], placement.inner - 1, placement.inner)

@@ -1,10 +1,10 @@
-"""Chooses pieces and versions of the innermost loop: where the guards of a nest (of padding and concatenation, say) hold or fail throughout.
+"""Chooses how the innermost loop is split and versioned by the guards of a nest (of padding and concatenation, say).
 
-A guard ``low <= c d + k < high`` of the innermost index d alone changes at two places at most. Between them lie pieces for whose iterations it is
-known: there neither masks nor what a guard excludes are computed. What is left at the edges keeps its masks.
+A guard ``low <= c d + k < high`` of the innermost index d alone changes at two places at most. The loop is split there (index-set splitting): in
+the pieces between them the guard's value is known, so that neither masks nor what it excludes are computed. What is left at the edges keeps its masks.
 
 A guard that outer loops have a part in (rows of padding, ranges of one long loop) may hold or fail throughout the innermost loop for most of
-their iterations: for these the loop is there a second time, without it.
+their iterations. For these there is a second version of the loop, without the guard (loop versioning).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wengert.transforms.schedule.placement import Placement
 LONG = 4
 """A piece of fewer registers keeps its masks."""
 MOST = 3
-"""If there were more long pieces, only the longest is one: each repeats the machine code of the body."""
+"""If there were more long pieces, only the longest is split off: each repeats the machine code of the body."""
 CUT_FROM = 2048
 """Nests of fewer iterations keep all masks: the body is generated up to seven times otherwise."""
 TWICE_FROM = 16384
@@ -30,26 +30,26 @@ TWICE_FROM = 16384
 
 
 def choose_version(placement: Placement, width: int) -> Version | None:
-    """The guards whose usual answer makes a version of the innermost loop; iterations may run twice."""
+    """The guards for whose likely values there is a second version of the innermost loop, if iterations may run twice."""
     extents, inner = placement.extents, placement.inner
     if prod(extents) < TWICE_FROM or extents[inner] < width:
         return None
-    usual = {guard: known.answer for guard, known in throughout(placement.guards, inner, extents).items()}
-    if not usual:
+    likely = {guard: known.value for guard, known in uniform_guards(placement.guards, inner, extents).items()}
+    if not likely:
         return None
-    return Version(tuple([guard for guard, answer in usual.items() if answer]), tuple([guard for guard, answer in usual.items() if not answer]))
+    return Version(tuple([guard for guard, value in likely.items() if value]), tuple([guard for guard, value in likely.items() if not value]))
 
 
 def choose_pieces(placement: Placement, width: int) -> tuple[Piece, ...]:
-    """How the innermost loop is cut at guards, if that gains anything; iterations may run twice."""
+    """The pieces that the innermost loop is split into at guards, if that gains anything and iterations may run twice."""
     if prod(placement.extents) < CUT_FROM:
         return ()
-    found = pieces(placement.guards, placement.inner, placement.extents[placement.inner], width)
-    return () if len(found) == 1 and found[0].masked else tuple(found)
+    chosen = pieces(placement.guards, placement.inner, placement.extents[placement.inner], width)
+    return () if len(chosen) == 1 and chosen[0].masked else tuple(chosen)
 
 
 def pieces(guards: Sequence[tuple[Guard, Position]], inner: int, extent: int, width: int) -> list[Piece]:
-    """How a loop is cut; a single masked piece where that gains nothing.
+    """The pieces that a loop is split into; a single masked one where splitting gains nothing.
 
     Args:
         guards: the guards of a nest, and the positions that they are about.
@@ -73,28 +73,31 @@ def pieces(guards: Sequence[tuple[Guard, Position]], inner: int, extent: int, wi
     return result + [Piece(result[-1].stop, extent, masked=True)] * (result[-1].stop < extent)
 
 
-def answers(guards: Sequence[tuple[Guard, Position]], inner: int, piece: Piece) -> dict[Guard, bool | None]:
-    """What the guards of the innermost loop alone say in all iterations of a piece; None: not the same in all of them."""
-    found: dict[Guard, bool | None] = {}
+def guard_values(guards: Sequence[tuple[Guard, Position]], inner: int, piece: Piece) -> dict[Guard, bool | None]:
+    """The values of the guards of the innermost loop alone in a piece; None where a value is not the same in all of its iterations."""
+    values: dict[Guard, bool | None] = {}
     for guard, (low, high) in _ranges(guards, inner).items():
         inside = low <= piece.start and piece.stop <= high
         outside = piece.stop <= low or high <= piece.start
-        found[guard] = inside if inside or outside else None
-    return found
+        values[guard] = inside if inside or outside else None
+    return values
 
 
-class Throughout(NamedTuple):
-    """A guard has one answer in all iterations of the innermost loop if ``0 <= position < bound`` has this answer, too; the position is one of outer loops."""
+class UniformGuard(NamedTuple):
+    """The condition under which a guard has this value in all iterations of the innermost loop: ``0 <= position < bound`` has it.
+
+    The position is one of outer loops.
+    """
 
     position: Position
     bound: int
-    answer: bool
+    value: bool
 
 
-def throughout(guards: Sequence[tuple[Guard, Position]], inner: int, extents: Sequence[int]) -> dict[Guard, Throughout]:
-    """The guards that hold in all iterations of the innermost loop once the outer loops are halfway, or in none; and when they do so."""
+def uniform_guards(guards: Sequence[tuple[Guard, Position]], inner: int, extents: Sequence[int]) -> dict[Guard, UniformGuard]:
+    """The guards that hold in all iterations of the innermost loop, or in none, once the outer loops are halfway; each with its condition."""
     middle = {d: constant(n // 2) for d, n in enumerate(extents)}
-    found: dict[Guard, Throughout] = {}
+    uniform: dict[Guard, UniformGuard] = {}
     for guard, at in guards:
         _, low, high = guard
         if (outer := outer_part(at, inner)) is None:
@@ -102,10 +105,10 @@ def throughout(guards: Sequence[tuple[Guard, Position]], inner: int, extents: Se
         least, most = _reach(at, inner, extents)
         first = substitute(outer, middle, extents).offset
         if low <= first + least and first + most < high:
-            found[guard] = always(guard, at, inner, extents, answer=True)
+            uniform[guard] = uniform_guard(guard, at, inner, extents, value=True)
         elif first + most < low or high <= first + least:
-            found[guard] = always(guard, at, inner, extents, answer=False)
-    return found
+            uniform[guard] = uniform_guard(guard, at, inner, extents, value=False)
+    return uniform
 
 
 def outer_part(at: Position, inner: int) -> Position | None:
@@ -114,15 +117,15 @@ def outer_part(at: Position, inner: int) -> Position | None:
     return None if not outer.terms or inner in dimensions(outer) else outer
 
 
-def always(guard: Guard, at: Position, inner: int, extents: Sequence[int], *, answer: bool) -> Throughout:
-    """When a guard holds, or fails, in all iterations of the innermost loop."""
+def uniform_guard(guard: Guard, at: Position, inner: int, extents: Sequence[int], *, value: bool) -> UniformGuard:
+    """The condition under which a guard holds, or fails, in all iterations of the innermost loop."""
     _, low, high = guard
     outer = outer_part(at, inner)
     assert outer is not None
     least, most = _reach(at, inner, extents)
-    if answer:
-        return Throughout(outer.shifted(least - low), high - low - (most - least), True)
-    return Throughout(outer.shifted(most - low), high - low + (most - least), False)
+    if value:
+        return UniformGuard(outer.shifted(least - low), high - low - (most - least), True)
+    return UniformGuard(outer.shifted(most - low), high - low + (most - least), False)
 
 
 def _reach(at: Position, inner: int, extents: Sequence[int]) -> tuple[int, int]:

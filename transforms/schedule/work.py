@@ -8,10 +8,10 @@ from xdsl.ir import Operation
 
 from wengert.dialects.facts import Effort
 from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripMineOp
+from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.scalar_functions import effort
-from wengert.ir.traversal import ops_in
-from wengert.transforms.codegen.llvm.types import Element, element_of
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import ops_in, result_of
+from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 
@@ -22,47 +22,49 @@ _NS = {Effort.CHEAP: _VECTOR_NS, Effort.DIVISION: 2.0, Effort.ROOT: _COSTLY_NS, 
 _BYTE_NS = 0.02
 """Moving one byte, from a cache that is not the first."""
 _LONE_NS = 0.5
-"""Moving one element that has no neighbour in the register."""
+"""Moving one element by itself, because its neighbours are not needed."""
 
 
-def most_work(op: NestOp) -> float:
-    """Nanoseconds that the nest takes at most, quickly estimated."""
-    ops = ops_in(op.body.block)
+def may_be_shared(op: NestOp) -> bool:
+    """Whether a nest may take long enough to be cut for several threads, quickly estimated from above."""
+    iterations, ops = prod(op.extents), ops_in(op.body.block)
+    if wanted_chunks(iterations * len(ops) * (_COSTLY_NS / 2 + _LONE_NS)) == 1:  # even if all ops were costly
+        return False
     costly = sum([isinstance(inner, ApplyOp) and effort(inner) is not Effort.CHEAP for inner in ops])
-    return prod(op.extents) * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)
+    return wanted_chunks(iterations * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)) > 1
 
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
-    """About how long one op takes for one element; ``inner_step`` is that of a load along the innermost loop (None: computed)."""
-    held: Element = element_of(result(op).type)
-    share = held.size / target.vector_bytes if vectorised else 1.0
+    """Estimates the nanoseconds of one op for one element; ``inner_step`` is the step of a load along the innermost loop (None: computed)."""
+    format = element_format(result_of(op).type)
+    share = format.size / target.vector_bytes if vectorised else 1.0
     if isinstance(op, LoadOp):
-        return _LONE_NS if inner_step not in (-1, 0, 1) else _BYTE_NS * held.size * abs(inner_step) if vectorised else _VECTOR_NS
+        return _LONE_NS if inner_step not in (-1, 0, 1) else _BYTE_NS * format.size * abs(inner_step) if vectorised else _VECTOR_NS
     if isinstance(op, ApplyOp):
         return share * _NS[effort(op)]
     return 0.0
 
 
 def strips_ns(op: StripMineOp, target: Target) -> float:
-    """About how long all strips take."""
+    """Estimates the nanoseconds of all strips."""
     total = 0.0
     for nest in op.body.block.ops:
         if isinstance(nest, NestOp):
             ops = [inner for inner in nest.body.block.ops if inner is not nest.terminator]
             total += prod(nest.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
-    return total * op.trips.value.data
+    return total * op.iterations.value.data
 
 
 def nest_ns(placement: Placement, target: Target) -> float:
-    """About how long a nest takes with its loops in this order."""
+    """Estimates the nanoseconds of a nest with its loops in this order."""
     loops, inner, depth = placement.loops, placement.inner, placement.depth
     total = 0.0
-    for one in placement.ops:
-        level = depth[result(one)]
+    for op in placement.ops:
+        level = depth[result_of(op)]
         step: int | None = 0
-        if isinstance(one, LoadOp):
-            step = None if one.base is not None and depth[one.base] == inner else loops[one.at.data].coefficient(inner)
-        total += prod(loops.extents[: level + 1]) * op_ns(one, step, level == inner, target)
+        if isinstance(op, LoadOp):
+            step = None if op.base is not None and depth[op.base] == inner else loops[op.at.data].coefficient(inner)
+        total += prod(loops.extents[: level + 1]) * op_ns(op, step, level == inner, target)
     for write in placement.writes:
-        total += prod(loops.extents) * _BYTE_NS * element_of(write.value.type).size
+        total += prod(loops.extents) * _BYTE_NS * element_format(write.value.type).size
     return total

@@ -23,7 +23,7 @@ from wengert.ir import elements
 from wengert.ir.attributes import int_array, int_attr
 from wengert.ir.construction import copy_op
 from wengert.ir.tensor_types import element, i32, shape, tensor
-from wengert.transforms.core.approximate_top_k import TARGET as APPROXIMATE_TOP_K
+from wengert.transforms.core.recognisers.approximate_top_k import TARGET as APPROXIMATE_TOP_K
 from wengert.transforms.shapes.dynamism import SHAPE_OPERANDS
 
 

@@ -23,9 +23,9 @@ from wengert.ir.construction import retype
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
-from wengert.ir.typing_rules import TypingError, inferred_types
 from wengert.ir.unregistered import written_name
-from wengert.transforms.core.shardings import IDENTITIES
+from wengert.ir.verification.typing_rules import TypingError, inferred_types
+from wengert.transforms.core.recognisers.shardings import IDENTITIES
 from wengert.transforms.shapes.custom_calls import REPLACED, check_assertion, with_given_shapes
 from wengert.transforms.shapes.dynamism import ASSERTION, SHAPE_OPERANDS, is_open
 from wengert.transforms.shapes.static_forms import DATA, STATIC_FORMS, refuse_open, sliced_type

@@ -36,7 +36,7 @@ from wengert.ir.construction import erase
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, is_integer, shape_of_type
 from wengert.ir.traversal import all_ops
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.optimize.effects import is_pure

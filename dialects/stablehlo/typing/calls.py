@@ -13,7 +13,7 @@ from wengert.dialects.stablehlo.annotations import OutputOperandAliasAttr
 from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, expect_in_range, fail
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 TYPED_FFI = 4
 """The version of the interface whose backend_config is a dictionary."""

@@ -31,7 +31,7 @@ from wengert.ir.attributes import ints
 from wengert.ir.element_classes import BOOLEAN, COMPLEX, FLOAT, INTEGER, QUANTIZED, SIGNED, UNSIGNED
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, EIGHT_BITS, bf16, f16, f32, f64, i1, i64, real_element, tensor
-from wengert.ir.typing_rules import INFERRED, TypingError
+from wengert.ir.verification.typing_rules import INFERRED, TypingError
 
 Tensor = TensorType[Any]
 Shape = tuple[int, ...]

@@ -24,7 +24,7 @@ from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_resu
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i64, tensor, ui32
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def device_table(op: Operation, name: str) -> list[list[int]]:

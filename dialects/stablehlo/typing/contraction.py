@@ -31,7 +31,7 @@ from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.attributes import bools
 from wengert.ir.element_classes import COMPLEX, FLOAT
 from wengert.ir.tensor_types import DYNAMIC, i1
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def check_precision(op: Operation) -> None:

@@ -14,7 +14,7 @@ from wengert.dialects.stablehlo.attributes import TokenType
 from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_scalar, fail, int_property, result_name
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
 from wengert.ir.tensor_types import i1, i32
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 _OP_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(?:\.[a-zA-Z0-9_$]+)+")
 

@@ -45,7 +45,7 @@ from wengert.dialects.stablehlo.typing.shape import check_broadcast_dimensions, 
 from wengert.ir.element_classes import COMPLEX, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i32, tensor
-from wengert.ir.typing_rules import constant_rule, typing_rule
+from wengert.ir.verification.typing_rules import constant_rule, typing_rule
 
 
 def expect_shape_operand(op: Operation, index: int, role: str, length: int, what: str) -> None:

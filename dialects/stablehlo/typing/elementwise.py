@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ComplexType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.facts import facts_of
-from wengert.dialects.stablehlo import elementwise as ops
 from wengert.dialects.stablehlo.attributes import ComparisonType, ComparisonTypeAttr
 from wengert.dialects.stablehlo.base import TensorOp
+from wengert.dialects.stablehlo.elementwise import binary, conversion, selection, unary
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
     as_tensor,
@@ -36,7 +36,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import ANY, BOOLEAN, COMPLEX, FLOAT, INEXACT, QUANTIZED, REAL, SIGNED, UNSIGNED
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, i1, real_element
-from wengert.ir.typing_rules import INFERRED, TypingRule, typing_rule
+from wengert.ir.verification.typing_rules import INFERRED, TypingRule, typing_rule
 
 
 def one_type(allowed: int, *, unranked: bool = False) -> TypingRule:
@@ -82,11 +82,12 @@ def declare_one_type(classes: Iterable[type[Operation]], *, unranked: bool = Fal
             typing_rule(cls)(one_type(facts_of(cls).takes, unranked=unranked))
 
 
-declare_one_type(cls for cls in vars(ops).values() if isinstance(cls, type) and issubclass(cls, TensorOp) and cls.FACTS is not None)
+for _family in (unary, binary, conversion, selection):
+    declare_one_type(cls for cls in vars(_family).values() if isinstance(cls, type) and issubclass(cls, TensorOp) and cls.FACTS is not None)
 
 
-@typing_rule(ops.AbsOp)
-def check_abs(op: ops.AbsOp) -> None:
+@typing_rule(unary.AbsOp)
+def check_abs(op: unary.AbsOp) -> None:
     """Result elements are real."""
     x = operand(op, 0, "operand")
     expect_elements("operand", x, SIGNED | INEXACT)
@@ -95,7 +96,7 @@ def check_abs(op: ops.AbsOp) -> None:
         fail(f"result type {op.results[0].type} is larger than the bounds of {x}")
 
 
-@typing_rule(ops.RealOp, ops.ImagOp)
+@typing_rule(unary.RealOp, unary.ImagOp)
 def check_real_or_imaginary_part(op: Operation) -> None:
     """Result elements are real; a float is its own real part."""
     x = operand(op, 0, "operand")
@@ -103,8 +104,8 @@ def check_real_or_imaginary_part(op: Operation) -> None:
     expect_result(op, x.get_shape(), real_element(x.element_type))
 
 
-@typing_rule(ops.IsFiniteOp)
-def check_is_finite(op: ops.IsFiniteOp) -> None:
+@typing_rule(unary.IsFiniteOp)
+def check_is_finite(op: unary.IsFiniteOp) -> None:
     """Floats to booleans."""
     x = operand(op, 0, "operand")
     expect_elements("operand", x, REAL)
@@ -119,8 +120,8 @@ def same_operands(op: Operation) -> Tensor:
     return merged(lhs, rhs)
 
 
-@typing_rule(ops.ComplexOp)
-def check_complex(op: ops.ComplexOp) -> None:
+@typing_rule(binary.ComplexOp)
+def check_complex(op: binary.ComplexOp) -> None:
     """Two f32 or f64 parts make complex numbers of that part."""
     part = same_operands(op)
     if part.element_type not in (f32, f64):
@@ -137,8 +138,8 @@ ORDERS = {
 """The element classes that each order of ``compare`` is for."""
 
 
-@typing_rule(ops.CompareOp)
-def check_compare(op: ops.CompareOp) -> None:
+@typing_rule(selection.CompareOp)
+def check_compare(op: selection.CompareOp) -> None:
     """Booleans; the order must be one for the operands' elements."""
     lhs = same_operands(op)
     order = op.properties.get("compare_type")
@@ -149,8 +150,8 @@ def check_compare(op: ops.CompareOp) -> None:
     boolean_result(op, lhs.get_shape())
 
 
-@typing_rule(ops.SelectOp)
-def check_select(op: ops.SelectOp) -> None:
+@typing_rule(selection.SelectOp)
+def check_select(op: selection.SelectOp) -> None:
     """A predicate for each element or one for all."""
     pred, on_true, on_false = operand(op, 0, "pred"), operand(op, 1, "on_true"), operand(op, 2, "on_false")
     if not compatible(on_true, on_false):
@@ -163,8 +164,8 @@ def check_select(op: ops.SelectOp) -> None:
     expect_result(op, value.get_shape(), value.element_type)
 
 
-@typing_rule(ops.ClampOp)
-def check_clamp(op: ops.ClampOp) -> None:
+@typing_rule(selection.ClampOp)
+def check_clamp(op: selection.ClampOp) -> None:
     """Bounds for each element or one for all."""
     low, x, high = operand(op, 0, "min"), operand(op, 1, "operand"), operand(op, 2, "max")
     for role, bound in (("min", low), ("max", high)):
@@ -179,8 +180,8 @@ def result_tensor(op: Operation) -> Tensor:
     return as_tensor(result_name(op, 0), op.results[0].type)
 
 
-@typing_rule(ops.ConvertOp)
-def check_convert(op: ops.ConvertOp) -> None:
+@typing_rule(conversion.ConvertOp)
+def check_convert(op: conversion.ConvertOp) -> None:
     """Any element type to any other; the shape stays."""
     x, result = operand(op, 0, "operand"), result_tensor(op)
     for role, type in (("operand", x), ("result", result)):
@@ -189,8 +190,8 @@ def check_convert(op: ops.ConvertOp) -> None:
     expect_result(op, x.get_shape(), result.element_type)
 
 
-@typing_rule(ops.BitcastConvertOp)
-def check_bitcast_convert(op: ops.BitcastConvertOp) -> None:
+@typing_rule(conversion.BitcastConvertOp)
+def check_bitcast_convert(op: conversion.BitcastConvertOp) -> None:
     """A wider element becomes a row of narrower ones, a new last dimension, and back."""
     x, result = operand(op, 0, "operand"), result_tensor(op)
     source, target = x.element_type, result.element_type
@@ -214,8 +215,8 @@ def expect_divisible(wide: Attribute, narrow: Attribute) -> None:
         fail(f"{wide} of {bit_width(wide)} bits is not a whole number of {narrow} of {bit_width(narrow)} bits")
 
 
-@typing_rule(ops.ReducePrecisionOp)
-def check_reduce_precision(op: ops.ReducePrecisionOp) -> None:
+@typing_rule(conversion.ReducePrecisionOp)
+def check_reduce_precision(op: conversion.ReducePrecisionOp) -> None:
     """The operand's type."""
     x = operand(op, 0, "operand")
     expect_elements("operand", x, REAL)

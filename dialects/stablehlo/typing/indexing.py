@@ -31,7 +31,7 @@ from wengert.dialects.stablehlo.typing.reduction import same_shapes
 from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_results
 from wengert.ir.element_classes import INTEGER
 from wengert.ir.tensor_types import DYNAMIC, tensor
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def expect_starts(op: Operation, first: int, rank: int) -> None:

@@ -23,7 +23,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 from wengert.ir.attributes import int_of
 from wengert.ir.element_classes import COMPLEX, FLOAT, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, f32, f64, real_element
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def expect_matrices(role: str, type: Tensor) -> Shape:

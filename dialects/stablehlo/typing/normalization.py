@@ -19,7 +19,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     same_shape,
 )
 from wengert.ir.element_classes import FLOAT, QUANTIZED
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def check_features(op: Operation, roles: tuple[str, ...]) -> tuple[Tensor, int]:

@@ -29,7 +29,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import FLOAT, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC
-from wengert.ir.typing_rules import TYPING_RULES, TypingRule, typing_rule
+from wengert.ir.verification.typing_rules import TYPING_RULES, TypingRule, typing_rule
 
 _ANYWHERE = (
     "add bitcast_convert broadcast_in_dim case composite custom_call dynamic_broadcast_in_dim dynamic_reshape get_dimension_size"

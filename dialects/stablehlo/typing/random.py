@@ -18,7 +18,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER
 from wengert.ir.tensor_types import DYNAMIC
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 @typing_rule(ops.RngBitGeneratorOp)

@@ -22,7 +22,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, check_reducer, expect_results, expect_types
 from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.tensor_types import tensor
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 def same_shapes(types: list[Tensor], role: str) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import COMPLEX, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, tensor
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 
 @typing_rule(ops.ConstantOp)

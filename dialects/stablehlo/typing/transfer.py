@@ -13,7 +13,7 @@ from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, FutureType,
 from wengert.dialects.stablehlo.typing.checks import as_tensor, expect_static, fail, result_name
 from wengert.dialects.stablehlo.typing.regions import body, expect_results, expect_types
 from wengert.ir.attributes import int_of
-from wengert.ir.typing_rules import typing_rule
+from wengert.ir.verification.typing_rules import typing_rule
 
 DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
 _CHANNEL_TYPES = {DEVICE_TO_DEVICE: "device to device", DEVICE_TO_HOST: "device to host", HOST_TO_DEVICE: "host to device"}

@@ -23,8 +23,8 @@ from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, is_boolean, is_complex, is_float, tensor
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.gpu.batch import Array, Batch, KernelFaultError, Mask
-from wengert.runtime.interpreter.kernels import attributes_of
 from wengert.runtime.interpreter.machine import Frame, Machine
+from wengert.runtime.interpreter.ops.kernels import attributes_of
 from wengert.runtime.interpreter.rules import Binary, Function, Unary
 
 Check = Callable[[Operation, Batch, Mask, list[Array]], None]

@@ -1,5 +1,5 @@
 // RUN: wengert-opt %s -p "to-core,fuse,bufferize{target=avx2}" | filecheck %s
-// A constant that is an array lies in memory of its own, which nobody writes; a reshape is the same memory as another type. What is a number
+// A constant that is an array lies in memory of its own, which is never written; a reshape is the same memory as another type. What is a number
 // everywhere is part of the kernel.
 
 // CHECK-LABEL: @main

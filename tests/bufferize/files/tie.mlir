@@ -1,5 +1,5 @@
 // RUN: wengert-opt %s -p "to-core,fuse,bufferize{target=avx2}" | filecheck %s
-// A row is written into an array. An input is not ours to write: the result begins as a copy of it. A value of our own that nobody needs
+// A row is written into an array. An input is not ours to write: the result begins as a copy of it. A value of our own that is not needed
 // afterwards is continued where it lies, without a copy.
 
 // CHECK-LABEL: @of_an_input

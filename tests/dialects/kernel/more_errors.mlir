@@ -90,6 +90,96 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{a schedule has no entry 'lanes'; its entries are kernel, copied, tile, last, accumulators, unrolled, parallel, exchanged, turned}}
+      schedule<lanes = 4> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{expected rows, packed, gathered, dot, blas, scalar or zero, found 'gemm'}}
+      schedule<kernel = gemm> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{expected one of over, chunk, nanoseconds, found 'loop'}}
+      schedule<parallel = {loop = 1}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{over is missing}}
+      schedule<parallel = {chunk = 4, nanoseconds = 5}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{an operand is copied once}}
+      schedule<copied = [lhs, lhs]> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{a tile of 9 by 8 registers: it has 1 to 64}}
+      schedule<tile = {rows = 9, columns = 8, lanes = 1}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{lanes = 0 must be 1 to 64}}
+      schedule<tile = {rows = 1, columns = 1, lanes = 0}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{accumulators = 0 must be 1 to 64}}
+      schedule<accumulators = 0> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{unrolled = 5000 must be 0 to 4096}}
+      schedule<unrolled = 5000> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{parallel: 0 are no chunk}}
+      schedule<parallel = {over = rows, chunk = 0, nanoseconds = 5}> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@below {{this op has its place in the body of a 'kernel.nest'}}
   %0 = "kernel.load"(%x) <{at = #kernel.at<() -> (0)>}> : (tensor<4xf32>) -> f32

@@ -1,4 +1,4 @@
-"""Batching rules, one file per family; importing this package fills the table."""
+"""Batching rules, one file per family; importing this package fills the table of rules."""
 
 from wengert.transforms.ad.batching import calls, contraction, control, elementwise, indexing, reduction, shape, systems, tapes
 

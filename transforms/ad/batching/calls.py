@@ -1,7 +1,7 @@
-"""Batching of calls: those that are not inlined, because the function declares its own derivative.
+"""Batching of calls that are not inlined, because the function declares its own derivative.
 
-The batched function declares as its derivative the batched derivative. So that their types fit each other, all arguments and
-results of these functions are batched.
+The batched function declares the batched derivative as its own. All arguments and results of both are batched, so that their types
+agree.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from xdsl.ir import Attribute
 
 from wengert.transforms.ad.batching.function import batch_function
 from wengert.transforms.ad.batching.rule import Batching, Functions, Operands, Results, batches
-from wengert.transforms.ad.custom import CUSTOM_JVP, CUSTOM_VJP
-from wengert.transforms.ad.request import function_named
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.request import function_named
 
 
 @batches(CallOp)
 def call(batch: Batching, op: CallOp, operands: Operands) -> Results:
     name = batched_function(batch.functions, op.callee.string_value())
-    made = CallOp.create(
-        operands=[batch.spread(x) for x in operands], result_types=[batch.type(r.type) for r in op.results], properties={"callee": SymbolRefAttr(name)}
+    batched_call = CallOp.create(
+        operands=[batch.broadcast(x) for x in operands], result_types=[batch.type(r.type) for r in op.results], properties={"callee": SymbolRefAttr(name)}
     )
-    return batch.b.insert(made).results
+    return batch.b.insert(batched_call).results
 
 
 def batched_function(functions: Functions, name: str) -> str:
-    """The name of the batched form of a function, which is made if it is not there yet."""
-    if name in functions.made:
-        return functions.made[name]
+    """The name of the batched version of a function, which is created on first use."""
+    if name in functions.names:
+        return functions.names[name]
     original = function_named(functions.module, name)
-    functions.made[name] = _fresh_name(functions, f"{name}_batch")
-    function = batch_function(original, None, None, functions.size, functions.made[name], functions)
+    functions.names[name] = _fresh_name(functions, f"{name}_batch")
+    function = batch_function(original, None, None, functions.size, functions.names[name], functions)
     function.properties["sym_visibility"] = StringAttr("private")
     functions.module.body.block.add_op(function)
     for key in (CUSTOM_JVP, CUSTOM_VJP):
         if (declared := original.attributes.get(key)) is not None:
             function.attributes[key] = _batched_symbols(functions, declared)
-    return functions.made[name]
+    return functions.names[name]
 
 
 def _fresh_name(functions: Functions, base: str) -> str:
-    taken = {op.sym_name.data for op in functions.module.ops if isinstance(op, FuncOp)} | set(functions.made.values())
+    taken = {op.sym_name.data for op in functions.module.ops if isinstance(op, FuncOp)} | set(functions.names.values())
     return next(name for n in range(len(taken) + 1) if (name := f"{base}_{n}" if n else base) not in taken)
 
 

@@ -1,7 +1,7 @@
 """Batching of contractions: each stays one contraction.
 
 Where both operands are batched the batch is one more batch dimension; where one is, it is one more free dimension of that
-one. A convolution has no free dimensions to give: the batch joins its batch dimension, its output features, or, where both
+one. A convolution has no free dimensions: the batch is merged into its batch dimension, its output features, or, where both
 operands are batched, its feature groups.
 """
 
@@ -20,15 +20,15 @@ def dot_general(batch: Batching, op: hlo.DotGeneralOp, operands: Operands) -> Re
     numbers = op.dot_dimension_numbers
     lists = [numbers.dims(key) for key in numbers.LISTS]
     both = all(x.batched for x in operands)
-    placed = [[d + x.batched for d in dims] for dims, x in zip(lists, (*operands, *operands), strict=True)]
+    shifted_lists = [[d + x.batched for d in dims] for dims, x in zip(lists, (*operands, *operands), strict=True)]
     if both:
-        placed[:2] = [[0, *placed[0]], [0, *placed[1]]]
+        shifted_lists[:2] = [[0, *shifted_lists[0]], [0, *shifted_lists[1]]]
     where = 0 if both else len(lists[0]) if operands[0].batched else len(shape(op.lhs)) - len(lists[2])
     result = list(shape(op.result))
     result.insert(where, batch.size)
-    properties = {**op.properties, "dot_dimension_numbers": sa.DotDimensionNumbersAttr(*(sa.dimensions(dims) for dims in placed))}
-    made = batch.b.create(hlo.DotGeneralOp, [x.value for x in operands], [tensor(result, element(op.result))], properties)[0]
-    return [to_front(batch.b, made, where)]
+    properties = {**op.properties, "dot_dimension_numbers": sa.DotDimensionNumbersAttr(*(sa.dimensions(dims) for dims in shifted_lists))}
+    output = batch.b.create(hlo.DotGeneralOp, [x.value for x in operands], [tensor(result, element(op.result))], properties)[0]
+    return [to_front(batch.b, output, where)]
 
 
 def to_front(b: OpBuilder, x: Value, position: int) -> Value:
@@ -42,25 +42,25 @@ def convolution(batch: Batching, op: hlo.ConvolutionOp, operands: Operands) -> R
     (n, f, _), (_, o, _), (out_n, out_f, _) = op.dimension_numbers.roles
     feature_groups, batch_groups = int_of(op.feature_group_count), int_of(op.batch_group_count)
     if batch.size == 0:
-        return batch.nothing(op)  # a convolution has at least one group
+        return batch.empty_results(op)  # a convolution has at least one group
     if lhs.batched and rhs.batched:
         image = merged(batch.b, lhs.value, n if batch_groups > 1 else f)
         kernel = merged(batch.b, rhs.value, o)
         if batch_groups > 1:
-            made = _convolve(batch.b, op, image, kernel, 1, batch_groups * batch.size)
+            output = _convolve(batch.b, op, image, kernel, 1, batch_groups * batch.size)
         else:
-            made = _convolve(batch.b, op, image, kernel, feature_groups * batch.size, 1)
-        return [split(batch.b, made, out_f, batch.size)]
+            output = _convolve(batch.b, op, image, kernel, feature_groups * batch.size, 1)
+        return [split(batch.b, output, out_f, batch.size)]
     if lhs.batched:
-        made = _convolve(batch.b, op, merged(batch.b, lhs.value, n, batch_groups), rhs.value, feature_groups, batch_groups)
-        return [split(batch.b, made, out_n, batch.size)]
+        output = _convolve(batch.b, op, merged(batch.b, lhs.value, n, batch_groups), rhs.value, feature_groups, batch_groups)
+        return [split(batch.b, output, out_n, batch.size)]
     groups = max(feature_groups, batch_groups)
-    made = _convolve(batch.b, op, lhs.value, merged(batch.b, rhs.value, o, groups), feature_groups, batch_groups)
-    return [split(batch.b, made, out_f, batch.size, groups)]
+    output = _convolve(batch.b, op, lhs.value, merged(batch.b, rhs.value, o, groups), feature_groups, batch_groups)
+    return [split(batch.b, output, out_f, batch.size, groups)]
 
 
 def merged(b: OpBuilder, x: Value, d: int, groups: int = 1) -> Value:
-    """x without its batch dimension, which is part of dimension d: outermost within each of the groups of that one."""
+    """Merges the batch dimension into dimension d, outermost within each of the groups of d."""
     size, *extents = shape(x)
     grouped = b.reshape(x, [size, *extents[:d], groups, extents[d] // groups, *extents[d + 1 :]])
     rest = [p for p in range(len(shape(grouped))) if p != 0]
@@ -78,7 +78,7 @@ def split(b: OpBuilder, x: Value, d: int, size: int, groups: int = 1) -> Value:
 
 
 def _convolve(b: OpBuilder, op: hlo.ConvolutionOp, lhs: Value, rhs: Value, feature_groups: int, batch_groups: int) -> Value:
-    """The convolution with other extents of batch and features, and other groups."""
+    """Emits the convolution on operands with other batch and feature extents, and other group counts."""
     (n, _, _), (_, o, _), (out_n, out_f, _) = op.dimension_numbers.roles
     result = list(shape(op.result))
     result[out_n], result[out_f] = shape(lhs)[n] // batch_groups, shape(rhs)[o]

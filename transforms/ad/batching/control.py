@@ -1,16 +1,16 @@
 """Batching of loops and branches.
 
-As long as all instances go the same way, nothing changes but the types. Where they do not:
+As long as control flow does not depend on the batch element, only the types change. Where it does:
 
-- a loop runs until the last instance is done. It carries a mask of those that are not, and an instance that is done keeps
+- a loop runs until the last batch element is done. It carries a mask of the active ones, and a batch element that is done keeps
   its values (a *select* on everything carried);
-- a counted loop runs as often as the instance with the most trips; the others keep their values in some of them;
-- every branch is run, and each instance's results are selected.
+- a counted loop runs for the largest trip count in the batch; batch elements with fewer iterations keep their values in the others;
+- every branch runs, and the results are selected for each batch element.
 
-What is computed for an instance that does not count is discarded. So that it is harmless to reverse mode too, the operands of a
-masked body and of each branch are guarded (:mod:`wengert.transforms.ad.guards`).
+What is computed for an inactive batch element is discarded. So that it is harmless to reverse mode too, the operands of a
+masked body and of each branch are guarded (:mod:`wengert.transforms.ad.rewrites.guards`).
 
-Tapes need no select: a loop writes one entry per trip for all instances, and an instance reads only what it wrote.
+Tapes need no select: a loop writes one entry per iteration for all batch elements, and each reads only what it wrote.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from wengert.transforms.ad.function import drop_dead_ops
 from wengert.transforms.core.counting import constant_integer
 
 
-def _as(batch: Batching, values: Operands, flags: Sequence[bool]) -> list[Mapped]:
-    """Values of which those that are flagged are batched."""
-    return [Mapped(batch.spread(x), True) if flag else x for x, flag in zip(values, flags, strict=True)]
+def _batched_where(batch: Batching, values: Operands, flags: Sequence[bool]) -> list[Mapped]:
+    """Broadcasts the flagged values along the batch; the others stay as they are."""
+    return [Mapped(batch.broadcast(x), True) if flag else x for x, flag in zip(values, flags, strict=True)]
 
 
 def _uses_mask(regions: Sequence[Region]) -> bool:
@@ -43,12 +43,12 @@ def _uses_mask(regions: Sequence[Region]) -> bool:
 
 
 def _mask_for(batch: Batching, regions: Sequence[Region]) -> list[Value]:
-    """The mask, as an operand for regions that need it."""
+    """The mask as an operand, if these regions need it."""
     return [batch.mask] if batch.mask is not None and _uses_mask(regions) else []
 
 
 def _guarded(batch: Batching, values: Operands, mask: Value) -> list[Mapped]:
-    """Batched values of which the instances in the mask matter."""
+    """Guards batched values, of which only the batch elements in the mask matter."""
     return [Mapped(_guard(batch, x.value, mask), True) if x.batched and isinstance(x.value.type, TensorType) else x for x in values]
 
 
@@ -56,18 +56,18 @@ def _guard(batch: Batching, x: Value, mask: Value) -> Value:
     return batch.b.create(ad.GuardOp, (x, mask), (x.type,))[0]
 
 
-def _unguarded(x: Mapped) -> Mapped:
-    """The value behind a guard, where its instances are chosen next by the same mask."""
+def _without_guard(x: Mapped) -> Mapped:
+    """The operand of a guard, where a select by the same mask follows anyway."""
     return Mapped(x.value.owner.operand, x.batched) if isinstance(x.value.owner, ad.GuardOp) else x
 
 
 def _region(batch: Batching, old: Block, first: Operands, masks: Sequence[Value], rest: Operands, flags: Sequence[bool]) -> Region:
-    """The batched form of a region whose arguments are those of ``first``, a mask if there is one, and ``rest``."""
+    """The batched version of a region whose arguments are ``first``, a mask if there is one, and ``rest``."""
     block = Block(arg_types=[*(x.value.type for x in first), *(m.type for m in masks), *(x.value.type for x in rest)])
     n = len(first)
     inner = batch.nested(block, block.args[n] if masks else None)
     arguments = [Mapped(a, x.batched) for a, x in zip([*block.args[:n], *block.args[n + len(masks) :]], [*first, *rest], strict=True)]
-    returned = _as(inner, inner.run(old, arguments), flags)
+    returned = _batched_where(inner, inner.run(old, arguments), flags)
     block.add_op(hlo.ReturnOp.create(operands=[x.value for x in returned]))
     return Region([block])
 
@@ -82,21 +82,21 @@ def _loop(b: OpBuilder, cls: type[Operation], operands: Sequence[Value], constan
 
 @batches(core.ForOp, control=True)
 def for_(batch: Batching, op: core.ForOp, operands: Operands) -> Results:
-    trips, *inputs = operands
-    fixed = int_of(op.constants)
-    constants, initial = inputs[:fixed], inputs[fixed:]
-    flags = for_flags(op, trips.batched, [x.batched for x in constants], [x.batched for x in initial], batch.mask is not None)[1:]
-    carried = _as(batch, initial, flags)
-    if trips.batched:
-        return _masked_for(batch, op, trips.value, constants, carried)
-    count = trips.value
+    trip_count, *inputs = operands
+    constant_count = int_of(op.constants)
+    constants, initial = inputs[:constant_count], inputs[constant_count:]
+    flags = for_flags(op, trip_count.batched, [x.batched for x in constants], [x.batched for x in initial], batch.mask is not None)[1:]
+    carried = _batched_where(batch, initial, flags)
+    if trip_count.batched:
+        return _masked_for(batch, op, trip_count.value, constants, carried)
+    count = trip_count.value
     if batch.mask is not None and constant_integer(op.trip_count) is None:
-        count = batch.b.select(batch.any(batch.mask), count, batch.b.scalar(0, i64))  # it may be large where no instance comes this way
+        count = batch.b.select(batch.any(batch.mask), count, batch.b.scalar(0, i64))  # it may be arbitrarily large where no batch element is active
     masks = _mask_for(batch, op.regions)
     body = _body_of_for(batch, op, constants, masks, carried, flags)
     values = [*(x.value for x in constants), *masks, *(x.value for x in carried)]
-    made = _loop(batch.b, core.ForOp, [count, *values], fixed + len(masks), [body])
-    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+    outputs = _loop(batch.b, core.ForOp, [count, *values], constant_count + len(masks), [body])
+    return [Mapped(value, flag) for value, flag in zip(outputs, flags, strict=True)]
 
 
 def _body_of_for(batch: Batching, op: core.ForOp, constants: Operands, masks: Sequence[Value], carried: Operands, flags: Sequence[bool]) -> Region:
@@ -104,45 +104,45 @@ def _body_of_for(batch: Batching, op: core.ForOp, constants: Operands, masks: Se
     return _region(batch, op.block, [iteration, *constants], masks, carried, flags)
 
 
-def _masked_for(batch: Batching, op: core.ForOp, trips: Value, constants: Operands, carried: Operands) -> Results:
-    """A counted loop whose instances count differently: it runs as often as the one with the most trips."""
+def _masked_for(batch: Batching, op: core.ForOp, trip_count: Value, constants: Operands, carried: Operands) -> Results:
+    """A counted loop whose trip count depends on the batch element: it runs for the largest of them."""
     b = batch.b
     if batch.mask is not None:
-        trips = b.select(batch.mask, trips, b.full_like(trips, 0))
-    trips = b.maximum(trips, b.full_like(trips, 0))
-    count = b.reduce(core.Kind.max, trips, [0])
-    inputs = [Mapped(trips, True), Mapped(count, False), *constants]
+        trip_count = b.select(batch.mask, trip_count, b.full_like(trip_count, 0))
+    trip_count = b.maximum(trip_count, b.full_like(trip_count, 0))
+    count = b.reduce(core.Kind.max, trip_count, [0])
+    inputs = [Mapped(trip_count, True), Mapped(count, False), *constants]
     block = Block(arg_types=[INDEX, *(x.value.type for x in (*inputs, *carried))])
-    trip, own, most, *arguments = block.args
+    iteration, own_count, max_count, *arguments = block.args
     values = [Mapped(a, x.batched) for a, x in zip(arguments, (*constants, *carried), strict=True)]
     inner = batch.nested(block)
-    returned = _masked_trip(inner, op, trip, own, most, values)
+    returned = _masked_iteration(inner, op, iteration, own_count, max_count, values)
     assert inner.mask is not None
-    following = [_kept(inner, inner.mask, new, old) for new, old in zip(returned, values[len(constants) :], strict=True)]
-    block.add_op(hlo.ReturnOp.create(operands=following))
+    next_values = [_carried_on(inner, inner.mask, new, old) for new, old in zip(returned, values[len(constants) :], strict=True)]
+    block.add_op(hlo.ReturnOp.create(operands=next_values))
     drop_dead_ops(block)
-    made = _loop(b, core.ForOp, [count, *(x.value for x in (*inputs, *carried))], len(inputs), [Region([block])])
-    return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+    outputs = _loop(b, core.ForOp, [count, *(x.value for x in (*inputs, *carried))], len(inputs), [Region([block])])
+    return [Mapped(value, x.batched) for value, x in zip(outputs, carried, strict=True)]
 
 
-def _masked_trip(inner: Batching, op: core.ForOp, trip: Value, own: Value, most: Value, values: Operands) -> list[Mapped]:
-    """One of ``most`` trips, ``own`` of which an instance makes: the first ones, or the last (see :mod:`.alignment`)."""
+def _masked_iteration(inner: Batching, op: core.ForOp, iteration: Value, own_count: Value, max_count: Value, values: Operands) -> list[Mapped]:
+    """One of ``max_count`` iterations. A batch element is active in ``own_count`` of them: the first ones, or the last (see :mod:`.alignment`)."""
     b, size = inner.b, inner.size
     positions = positions_from_end(op)
     if not positions:
-        inner.mask = b.compare("LT", b.broadcast_in_dim(trip, [], [size]), own)
-        return inner.run(op.block, [Mapped(trip, False), *_guarded(inner, values, inner.mask)])
-    iteration = b.subtract(own, b.broadcast_in_dim(b.subtract(most, trip), [], [size]))
-    inner.mask = b.compare("GE", iteration, b.full_like(iteration, 0))
-    inner.values.update((value, Mapped(position.emit(b, trip, most), False)) for value, position in positions.items())
-    return inner.run(op.block, _guarded(inner, [Mapped(iteration, True), *values], inner.mask))
+        inner.mask = b.compare("LT", b.broadcast_in_dim(iteration, [], [size]), own_count)
+        return inner.run(op.block, [Mapped(iteration, False), *_guarded(inner, values, inner.mask)])
+    own_iteration = b.subtract(own_count, b.broadcast_in_dim(b.subtract(max_count, iteration), [], [size]))
+    inner.mask = b.compare("GE", own_iteration, b.full_like(own_iteration, 0))
+    inner.values.update((value, Mapped(position.emit(b, iteration, max_count), False)) for value, position in positions.items())
+    return inner.run(op.block, _guarded(inner, [Mapped(own_iteration, True), *values], inner.mask))
 
 
-def _kept(batch: Batching, mask: Value, new: Mapped, old: Mapped) -> Value:
-    """What a loop carries on: the new value for the instances that run, the old one for those that are done."""
+def _carried_on(batch: Batching, mask: Value, new: Mapped, old: Mapped) -> Value:
+    """The next value of a carried value: the new one where the mask holds, the old one for batch elements that are done."""
     if isinstance(old.value.type, core.TapeType):
-        return batch.spread(new) if old.batched else new.value
-    return batch.where(mask, batch.spread(_unguarded(new)), batch.spread(old))
+        return batch.broadcast(new) if old.batched else new.value
+    return batch.where(mask, batch.broadcast(_without_guard(new)), batch.broadcast(old))
 
 
 # -- loops with a condition
@@ -150,16 +150,16 @@ def _kept(batch: Batching, mask: Value, new: Mapped, old: Mapped) -> Value:
 
 @batches(core.WhileOp, control=True)
 def while_(batch: Batching, op: core.WhileOp, operands: Operands) -> Results:
-    fixed = int_of(op.constants)
-    constants, initial = operands[:fixed], operands[fixed:]
+    constant_count = int_of(op.constants)
+    constants, initial = operands[:constant_count], operands[constant_count:]
     diverging, flags = while_flags(op, [x.batched for x in constants], [x.batched for x in initial], batch.mask is not None)
-    carried = _as(batch, initial, flags)
+    carried = _batched_where(batch, initial, flags)
     emit = _masked_while if diverging else _common_while
     return emit(batch, op, constants, carried)
 
 
 def _common_while(batch: Batching, op: core.WhileOp, constants: Operands, carried: Operands) -> Results:
-    """A loop that stops for all instances at once; if there is a mask, it runs only if it holds for any."""
+    """A loop that stops for all batch elements at once; under a mask, it runs only while some batch element is active."""
     flags = [x.batched for x in carried]
     masks = [] if batch.mask is None else [batch.mask]
     condition = _region(batch, op.condition.block, constants, masks, carried, [False])
@@ -173,14 +173,14 @@ def _common_while(batch: Batching, op: core.WhileOp, constants: Operands, carrie
         last.drop_all_references()
     body = _region(batch, op.body.block, constants, masks, carried, flags)
     values = [*(x.value for x in constants), *masks, *(x.value for x in carried)]
-    made = _loop(batch.b, core.WhileOp, values, len(constants) + len(masks), [condition, body])
-    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+    outputs = _loop(batch.b, core.WhileOp, values, len(constants) + len(masks), [condition, body])
+    return [Mapped(value, flag) for value, flag in zip(outputs, flags, strict=True)]
 
 
 def _masked_while(batch: Batching, op: core.WhileOp, constants: Operands, carried: Operands) -> Results:
-    """A loop that carries, in front, the mask of the instances whose condition still holds."""
+    """A loop that carries, in front, the mask of the batch elements whose condition still holds."""
     (holds,) = batch.inline(op.condition.block, [*constants, *carried])
-    running = batch.both(batch.spread(holds))
+    running = batch.within_mask(batch.broadcast(holds))
     types = [*(x.value.type for x in constants), running.type, *(x.value.type for x in carried)]
     condition = Block(arg_types=types)
     test = batch.nested(condition)
@@ -190,13 +190,13 @@ def _masked_while(batch: Batching, op: core.WhileOp, constants: Operands, carrie
     inner = batch.nested(body, mask)
     values = [Mapped(a, x.batched) for a, x in zip([*body.args[: len(constants)], *body.args[len(constants) + 1 :]], [*constants, *carried], strict=True)]
     returned = inner.inline(op.body.block, _guarded(inner, values, mask))
-    held = values[len(constants) :]
-    following = [Mapped(_kept(inner, mask, new, old), old.batched) for new, old in zip(returned, held, strict=True)]
-    (holds,) = inner.inline(op.condition.block, [*values[: len(constants)], *following])
-    body.add_op(hlo.ReturnOp.create(operands=[inner.both(inner.spread(holds)), *(x.value for x in following)]))
+    old_values = values[len(constants) :]
+    next_values = [Mapped(_carried_on(inner, mask, new, old), old.batched) for new, old in zip(returned, old_values, strict=True)]
+    (holds,) = inner.inline(op.condition.block, [*values[: len(constants)], *next_values])
+    body.add_op(hlo.ReturnOp.create(operands=[inner.within_mask(inner.broadcast(holds)), *(x.value for x in next_values)]))
     operands = [*(x.value for x in constants), running, *(x.value for x in carried)]
-    made = _loop(batch.b, core.WhileOp, operands, len(constants), [Region([condition]), Region([body])])[1:]
-    return [Mapped(value, x.batched) for value, x in zip(made, carried, strict=True)]
+    outputs = _loop(batch.b, core.WhileOp, operands, len(constants), [Region([condition]), Region([body])])[1:]
+    return [Mapped(value, x.batched) for value, x in zip(outputs, carried, strict=True)]
 
 
 # -- branches
@@ -211,8 +211,8 @@ def case(batch: Batching, op: core.CaseOp, operands: Operands) -> Results:
     masks = _mask_for(batch, op.regions)
     regions = [_region(batch, region.block, inputs, masks, [], flags) for region in op.branches]
     types = [batch.type(r.type) if flag else r.type for r, flag in zip(op.results, flags, strict=True)]
-    made = batch.b.create(core.CaseOp, [index.value, *(x.value for x in inputs), *masks], types, {}, regions)
-    return [Mapped(value, flag) for value, flag in zip(made, flags, strict=True)]
+    outputs = batch.b.create(core.CaseOp, [index.value, *(x.value for x in inputs), *masks], types, {}, regions)
+    return [Mapped(value, flag) for value, flag in zip(outputs, flags, strict=True)]
 
 
 def _all_branches(batch: Batching, op: core.CaseOp, index: Value, inputs: Operands) -> Results:
@@ -224,31 +224,31 @@ def _all_branches(batch: Batching, op: core.CaseOp, index: Value, inputs: Operan
         assert remaining is not None
         remaining = b.and_(remaining, mask)
     masks = [*taken, remaining] if remaining is not None else [b.full(1, batch.mask_type)]
-    found = [_branch(batch, region.block, inputs, batch.both(mask)) for region, mask in zip(op.branches, masks, strict=True)]
+    branch_results = [_branch(batch, region.block, inputs, batch.within_mask(mask)) for region, mask in zip(op.branches, masks, strict=True)]
     results: list[Value | Mapped] = []
     for position, result in enumerate(op.results):
-        values = [returned[position] for returned in found]
-        results.append(_the_tape(op, values) if isinstance(result.type, core.TapeType) else _selected(batch, taken, values))
+        values = [returned[position] for returned in branch_results]
+        results.append(_nonempty_tape(op, values) if isinstance(result.type, core.TapeType) else _selected(batch, taken, values))
     return results
 
 
 def _branch(batch: Batching, block: Block, inputs: Operands, mask: Value) -> list[Mapped]:
-    """One branch, for the instances of a mask, of which there may be none: then nothing goes back to what all share, either."""
+    """One branch, under a mask. If it holds for no batch element, no cotangent goes back to unbatched inputs either."""
     taken = batch.any(mask)
     given = [Mapped(_guard(batch, x.value, taken), False) if not x.batched and is_differentiable(x.value.type) else x for x in _guarded(batch, inputs, mask)]
-    return [_unguarded(x) for x in batch.inline(block, given, mask)]
+    return [_without_guard(x) for x in batch.inline(block, given, mask)]
 
 
 def _selected(batch: Batching, taken: Sequence[Value], values: Operands) -> Mapped:
     chosen = values[-1]
     for mask, value in zip(reversed(taken), reversed(values[:-1]), strict=True):
         if value != chosen:
-            chosen = Mapped(batch.where(mask, batch.spread(value), batch.spread(chosen)), True)
+            chosen = Mapped(batch.where(mask, batch.broadcast(value), batch.broadcast(chosen)), True)
     return chosen
 
 
-def _the_tape(op: Operation, values: Operands) -> Mapped:
-    """The tape that is not an empty one: branches return an empty tape where another keeps residuals."""
+def _nonempty_tape(op: Operation, values: Operands) -> Mapped:
+    """The only tape that is not empty: branches return an empty tape where another branch records residuals."""
     full = list(dict.fromkeys(x for x in values if not isinstance(x.value.owner, core.TapeCreateOp)))
     if len(full) > 1:
         raise refuse(op, "cannot be batched: its branches return different tapes, and batch elements take different branches")

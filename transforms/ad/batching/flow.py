@@ -1,7 +1,7 @@
-"""Which values depend on the instance: a forward data flow, to a fixed point over loops.
+"""Which values are batched: a forward data-flow analysis, to a fixed point over loops.
 
-It is asked before a loop is emitted, because what a loop carries must have one type in all trips. It may say batched of a
-value that turns out not to be, never the reverse.
+It runs before a loop is emitted, because a carried value must have one type in all iterations. It may call a value batched that turns
+out not to depend on the batch element, never the reverse.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wengert.ir.attributes import int_of
 from wengert.transforms.core.closing import free_values
 
 WRITES = (core.TapeSetOp, core.TapeAddOp)
-"""Under a mask, what these write differs by instance."""
+"""Under a mask, these write different values for different batch elements."""
 
 
 def returned_flags(block: Block, arguments: Sequence[bool], masked: bool) -> list[bool]:
@@ -31,11 +31,11 @@ def returned_flags(block: Block, arguments: Sequence[bool], masked: bool) -> lis
 def _flags(op: Operation, batched: set[SSAValue], masked: bool) -> Sequence[bool]:
     flags = [operand in batched for operand in op.operands]
     if isinstance(op, core.ForOp):
-        fixed = int_of(op.constants)
-        return for_flags(op, flags[0], flags[1 : 1 + fixed], flags[1 + fixed :], masked)[1:]
+        constant_count = int_of(op.constants)
+        return for_flags(op, flags[0], flags[1 : 1 + constant_count], flags[1 + constant_count :], masked)[1:]
     if isinstance(op, core.WhileOp):
-        fixed = int_of(op.constants)
-        return while_flags(op, flags[:fixed], flags[fixed:], masked)[1]
+        constant_count = int_of(op.constants)
+        return while_flags(op, flags[:constant_count], flags[constant_count:], masked)[1]
     if isinstance(op, core.CaseOp):
         return case_flags(op, flags[0], flags[1:], masked)
     if isinstance(op, core.TapeSizeOp | hlo.GetDimensionSizeOp):
@@ -44,12 +44,12 @@ def _flags(op: Operation, batched: set[SSAValue], masked: bool) -> Sequence[bool
     return [captured or any(flags) or (masked and isinstance(op, WRITES))] * len(op.results)
 
 
-def for_flags(op: core.ForOp, trips: bool, constants: Sequence[bool], initial: Sequence[bool], masked: bool) -> list[bool]:
+def for_flags(op: core.ForOp, trip_count: bool, constants: Sequence[bool], initial: Sequence[bool], masked: bool) -> list[bool]:
     """Whether the iteration is batched (never), and which carried values are."""
-    flags = _with_tensors(op, initial) if trips else list(initial)
+    flags = _with_tensors(op, initial) if trip_count else list(initial)
     while True:
-        following = returned_flags(op.block, [trips, *constants, *flags], masked or trips)
-        merged = [a or b for a, b in zip(flags, following, strict=True)]
+        returned = returned_flags(op.block, [trip_count, *constants, *flags], masked or trip_count)
+        merged = [a or b for a, b in zip(flags, returned, strict=True)]
         if merged == flags:
             return [False, *flags]
         flags = merged
@@ -61,15 +61,15 @@ def while_flags(op: core.WhileOp, constants: Sequence[bool], initial: Sequence[b
     while True:
         if not condition and returned_flags(op.condition.block, [*constants, *flags], masked)[0]:
             condition, flags = True, _with_tensors(op, flags)
-        following = returned_flags(op.body.block, [*constants, *flags], masked or condition)
-        merged = [a or b for a, b in zip(flags, following, strict=True)]
+        returned = returned_flags(op.body.block, [*constants, *flags], masked or condition)
+        merged = [a or b for a, b in zip(flags, returned, strict=True)]
         if merged == flags:
             return condition, flags
         flags = merged
 
 
 def case_flags(op: core.CaseOp, index: bool, inputs: Sequence[bool], masked: bool) -> list[bool]:
-    """Which results of branches are batched in any of them; all tensors are where instances take different branches."""
+    """Which results of branches are batched in any of them; all tensors are where the branch depends on the batch element."""
     flags = [False] * len(op.results)
     for region in op.branches:
         here = returned_flags(region.block, inputs, masked or index)

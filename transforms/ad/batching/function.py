@@ -1,4 +1,4 @@
-"""The batched form of a function: batch dimensions are moved to the front on the way in, and to their places on the way out."""
+"""The batched version of a function: batch dimensions are moved to the front of arguments, and to their places in results."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.request import request
+from wengert.transforms.ad.requests.request import make_request
 
 Axes = Sequence[int | None]
-"""A dimension for each argument or result; None for one that is the same for all instances."""
+"""A dimension for each argument or result; None for one that is the same for all batch elements."""
 
 
 def batch_function(function: FuncOp, in_axes: Axes | None, out_axes: Axes | None, size: int, name: str, functions: Functions | None = None) -> FuncOp:
-    """The batched form of a core-level function under a new name; ``functions`` are those made for the same batch before."""
-    asked = request(function, (), ())
+    """The batched version of a core-level function under a new name; ``functions`` are those already made for the same batch."""
+    request = make_request(function, (), ())
     if size < 0:
         raise _bad(function, f"size={size} is negative")
-    types = [arg.type for arg in asked.block.args]
+    types = [arg.type for arg in request.block.args]
     starts = _checked(function, "in_axes", "argument", types, in_axes)
-    ends = _checked(function, "out_axes", "result", [v.type for v in asked.results], out_axes)
+    ends = _checked(function, "out_axes", "result", [v.type for v in request.results], out_axes)
     block = Block(arg_types=[type if axis is None else batched_type(type, axis, size) for type, axis in zip(types, starts, strict=True)])
-    for old, new in zip(asked.block.args, block.args, strict=True):
+    for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
     b = begin_function(block, function, "batch")
-    walk = Batching(b, size, functions or Functions(asked.module, size))
-    given = [Mapped(a, False) if axis is None else Mapped(moved(b, a, axis, 0), True) for a, axis in zip(block.args, starts, strict=True)]
-    found = walk.run(asked.block, given)
+    walk = Batching(b, size, functions or Functions(request.module, size))
+    arguments = [Mapped(a, False) if axis is None else Mapped(moved(b, a, axis, 0), True) for a, axis in zip(block.args, starts, strict=True)]
+    outputs = walk.run(request.block, arguments)
     results: list[Value] = []
-    for j, (x, axis) in enumerate(zip(found, ends, strict=True)):
+    for j, (x, axis) in enumerate(zip(outputs, ends, strict=True)):
         if axis is None and x.batched:
             raise _bad(
                 function,
                 f"out_axes[{j}] says that result {j} of @{function.sym_name.data} is the same for all batch elements, but it depends on a batched argument",
             )
-        results.append(x.value if axis is None else moved(b, walk.spread(x), 0, axis))
+        results.append(x.value if axis is None else moved(b, walk.broadcast(x), 0, axis))
     return finish_function(block, results, name, function)
 
 
@@ -56,22 +56,22 @@ def from_signed(axes: Sequence[int] | None) -> Axes | None:
 
 
 def batch_size(op: ad.BatchOp) -> int:
-    """The number of instances that a request is for, by the types of its arguments or results."""
+    """The batch size of a request, by the types of its arguments or results."""
     axes = [*zip(op.arguments, ints(op.in_axes), strict=False), *zip(op.results, ints(op.out_axes), strict=False)]
     extents = [shape_of_type(cast("TensorType[Any]", value.type)) for value, _ in axes]
-    sizes = {found[axis] for found, (_, axis) in zip(extents, axes, strict=True) if 0 <= axis < len(found)}
+    sizes = {dims[axis] for dims, (_, axis) in zip(extents, axes, strict=True) if 0 <= axis < len(dims)}
     if len(sizes) != 1:
-        found = f"finds {' and '.join(map(str, sorted(sizes)))}" if sizes else "has no batched argument or result"
-        raise refuse(op, f"needs one number of batch elements, but {found}")
+        problem = f"finds {' and '.join(map(str, sorted(sizes)))}" if sizes else "has no batched argument or result"
+        raise refuse(op, f"needs one number of batch elements, but {problem}")
     return sizes.pop()
 
 
 def batched_type(type: Attribute, axis: int, size: int) -> TensorType[Any]:
     """A tensor type with one more dimension."""
-    found = cast("TensorType[Any]", type)
-    extents = list(shape_of_type(found))
+    static = cast("TensorType[Any]", type)
+    extents = list(shape_of_type(static))
     extents.insert(axis, size)
-    return tensor(extents, found.element_type)
+    return tensor(extents, static.element_type)
 
 
 def moved(b: OpBuilder, x: Value, source: int, target: int) -> Value:

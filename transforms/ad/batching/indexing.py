@@ -1,7 +1,7 @@
 """Batching of reads and writes at computed positions: each stays one.
 
-Where the positions are the same for all instances the batch is one more dimension of the slices. Where they are not, it is
-one more dimension of positions, which says at the same time which instance to read (a *batching dimension*).
+Where the positions are unbatched, the batch is one more dimension of the slices. Where they are batched, it is
+one more dimension of positions, which also selects the batch element to read (a *batching dimension*).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from wengert.transforms.ad.batching.rule import Batching, Mapped, Operands, Resu
 def gather(batch: Batching, op: hlo.GatherOp, operands: Operands) -> Results:
     x, indices = operands
     if batch.size == 0:
-        return batch.nothing(op)  # a slice of one instance would not fit
-    numbers, held = op.dimension_numbers, x.batched
+        return batch.empty_results(op)  # a slice of size 1 would not fit
+    numbers, shift = op.dimension_numbers, int(x.batched)
     offset, collapsed, operand_batch, index_batch, index_map = (numbers.dims(key) for key in numbers.LISTS)
     lists = [
         [d + 1 for d in offset],
-        *([d + held for d in dims] for dims in (collapsed, operand_batch)),
+        *([d + shift for d in dims] for dims in (collapsed, operand_batch)),
         [d + indices.batched for d in index_batch],
-        [d + held for d in index_map],
+        [d + shift for d in index_map],
     ]
     sizes = list(ints(op.slice_sizes))
-    if held and indices.batched:
+    if x.batched and indices.batched:
         lists[2], lists[3], sizes = [0, *lists[2]], [0, *lists[3]], [1, *sizes]
-    elif held:
+    elif x.batched:
         lists[0], sizes = [0, *lists[0]], [batch.size, *sizes]
     parts: list[Any] = [*map(sa.dimensions, lists), int_attr(int_of(numbers.index_vector_dim) + indices.batched)]
     properties = {
@@ -62,7 +62,7 @@ def scatter(batch: Batching, op: core.ScatterOp | hlo.ScatterOp, operands: Opera
     properties = {**op.properties, "scatter_dimension_numbers": sa.ScatterDimensionNumbersAttr(*parts)}
     if indices.batched:
         properties["indices_are_sorted"] = bool_attr(False)
-    values = [x.value if i == position else batch.spread(x) for i, x in enumerate(operands)]
+    values = [x.value if i == position else batch.broadcast(x) for i, x in enumerate(operands)]
     regions = batch.regions(op)
     return batch.b.create(type(op), values, [batch.type(r.type) for r in op.results], properties, regions)
 
@@ -73,21 +73,21 @@ def dynamic_slice(batch: Batching, op: hlo.DynamicSliceOp, operands: Operands) -
     sizes = ints(op.slice_sizes)
     if not any(start.batched for start in starts):
         return [batch.b.dynamic_slice(x.value, _starts_in_front(batch, starts), [batch.size, *sizes])]
-    moving = _moving(shape(op.operand), sizes)
-    if not moving or batch.size == 0:
-        return [batch.spread(x)] if not moving else batch.nothing(op)
+    movable = _movable(shape(op.operand), sizes)
+    if not movable or batch.size == 0:
+        return [batch.broadcast(x)] if not movable else batch.empty_results(op)
     # a gather clamps as a dynamic slice does
-    indices = _stacked(batch, [starts[d] for d in moving])
-    held = int(x.batched)
+    indices = _stacked(batch, [starts[d] for d in movable])
+    shift = int(x.batched)
     numbers = sa.GatherDimensionNumbersAttr(
         sa.dimensions(range(1, len(sizes) + 1)),
         sa.dimensions([]),
-        sa.dimensions([0] * held),
-        sa.dimensions([0] * held),
-        sa.dimensions([d + held for d in moving]),
+        sa.dimensions([0] * shift),
+        sa.dimensions([0] * shift),
+        sa.dimensions([d + shift for d in movable]),
         int_attr(1),
     )
-    return [batch.b.gather(x.value, indices, numbers, [1] * held + list(sizes), [batch.size, *sizes])]
+    return [batch.b.gather(x.value, indices, numbers, [1] * shift + list(sizes), [batch.size, *sizes])]
 
 
 @batches(hlo.DynamicUpdateSliceOp)
@@ -95,37 +95,37 @@ def dynamic_update_slice(batch: Batching, op: hlo.DynamicUpdateSliceOp, operands
     x, update, *starts = operands
     b = batch.b
     if not any(start.batched for start in starts):
-        return [b.dynamic_update_slice(batch.spread(x), batch.spread(update), _starts_in_front(batch, starts))]
+        return [b.dynamic_update_slice(batch.broadcast(x), batch.broadcast(update), _starts_in_front(batch, starts))]
     extents, sizes = shape(op.operand), shape(op.update)
-    moving = _moving(extents, sizes)
-    if not moving:
-        return [batch.spread(update)]
-    # a scatter drops what does not fit, so the clamping comes first
-    clamped = [Mapped(_clamped(batch, starts[d], extents[d] - sizes[d]), starts[d].batched) for d in moving]
+    movable = _movable(extents, sizes)
+    if not movable:
+        return [batch.broadcast(update)]
+    # a scatter drops out-of-bounds updates, so start indices are clamped first
+    clamped = [Mapped(_clamped(batch, starts[d], extents[d] - sizes[d]), starts[d].batched) for d in movable]
     numbers = sa.ScatterDimensionNumbersAttr(
-        sa.dimensions(range(1, len(sizes) + 1)), sa.dimensions([]), sa.dimensions([0]), sa.dimensions([0]), sa.dimensions([d + 1 for d in moving]), int_attr(1)
+        sa.dimensions(range(1, len(sizes) + 1)), sa.dimensions([]), sa.dimensions([0]), sa.dimensions([0]), sa.dimensions([d + 1 for d in movable]), int_attr(1)
     )
-    return [b.scatter(core.Kind.set, batch.spread(x), _stacked(batch, clamped), batch.spread(update), numbers, unique=True)]
+    return [b.scatter(core.Kind.set, batch.broadcast(x), _stacked(batch, clamped), batch.broadcast(update), numbers, unique=True)]
 
 
 def _starts_in_front(batch: Batching, starts: Sequence[Mapped]) -> list[Value]:
-    """The starts of a slice that takes the whole batch."""
-    held = element(starts[0].value) if starts else i64
-    return [batch.b.scalar(0, held), *(start.value for start in starts)]
+    """The start indices of a slice that takes the whole batch."""
+    index_type = element(starts[0].value) if starts else i64
+    return [batch.b.scalar(0, index_type), *(start.value for start in starts)]
 
 
-def _moving(extents: Sequence[int], sizes: Sequence[int]) -> list[int]:
+def _movable(extents: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """The dimensions in which a slice can begin at more than one position."""
     return [d for d, (n, k) in enumerate(zip(extents, sizes, strict=True)) if n != k]
 
 
 def _clamped(batch: Batching, start: Mapped, last: int) -> Value:
-    """A start within 0 and ``last``, in an integer type that holds both."""
-    b, held = batch.b, ui64 if element(start.value) == ui64 else i64
-    return b.clamp(b.scalar(0, held), b.convert(start.value, held), b.scalar(last, held))
+    """Clamps a start index to 0 .. ``last``, in an integer type that can represent both."""
+    b, wide = batch.b, ui64 if element(start.value) == ui64 else i64
+    return b.clamp(b.scalar(0, wide), b.convert(start.value, wide), b.scalar(last, wide))
 
 
 def _stacked(batch: Batching, starts: Sequence[Mapped]) -> Value:
-    """Scalars of every instance as the rows of a table, ``[size, k]``."""
-    columns = [batch.b.reshape(batch.spread(start), [batch.size, 1]) for start in starts]
+    """Stacks scalars into one row per batch element, ``[size, k]``."""
+    columns = [batch.b.reshape(batch.broadcast(start), [batch.size, 1]) for start in starts]
     return columns[0] if len(columns) == 1 else batch.b.concatenate(columns, 1)

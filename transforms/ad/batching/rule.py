@@ -1,19 +1,19 @@
 """The table of batching rules, and the walk that applies them.
 
-Batching turns a function of one instance into a function of many: every value that depends on a batched input gets a new
-dimension in front, of the batch's size; all other values stay as they are, and are broadcast only where a rule needs them
-batched. A rule emits, for one op, an op (or a few) that does the same to all instances at once::
+Batching turns a function of one input into a function of a batch of inputs: every value that depends on a batched input gets a new
+leading dimension of the batch's size; all other values stay as they are, and are broadcast only where a rule needs them
+batched. A rule emits, for one op, an op (or a few) that computes it for all batch elements at once::
 
     @batches(hlo.ReverseOp)
     def reverse(batch, op, operands):                  # at least one operand is batched
         return batch.again(op, operands, dimensions=[d + 1 for d in ints(op.dimensions)])
 
-An op whose facts say that it is the same op on batched operands (``Batching.SAME_OP``, every elementwise op) needs no rule. One that has none by its
-facts (``Batching.LOOP``) runs once per instance, in a loop; that is always right and rarely fast.
+An op whose facts say that it is the same op on batched operands (``Batching.SAME_OP``, every elementwise op) needs no rule. One whose facts say
+``Batching.LOOP`` runs once per batch element, in a loop, which is always correct and rarely fast.
 
-Instances that take different ways share one program: loops run until the last instance is done and all branches are run.
-A *mask* then says which instances an op is really run for. Arithmetic on the others is harmless, so only loops (which must
-not wait for an instance that does not count) and writes to tapes look at it.
+Batch elements with divergent control flow share one program: loops run until the last batch element is done, and all branches run.
+A *mask* then says which batch elements are active. Arithmetic on inactive ones is harmless, so only loops (which must
+not wait for an inactive batch element) and writes to tapes depend on the mask.
 
 The technique is that of JAX's vmap (Frostig, Johnson, Leary, "Compiling machine learning programs via high-level tracing",
 SysML 2018), on IR in place of traces.
@@ -41,7 +41,7 @@ from wengert.transforms.core.closing import free_values
 
 
 class Mapped(Struct, frozen=True):
-    """A value of the new function: with the batch dimension in front, or the same for all instances."""
+    """A value of the new function: with a leading batch dimension, or the same for all batch elements."""
 
     value: Value
     batched: bool
@@ -49,7 +49,7 @@ class Mapped(Struct, frozen=True):
 
 Operands = Sequence[Mapped]
 Results = Sequence[Value | Mapped]
-"""What stands for an op's results; a bare value is batched."""
+"""The results of a rule; a bare value is batched."""
 
 BatchRule = Callable[["Batching", Any, Operands], Results]
 
@@ -57,7 +57,7 @@ BATCH_RULES: dict[type[Operation], BatchRule] = {}
 INDEX = tensor((), i64)
 """The type of positions and iteration numbers."""
 CONTROL: set[type[Operation]] = set()
-"""Ops whose rules are asked even where nothing is batched, if there is a mask."""
+"""Ops whose rules are called under a mask even where no operand is batched."""
 
 
 def batches(*ops: type[Operation], control: bool = False) -> Callable[[BatchRule], BatchRule]:
@@ -76,30 +76,30 @@ def batches(*ops: type[Operation], control: bool = False) -> Callable[[BatchRule
 
 
 def rule_of(op: Operation) -> BatchRule:
-    """How an op is batched, by the facts of its class; one of which nothing is known is refused."""
+    """Returns the batching rule of an op, by the facts of its class. Raises a DiagnosticError for an op without facts."""
     try:
         kind = facts_of(type(op)).batching
     except MissingFactsError as error:
         raise refuse(op, f"cannot be batched: {error}") from None
-    return BATCH_RULES[type(op)] if kind is Kind.RULE else same_op if kind is Kind.SAME_OP else one_by_one
+    return BATCH_RULES[type(op)] if kind is Kind.RULE else same_op if kind is Kind.SAME_OP else element_by_element
 
 
 class Functions(Struct):
-    """The batched forms, by name, of the functions of a module that are called and not inlined."""
+    """The batched versions, by name, of the functions of a module that are called and not inlined."""
 
     module: ModuleOp
     size: int
-    made: dict[str, str] = field(default_factory=dict[str, str])
+    names: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Batching:
-    """State of the walk over one block: what each old value is in the new block.
+    """The walk over one block, with a map from old values to new ones.
 
     Attributes:
         b: the builder of the new block.
-        size: the number of instances.
-        mask: ``i1[size]``, the instances that the block is run for; None for all of them.
-        functions: the batched forms of functions that are called.
+        size: the batch size.
+        mask: ``i1[size]``, the active batch elements; None if all are active.
+        functions: the batched versions of functions that are called.
     """
 
     def __init__(self, b: OpBuilder, size: int, functions: Functions, mask: Value | None = None):
@@ -108,12 +108,12 @@ class Batching:
         self.functions = functions
         self.mask = mask
         self.values: dict[SSAValue, Mapped] = {}
-        self._spread: dict[SSAValue, Value] = {}
+        self._broadcast: dict[SSAValue, Value] = {}
 
     # -- walking
 
     def run(self, block: Block, arguments: Operands) -> list[Mapped]:
-        """Emits the batched form of a block on given arguments; returns what its terminator returns."""
+        """Emits the batched version of a block on these arguments; returns the operands of its terminator."""
         self.values.update(zip(block.args, arguments, strict=True))
         *ops, last = block.ops
         for op in ops:
@@ -123,12 +123,12 @@ class Batching:
         return [self.values[value] for value in last.operands]
 
     def inline(self, block: Block, arguments: Operands, mask: Value | None = None) -> list[Mapped]:
-        """The same for the closed block of a region, emitted here, under the mask of this block or another."""
+        """Emits the batched version of the closed block of a region in place, under the mask of this block or another."""
         inner = Batching(self.b, self.size, self.functions, self.mask if mask is None else mask)
         return inner.run(block, arguments)
 
     def nested(self, block: Block, mask: Value | None = None) -> Batching:
-        """The walk over a region's block, into a new block."""
+        """Returns a walk over the block of a region that emits into a new block."""
         b = OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name)
         return Batching(b, self.size, self.functions, mask)
 
@@ -141,14 +141,14 @@ class Batching:
         if any(isinstance(r.type, TensorType) and DYNAMIC in shape(r) for r in op.results):
             raise refuse(op, "cannot be batched: the shape of its result is known only at run time")
         with self.b.at(op.location):
-            rule = one_by_one if any(x.batched for x in captured) else rule_of(op)
-            return [made if isinstance(made, Mapped) else Mapped(made, True) for made in rule(self, op, operands)]
+            rule = element_by_element if any(x.batched for x in captured) else rule_of(op)
+            return [x if isinstance(x, Mapped) else Mapped(x, True) for x in rule(self, op, operands)]
 
     def _unbatched(self, op: Operation) -> Sequence[Value]:
         operands = [self.values[operand].value for operand in op.operands]
         if not op.regions:
             return self.b.copy(op, operands)
-        made = type(op).create(
+        copy = type(op).create(
             operands=operands,
             result_types=[r.type for r in op.results],
             properties=op.properties,
@@ -156,37 +156,37 @@ class Batching:
             regions=self.regions(op),
             location=op.location,
         )
-        return self.b.insert(made).results
+        return self.b.insert(copy).results
 
     # -- for rules
 
     def regions(self, op: Operation) -> list[Region]:
-        """Copies of an op's regions; what they use from outside is not batched."""
+        """Copies an op's regions, whose captured values are not batched."""
         renamed = {value: self.values[value].value for value in free_values(op.regions)} if op.regions else {}
         return [renamed_region(region, renamed) for region in op.regions]
 
     def type(self, unbatched: Attribute) -> Attribute:
-        """The type of a value of this type once it is batched."""
+        """The batched version of a type."""
         if isinstance(unbatched, core.TapeType):
             return core.TapeType(cast("TensorType[Any]", self.type(unbatched.entry_type)))
-        found = cast("TensorType[Any]", unbatched)
-        return tensor([self.size, *shape_of_type(found)], found.element_type)
+        static = cast("TensorType[Any]", unbatched)
+        return tensor([self.size, *shape_of_type(static)], static.element_type)
 
-    def spread(self, x: Mapped) -> Value:
-        """The value with the batch dimension in front, repeated if it has none."""
+    def broadcast(self, x: Mapped) -> Value:
+        """Returns a value with a leading batch dimension, broadcast along it if it has none."""
         if x.batched:
             return x.value
-        if x.value not in self._spread:
-            self._spread[x.value] = self._repeated(x.value)
-        return self._spread[x.value]
+        if x.value not in self._broadcast:
+            self._broadcast[x.value] = self._broadcast_value(x.value)
+        return self._broadcast[x.value]
 
-    def _repeated(self, x: Value) -> Value:
+    def _broadcast_value(self, x: Value) -> Value:
         if isinstance(x.type, core.TapeType):
-            return self._repeated_tape(x)
+            return self._broadcast_tape(x)
         return self.b.broadcast_in_dim(x, range(1, rank(x) + 1), [self.size, *shape(x)])
 
-    def _repeated_tape(self, tape: Value) -> Value:
-        """A tape of the same values, batched; its owner does not write on the old one any more."""
+    def _broadcast_tape(self, tape: Value) -> Value:
+        """A tape of the same entries, batched; the old tape is not written any more."""
         kind = self.type(tape.type)
         if isinstance(tape.owner, core.TapeCreateOp):
             return self.b.create(core.TapeCreateOp, (), (kind,))[0]
@@ -194,36 +194,36 @@ class Batching:
         inner = Batching(OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name), self.size, self.functions)
         i, old, new = block.args
         value = inner.b.create(core.TapeGetOp, (old, i), (cast(core.TapeType, tape.type).entry_type,))[0]
-        block.add_op(hlo.ReturnOp.create(operands=inner.b.create(core.TapePushOp, (new, inner.spread(Mapped(value, False))), (kind,))))
+        block.add_op(hlo.ReturnOp.create(operands=inner.b.create(core.TapePushOp, (new, inner.broadcast(Mapped(value, False))), (kind,))))
         count = self.b.create(core.TapeSizeOp, (tape,), (INDEX,))[0]
         empty = self.b.create(core.TapeCreateOp, (), (kind,))[0]
         return self.b.create(core.ForOp, [count, tape, empty], [kind], {"constants": int_attr(1)}, [Region([block])])[0]
 
-    def again(self, op: Operation, operands: Operands, **integers: Sequence[int]) -> Sequence[Value]:
-        """The op on batched operands, with batched results; ``integers`` are properties that change."""
+    def rebuild(self, op: Operation, operands: Operands, **integers: Sequence[int]) -> Sequence[Value]:
+        """Emits the same op on batched operands, with batched results; ``integers`` are properties that change."""
         properties = {**op.properties, **{name: int_array(values) for name, values in integers.items()}}
         regions = self.regions(op)
-        return self.b.create(type(op), [self.spread(x) for x in operands], [self.type(r.type) for r in op.results], properties, regions)
+        return self.b.create(type(op), [self.broadcast(x) for x in operands], [self.type(r.type) for r in op.results], properties, regions)
 
-    def nothing(self, op: Operation) -> Sequence[Value]:
-        """The results of an op on tensors for a batch of no instances."""
+    def empty_results(self, op: Operation) -> Sequence[Value]:
+        """The results of an op on tensors for a batch of size 0."""
         return [self.b.zeros(cast("TensorType[Any]", self.type(r.type))) for r in op.results]
 
     def align(self, x: Mapped, dims: Sequence[int], result: Sequence[int]) -> Value:
-        """x, batched, with its dimension i placed at ``dims[i]`` of an unbatched shape, as broadcast_in_dim does."""
+        """Broadcasts x to a batched shape, with its dimension i at ``dims[i]`` of the unbatched shape, as broadcast_in_dim does."""
         placed = [0, *(d + 1 for d in dims)] if x.batched else [d + 1 for d in dims]
         return self.b.broadcast_in_dim(x.value, placed, [self.size, *result])
 
     def where(self, mask: Value, x: Value, y: Value) -> Value:
-        """x for the instances of a mask, y for the others; both are batched."""
+        """x where the mask holds and y elsewhere; both are batched."""
         return x if x is y else self.b.select(self.b.broadcast_in_dim(mask, [0], shape(x)), x, y)
 
     def any(self, mask: Value) -> Value:
-        """Whether a mask holds for any instance (``tensor<i1>``)."""
+        """Whether any batch element of a mask is active (``tensor<i1>``)."""
         return self.b.reduce(core.Kind.or_, mask, [0])
 
-    def both(self, mask: Value) -> Value:
-        """A mask within the mask of this block."""
+    def within_mask(self, mask: Value) -> Value:
+        """The conjunction of a mask with the mask of this block."""
         return mask if self.mask is None else self.b.and_(self.mask, mask)
 
     @property
@@ -233,12 +233,12 @@ class Batching:
 
 
 def same_op(batch: Batching, op: Operation, operands: Operands) -> Results:
-    """An op that does to all elements, or rows of them, the same: itself, on operands that are all batched."""
-    return batch.again(op, operands)
+    """The rule of an op that treats leading dimensions elementwise: the op itself, on operands that are all batched."""
+    return batch.rebuild(op, operands)
 
 
-def one_by_one(batch: Batching, op: Operation, operands: Operands) -> Results:
-    """Any pure op: a loop over the instances, which runs the op on one after the other."""
+def element_by_element(batch: Batching, op: Operation, operands: Operands) -> Results:
+    """The rule of any other pure op: a loop over the batch elements."""
     if not (op.has_trait(Pure, value_if_unregistered=False) or (isinstance(op, hlo.CustomCallOp) and not _has_effect(op))):
         raise refuse(op, "cannot be batched: it does more than compute its results")
     if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
@@ -250,10 +250,10 @@ def one_by_one(batch: Batching, op: Operation, operands: Operands) -> Results:
         renamed = dict(zip((*op.operands, *captured), values, strict=True))
         parts = values[: len(operands)]
         regions = [renamed_region(region, renamed) for region in op.regions]
-        made = type(op).create(operands=parts, result_types=[r.type for r in op.results], properties=op.properties, attributes=op.attributes, regions=regions)
-        return b.insert(made).results
+        copy = type(op).create(operands=parts, result_types=[r.type for r in op.results], properties=op.properties, attributes=op.attributes, regions=regions)
+        return b.insert(copy).results
 
-    return for_each(batch, inputs, [r.type for r in op.results], body)
+    return loop_over_batch(batch, inputs, [r.type for r in op.results], body)
 
 
 def _has_effect(op: hlo.CustomCallOp) -> bool:
@@ -261,44 +261,44 @@ def _has_effect(op: hlo.CustomCallOp) -> bool:
 
 
 def renamed_region(region: Region, renamed: dict[SSAValue, SSAValue]) -> Region:
-    """A copy of a region that uses other values from outside."""
+    """Copies a region, with its captured values replaced."""
     clone = Region()
     region.clone_into(clone, value_mapper=dict(renamed))
     return clone
 
 
-def for_each(
+def loop_over_batch(
     batch: Batching, inputs: Operands, results: Sequence[Attribute], body: Callable[[OpBuilder, Value, Sequence[Value]], Sequence[Value]]
 ) -> Sequence[Value]:
-    """A ``core.for`` over the instances: ``body`` gets the instance's number and its inputs, and gives its results, which
-    are collected. Inputs that are not batched are passed as they are."""
+    """Emits a ``core.for`` over the batch elements: ``body`` gets the index of one and its inputs, and returns its results, which
+    are stacked. Inputs that are not batched are passed as they are."""
     b = batch.b
     initial = [b.zeros(cast("TensorType[Any]", batch.type(type))) for type in results]
     block = Block(arg_types=[tensor((), i64), *(x.value.type for x in inputs), *(v.type for v in initial)])
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     i, arguments = block.args[0], block.args[1 : 1 + len(inputs)]
-    values = [instance(inner, a, i) if x.batched else a for a, x in zip(arguments, inputs, strict=True)]
-    made = body(inner, i, values)
-    collected = [write_instance(inner, whole, part, i) for whole, part in zip(block.args[1 + len(inputs) :], made, strict=True)]
+    values = [batch_element(inner, a, i) if x.batched else a for a, x in zip(arguments, inputs, strict=True)]
+    parts = body(inner, i, values)
+    collected = [write_batch_element(inner, whole, part, i) for whole, part in zip(block.args[1 + len(inputs) :], parts, strict=True)]
     block.add_op(hlo.ReturnOp.create(operands=collected))
     count = b.scalar(batch.size, i64)
     operands = [count, *(x.value for x in inputs), *initial]
     return b.create(core.ForOp, operands, [type_of(v) for v in initial], {"constants": int_attr(len(inputs))}, [Region([block])])
 
 
-def instance(b: OpBuilder, x: Value, i: Value) -> Value:
-    """Instance i of a batched value."""
+def batch_element(b: OpBuilder, x: Value, i: Value) -> Value:
+    """Batch element i of a batched value."""
     extents = shape(x)[1:]
     row = b.dynamic_slice(x, [i, *[b.scalar(0, i64)] * len(extents)], [1, *extents])
     return b.reshape(row, extents)
 
 
-def write_instance(b: OpBuilder, x: Value, part: Value, i: Value) -> Value:
-    """A batched value with instance i replaced."""
+def write_batch_element(b: OpBuilder, x: Value, part: Value, i: Value) -> Value:
+    """A batched value with batch element i replaced."""
     row = b.reshape(part, [1, *shape(part)])
     return b.dynamic_update_slice(x, row, [i, *[b.scalar(0, i64)] * len(shape(part))])
 
 
 def unbatched(values: Iterable[Value]) -> list[Mapped]:
-    """Values that are the same for all instances."""
+    """Values that are the same for all batch elements."""
     return [Mapped(value, False) for value in values]

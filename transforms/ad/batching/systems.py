@@ -1,4 +1,4 @@
-"""Batching of systems of equations: where all instances have one matrix, they are more right-hand sides of one system."""
+"""Batching of linear systems: where the matrix is unbatched, the batch becomes more right-hand sides of one system."""
 
 from __future__ import annotations
 

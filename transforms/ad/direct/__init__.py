@@ -1,10 +1,10 @@
-"""Reverse mode by adjoints written out op by op, the second of two strategies.
+"""Reverse mode by an adjoint per op, the second of two strategies.
 
 ::
 
     adjoint.py    the table of adjoints       adjoints/    the declarations, by family of ops
-    activity.py   what varies and what is useful
+    activity.py   which values vary, and which are useful
     sweep.py      the forward and the reverse sweep over a block
-    record.py     what a loop keeps for its reverse sweep
+    record.py     the residuals that a loop records for its reverse sweep
     vjp.py        the VJP of a function
 """

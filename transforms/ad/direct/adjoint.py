@@ -1,12 +1,12 @@
 """The table of adjoints: for every op, how the cotangents of its results become those of its operands.
 
-An adjoint is a function ``(b, op, y_bars, needed) -> x_bars``. ``op`` stands in the forward sweep of the new function, so its
-operands and results are primal values that the reverse sweep can use; ``b`` emits the reverse sweep. ``needed`` says which
-operands' cotangents are asked for, and only what those need is emitted, so that nothing else counts as a residual. A
+An adjoint is a function ``(b, op, y_bars, needed) -> x_bars``. ``op`` is part of the forward sweep of the new function, so its
+operands and results are primal values that the reverse sweep can use; ``b`` emits the reverse sweep. ``needed`` flags the
+operands whose cotangents are needed. Only what these need is emitted, so that nothing else becomes a residual. A
 cotangent is None where it is structurally zero.
 
-Ops that do more in the forward sweep than they would do otherwise (loops record, sorts return their permutation) declare a
-*step* instead: it emits the forward part and returns what the reverse sweep does.
+Ops that need a different forward part (loops record residuals, sorts return their permutation) declare a
+*step* instead: it emits the forward part and returns the pullback.
 
 The pairing that is preserved is ``Re(sum of cotangent times tangent)``, so complex adjoints do not conjugate.
 """
@@ -19,26 +19,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 from xdsl.ir import Operation
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.transforms.ad.rule import Into, Tangent
+from wengert.transforms.ad.rule import InPlaceAdd, Tangent
 
 if TYPE_CHECKING:
-    from wengert.transforms.ad.cotangents import Cotangents
     from wengert.transforms.ad.direct.sweep import Sweep
+    from wengert.transforms.ad.linear.cotangents import Cotangents
 
-Bars = Sequence["Tangent | Into"]
+Bars = Sequence["Tangent | InPlaceAdd"]
 """Contributions to the cotangents of an op's operands."""
 
 Adjoint = Callable[[OpBuilder, Any, Sequence[Value], Sequence[bool]], Bars]
 
 
-class Back(Protocol):
-    """What the reverse sweep does for an op with a step: it adds to the cotangents itself."""
+class Pullback(Protocol):
+    """The reverse part of an op with a step: takes cotangents of its results, and adds to those of its operands."""
 
     def __call__(self, b: OpBuilder, y_bars: Sequence[Tangent], cotangents: Cotangents) -> None: ...
 
 
-Step = Callable[["Sweep", Any], Back]
-"""Emits the forward part of an op and binds its results; returns the reverse part."""
+Step = Callable[["Sweep", Any], Pullback]
+"""Emits the forward part of an op and binds its results; returns its pullback."""
 
 ADJOINTS: dict[type[Operation], Adjoint] = {}
 STEPS: dict[type[Operation], Step] = {}
@@ -47,7 +47,7 @@ INACTIVE: dict[type[Operation], Callable[[Any], bool]] = {}
 
 
 def adjoint(*ops: type[Operation]) -> Callable[[Adjoint], Adjoint]:
-    """Declares the adjoint of ops. Results without a cotangent come as None where an op has several."""
+    """Declares the adjoint of ops. If an op has several results, those without a cotangent have None in ``y_bars``."""
 
     def register(rule: Adjoint) -> Adjoint:
         for op in ops:
@@ -74,7 +74,7 @@ def unary(*ops: type[Operation]) -> Callable[[Callable[[OpBuilder, Value, Value,
 
 
 Both = tuple[Callable[[], Value | None], Callable[[], Value | None]]
-"""How to make the cotangents of two operands, each only if it is asked for."""
+"""Emitters of the cotangents of two operands; each is called only if its cotangent is needed."""
 
 
 def binary(
@@ -96,7 +96,7 @@ def binary(
 
 
 def step(*ops: type[Operation]) -> Callable[[Step], Step]:
-    """Declares ops that take part in the forward sweep themselves."""
+    """Declares the step of ops, which emits their forward part and returns their pullback."""
 
     def register(rule: Step) -> Step:
         for op in ops:

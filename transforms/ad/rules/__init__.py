@@ -2,25 +2,21 @@
 
 from wengert.transforms.ad.rules import (
     algebra,
-    branches,
-    checkpoint,
     contraction,
     elementwise,
     factorisations,
     fourier,
     indexing,
     linear_ops,
-    loop_transposes,
-    loops,
     ordering,
     reduction,
     shape,
     special,
     spectra,
     systems,
-    tapes,
     windows,
 )
+from wengert.transforms.ad.rules.control_flow import branches, checkpoint, loop_transposes, loops, tapes
 
 linear_ops.declare_linear_ops()
 FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special)

@@ -1,4 +1,4 @@
-"""Transposes of the linear elementwise ops: sums, scalings, choices and changes of type."""
+"""Transposes of the linear elementwise ops: sums, scalings, selects and conversions."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def select(b: OpBuilder, op: hlo.SelectOp, linear: Sequence[bool], y_bars: Seque
 @transpose(hlo.ConvertOp)
 def convert(b: OpBuilder, op: hlo.ConvertOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     # real -> complex transposes to the real part; complex -> real (which drops the imaginary part) to a zero imaginary part
-    y_bar, held = y_bars[0], element(op.operand)
-    if is_complex(element(y_bar)) and not is_complex(held):
+    y_bar, element_type = y_bars[0], element(op.operand)
+    if is_complex(element(y_bar)) and not is_complex(element_type):
         y_bar = b.real(y_bar)
-    return [b.convert(y_bar, held)]
+    return [b.convert(y_bar, element_type)]
 
 
 @transpose(hlo.ReducePrecisionOp)

@@ -1,4 +1,4 @@
-"""Derivatives of dot_general and convolution: bilinear, and transposed into ops of their own kind."""
+"""Transposes of dot_general and convolution, which are bilinear: an op of the same kind for each operand."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def dot_general(b: OpBuilder, op: hlo.DotGeneralOp, linear: Sequence[bool], y_ba
 
 
 def _dot_transpose(b: OpBuilder, op: hlo.DotGeneralOp, y_bar: Value, side: int) -> Value:
-    """The cotangent of the operand on one side: y_bar contracted with the other over the other's free dimensions."""
+    """The cotangent of the operand on one side: y_bar contracted with the other operand over that one's free dimensions."""
     numbers = op.dot_dimension_numbers
     batch = (numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions"))
     contracted = (numbers.dims("lhs_contracting_dimensions"), numbers.dims("rhs_contracting_dimensions"))
-    wanted, other = (op.lhs, op.rhs) if side == 0 else (op.rhs, op.lhs)
+    operand, other = (op.lhs, op.rhs) if side == 0 else (op.rhs, op.lhs)
     free = [[d for d in range(len(shape(v))) if d not in (*batch[s], *contracted[s])] for s, v in ((0, op.lhs), (1, op.rhs))]
     rank_batch = len(batch[0])
     first_free = {0: rank_batch, 1: rank_batch + len(free[0])}
     y_other = list(range(first_free[1 - side], first_free[1 - side] + len(free[1 - side])))
-    product = b.dot_general(y_bar, other, (y_other, free[1 - side]), (tuple(range(rank_batch)), batch[1 - side]), element(wanted), op.precision_config)
-    # the product's dimensions: batch, wanted's free ones in order, then other's contracted ones in ascending order
+    product = b.dot_general(y_bar, other, (y_other, free[1 - side]), (tuple(range(rank_batch)), batch[1 - side]), element(operand), op.precision_config)
+    # the product's dimensions: batch, the operand's free ones in order, then the other operand's contracted ones in ascending order
     remaining = sorted(contracted[1 - side])
     partner = dict(zip(contracted[1 - side], contracted[side], strict=True))
     at = [*batch[side], *free[side], *(partner[d] for d in remaining)]
@@ -67,7 +67,7 @@ class _Window(Struct, frozen=True):
 
 
 def convolve(b: OpBuilder, lhs: Value, rhs: Value, numbers: ConvDimensionNumbersAttr, window: _Window, result: Sequence[int], like: hlo.ConvolutionOp) -> Value:
-    """A convolution with these attributes and the precision of another."""
+    """Emits a convolution with these attributes and the precision of another."""
     padding = elements.from_numpy(np.array(window.padding, np.int64).reshape(-1, 2))
     properties: dict[str, Attribute] = {
         "dimension_numbers": numbers,
@@ -104,22 +104,22 @@ def _split(b: OpBuilder, x: Value, source: int, groups: int, target: int) -> Val
     extents = list(shape(x))
     extents[source] //= groups
     grouped = b.reshape(x, [*extents[:source], groups, *extents[source:]])
-    # dimension `source` now holds the groups; put it right before `target`
+    # dimension `source` is now the groups; put it right before `target`
     order = [d for d in range(len(extents) + 1) if d != source]
-    place = order.index(target if target < source else target + 1)
-    order.insert(place, source)
+    position = order.index(target if target < source else target + 1)
+    order.insert(position, source)
     extents[target] *= groups
     return b.reshape(b.transpose(grouped, order), extents)
 
 
 def _input_cotangent(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Value:
-    """x_bar: y_bar, dilated by the strides, convolved with the kernel turned around and its feature roles exchanged."""
+    """x_bar: y_bar, dilated by the strides, convolved with the reversed kernel, whose feature dimensions are exchanged."""
     window, (lhs, rhs, out) = _Window.of(op), op.dimension_numbers.roles
     source, kernel, result = _extents(op)
     groups = window.feature_groups * window.batch_groups
     weights = op.rhs
     if groups > 1:
-        # the groups of output features become groups of input features of the turned kernel
+        # the groups of output features become groups of input features of the reversed kernel
         weights = _split(b, weights, rhs[1], groups, rhs[0])
     padding: list[tuple[int, int]] = []
     for i in range(len(source)):
@@ -127,19 +127,19 @@ def _input_cotangent(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Value
         before = reach - 1 - window.padding[i][0]
         after = _dilated(source[i], window.lhs_dilation[i]) + reach - 1 - _dilated(result[i], window.strides[i]) - before
         padding.append((before, after))
-    turned = _Window(window.lhs_dilation, tuple(padding), window.strides, window.rhs_dilation, tuple(not r for r in window.reversal), groups, 1)
+    transposed_window = _Window(window.lhs_dilation, tuple(padding), window.strides, window.rhs_dilation, tuple(not r for r in window.reversal), groups, 1)
     numbers = ConvDimensionNumbersAttr.of(out, (rhs[1], rhs[0], rhs[2]), lhs)
     extents = list(shape(op.lhs))
     extents[lhs[0]] = shape(y_bar)[out[0]]
     extents[lhs[1]] = shape(weights)[rhs[0]]
-    x_bar = convolve(b, y_bar, weights, numbers, turned, extents, op)
+    x_bar = convolve(b, y_bar, weights, numbers, transposed_window, extents, op)
     if window.batch_groups > 1:
         x_bar = _split(b, x_bar, lhs[1], window.batch_groups, lhs[0])
     return b.convert(x_bar, element(op.lhs))
 
 
 def _kernel_cotangent(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Value:
-    """w_bar: the input convolved with y_bar as kernel, batch and feature roles exchanged, strides and dilations too."""
+    """w_bar: the input convolved with y_bar as kernel, with batch and feature dimensions exchanged, and strides and dilations too."""
     window, (lhs, rhs, out) = _Window.of(op), op.dimension_numbers.roles
     source, kernel, result = _extents(op)
     padding: list[tuple[int, int]] = []
@@ -148,9 +148,11 @@ def _kernel_cotangent(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Valu
         high = _dilated(result[i], window.strides[i]) - _dilated(source[i], window.lhs_dilation[i]) + _dilated(kernel[i], window.rhs_dilation[i]) - low - 1
         padding.append((low, high))
     n = len(source)
-    turned = _Window(window.rhs_dilation, tuple(padding), window.lhs_dilation, window.strides, (False,) * n, window.batch_groups, window.feature_groups)
+    transposed_window = _Window(
+        window.rhs_dilation, tuple(padding), window.lhs_dilation, window.strides, (False,) * n, window.batch_groups, window.feature_groups
+    )
     numbers = ConvDimensionNumbersAttr.of((lhs[1], lhs[0], lhs[2]), (out[0], out[1], out[2]), (rhs[0], rhs[1], rhs[2]))
-    w_bar = convolve(b, op.lhs, y_bar, numbers, turned, shape(op.rhs), op)
+    w_bar = convolve(b, op.lhs, y_bar, numbers, transposed_window, shape(op.rhs), op)
     flipped = [d for d, r in zip(rhs[2], window.reversal, strict=True) if r]
     return b.convert(b.reverse(w_bar, flipped) if flipped else w_bar, element(op.rhs))
 

@@ -1,6 +1,6 @@
 """Derivatives of StableHLO's elementwise ops on real and complex numbers.
 
-A function that is complex differentiable has the same derivative on both; where a complex rule differs it is said. At
+A function that is complex differentiable has the same derivative on both; where a complex rule differs, a comment says so. At
 kinks the conventions are JAX's: |x|' = 1 at 0, and a tie of max or min gives half to each side.
 """
 
@@ -47,20 +47,20 @@ def multiply(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
 @elementwise(hlo.DivideOp)
 def divide(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
     # d(x1 / x2) = dx1 / x2 - (y / x2) dx2; where x2 = broadcast(s): dx1 / x2 - y broadcast(ds / s), with a division for each s only
-    by_element, spread = scale(lambda: b.negate(b.divide(y, x2))), x2.owner
-    if not isinstance(spread, hlo.BroadcastInDimOp):
+    by_element, broadcast = scale(lambda: b.negate(b.divide(y, x2))), x2.owner
+    if not isinstance(broadcast, hlo.BroadcastInDimOp):
         return divide_by(x2), by_element
 
     def by_row(lb: OpBuilder, x2_dot: Value) -> Value:
-        moved = x2_dot.owner
+        broadcast_dot = x2_dot.owner
         if (
-            not isinstance(moved, hlo.BroadcastInDimOp)
-            or moved.broadcast_dimensions != spread.broadcast_dimensions
-            or type_of(moved.operand) != type_of(spread.operand)
+            not isinstance(broadcast_dot, hlo.BroadcastInDimOp)
+            or broadcast_dot.broadcast_dimensions != broadcast.broadcast_dimensions
+            or type_of(broadcast_dot.operand) != type_of(broadcast.operand)
         ):
             return by_element(lb, x2_dot)
-        ratio = lb.divide(moved.operand, spread.operand)
-        return lb.multiply(lb.broadcast_in_dim(ratio, ints(spread.broadcast_dimensions), shape(x2)), b.negate(y))
+        ratio = lb.divide(broadcast_dot.operand, broadcast.operand)
+        return lb.multiply(lb.broadcast_in_dim(ratio, ints(broadcast.broadcast_dimensions), shape(x2)), b.negate(y))
 
     return divide_by(x2), by_row
 
@@ -217,9 +217,6 @@ def tan(b: OpBuilder, x: Value, y: Value) -> Partial:
 def tanh(b: OpBuilder, x: Value, y: Value) -> Partial:
     # d tanh(x) = (1 - y^2) dx
     return scale(b.subtract(b.full_like(y, 1), b.multiply(y, y)))
-
-
-# -- types and complex numbers
 
 
 # -- zero wherever it exists

@@ -14,8 +14,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
-from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.matrices import (
+from wengert.transforms.ad.building_blocks.matrices import (
     adjoint,
     diagonal,
     hermitian,
@@ -28,8 +27,9 @@ from wengert.transforms.ad.matrices import (
     reflected,
     solve,
 )
+from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of
-from wengert.transforms.core.systems import take_rows
+from wengert.transforms.core.recognisers.systems import take_rows
 
 # -- Cholesky
 
@@ -37,10 +37,10 @@ from wengert.transforms.core.systems import take_rows
 def _cholesky_dot(factor: Value, lower: bool):
     def apply(lb: OpBuilder, a_dot: Value) -> Value:
         # l_dot = l phi(l^-1 da l^-H), phi = the lower triangle with half the diagonal; u = l^H
-        turned = Transpose.ADJOINT if is_complex(element(factor)) else Transpose.TRANSPOSE
+        conjugate_transpose = Transpose.ADJOINT if is_complex(element(factor)) else Transpose.TRANSPOSE
         s = hermitian(lb, a_dot, lower)
-        right = solve(lb, factor, s, left=False, lower=lower, how=turned if lower else Transpose.NO_TRANSPOSE)
-        inner = solve(lb, factor, right, lower=lower, how=Transpose.NO_TRANSPOSE if lower else turned)
+        right = solve(lb, factor, s, left=False, lower=lower, how=conjugate_transpose if lower else Transpose.NO_TRANSPOSE)
+        inner = solve(lb, factor, right, lower=lower, how=Transpose.NO_TRANSPOSE if lower else conjugate_transpose)
         strict = keep(lb, inner, "GT" if lower else "LT")
         half = lb.multiply(keep(lb, inner, "EQ"), lb.full_like(inner, 0.5))
         phi = lb.add(strict, half)
@@ -58,7 +58,7 @@ def cholesky(b: OpBuilder, op: core.CholeskyOp) -> LinearMap:
 @derivative(hlo.CholeskyOp)
 def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp) -> LinearMap:
     lower = op.lower is not None and bool(int_of(op.lower))
-    # what the specification leaves open in the other triangle must not reach the product
+    # the specification does not define the other triangle, so it is masked
     return sum_of([_cholesky_dot(keep(b, op.result, "GE" if lower else "LE"), lower)])
 
 
@@ -67,7 +67,7 @@ def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp) -> LinearMap:
 
 @derivative(core.LuOp)
 def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
-    # p a = l u: with x = l^-1 p da u^-1, l_dot = l stril(x) and u_dot = triu(x) u; l and u are made square with ones
+    # p a = l u: with x = l^-1 p da u^-1, l_dot = l stril(x) and u_dot = triu(x) u; l and u are extended to squares with ones
     m, n = shape(op.a)[-2:]
     k, batch = min(m, n), list(shape(op.a)[:-2])
     permutation = pivots_to_permutation(b, op.pivots, m)
@@ -140,7 +140,7 @@ def qr(b: OpBuilder, op: core.QrOp) -> LinearMap:
 
 
 def _tall_qr_dot(lb: OpBuilder, q: Value, r: Value, a_dot: Tangent) -> Sequence[Tangent]:
-    # with w = da r^-1 and s = q^H w: q_dot = w - q (s - omega), r_dot = (s - omega) r, omega the skew part that q keeps
+    # with w = da r^-1 and s = q^H w: q_dot = w - q (s - omega), r_dot = (s - omega) r, omega the skew part in q_dot
     assert a_dot is not None
     w = solve(lb, r, a_dot, left=False, lower=False)
     s = matmul(lb, adjoint(lb, q), w)
@@ -154,7 +154,7 @@ def _tall_qr_dot(lb: OpBuilder, q: Value, r: Value, a_dot: Tangent) -> Sequence[
 
 
 def _full_qr_dot(b: OpBuilder, op: core.QrOp) -> LinearMap:
-    # q = [q1 q2] with q1 = [t; s], t square. All of q is determined by q1 where q is a product of n reflectors, as Householder's method makes it:
+    # q = [q1 q2] with q1 = [t; s], t square. All of q is determined by q1 where q is a product of n reflectors, as in Householder's method:
     # with z = s (t - 1)^-1, dq2 = dq1 z^H - (q1 + q2 z) (ds - z dt)^H (arXiv 2409.13374, equations 32 and 33)
     m, n = shape(op.a)[-2:]
     q1, r1 = _corner(b, op.q, m, n), _corner(b, op.r, n, n)
@@ -202,7 +202,7 @@ def _wide_qr_dot(lb: OpBuilder, op: core.QrOp, a_dot: Tangent) -> Sequence[Tange
     return [q_dot, lb.concatenate([r1_dot, r2_dot], len(extents) - 1)]
 
 
-# -- cases: functions of factors that do not depend on signs and phases where those are free
+# -- cases: functions of factors that do not depend on undetermined signs and phases
 
 
 def _factor(op: type[core.CholeskyOp], b: OpBuilder, a: Value, lower: bool) -> Value:

@@ -1,7 +1,7 @@
-"""Derivatives of Fourier transforms: with transposes that follow from the symmetry of the Fourier matrix.
+"""Transposes of Fourier transforms, which follow from the symmetry of the Fourier matrix.
 
-Without conjugation the transpose of y = F x is x_bar = F y_bar, with the same F. A transform of real numbers leaves out half
-of its result, and its inverse fills that half in; their transposes pad, slice and weight accordingly.
+Without conjugation the transpose of y = F x is x_bar = F y_bar, with the same F. A transform of real numbers omits half
+of its result, and its inverse reconstructs this half; their transposes pad, slice and weight accordingly.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from wengert.transforms.ad.rule import Tangent, transpose
 
 def fft(b: OpBuilder, kind: FftType, x: Value, lengths: Sequence[int], result: Sequence[int] | None = None) -> Value:
     """A Fourier transform over the trailing dimensions."""
-    held = element(x)
+    element_type = element(x)
     if kind is FftType.RFFT:
-        held = ComplexType(held)  # pyright: ignore[reportArgumentType]
+        element_type = ComplexType(element_type)  # pyright: ignore[reportArgumentType]
     elif kind is FftType.IRFFT:
-        held = real_element(held)
-    return b.one(hlo.FftOp, (x,), tensor(shape(x) if result is None else result, held), fft_type=FftTypeAttr(kind), fft_length=int_array(lengths))
+        element_type = real_element(element_type)
+    return b.one(hlo.FftOp, (x,), tensor(shape(x) if result is None else result, element_type), fft_type=FftTypeAttr(kind), fft_length=int_array(lengths))
 
 
 @transpose(hlo.FftOp)
@@ -36,7 +36,7 @@ def fft_transpose(b: OpBuilder, op: hlo.FftOp, linear: Sequence[bool], y_bars: S
     if kind in (FftType.FFT, FftType.IFFT):
         return [fft(b, kind, y_bar, lengths)]
     if kind is FftType.RFFT:
-        # the half that was left out has no cotangent; the input was real
+        # the omitted half has no cotangent; the input was real
         missing = lengths[-1] - shape(y_bar)[-1]
         high = [0] * (len(shape(y_bar)) - 1) + [missing]
         whole = b.pad(y_bar, b.scalar(0, element(y_bar)), [0] * len(high), high)
@@ -45,7 +45,7 @@ def fft_transpose(b: OpBuilder, op: hlo.FftOp, linear: Sequence[bool], y_bars: S
 
 
 def _irfft_transpose(b: OpBuilder, x: Value, y_bar: Value, lengths: Sequence[int]) -> Value:
-    """The inverse transform counts every element twice, but for those that are their own mirror image."""
+    """The inverse transform uses every element twice, except those that are their own mirror image."""
     whole = fft(b, FftType.IFFT, b.complex(y_bar, b.full_like(y_bar, 0)), lengths)
     limits = [*shape(whole)[:-1], shape(x)[-1]]
     half = b.slice(whole, [0] * len(limits), limits)

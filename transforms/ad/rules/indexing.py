@@ -1,4 +1,4 @@
-"""Derivatives of ops that read and write at computed positions. Reading transposes to adding, and back."""
+"""Derivatives of ops that read and write at computed positions. The transpose of a read is an addition, and vice versa."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr, int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, i32, i64, is_unsigned, largest_integer, shape, size, tensor, type_of
+from wengert.transforms.ad.building_blocks.scatter_numbers import gather_numbers, scatter_numbers
+from wengert.transforms.ad.building_blocks.scatter_products import product_of_others
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import Into, LinearMap, Tangent, derivative, same_op, transpose, where
-from wengert.transforms.ad.scatter_products import product_of_others
+from wengert.transforms.ad.rule import InPlaceAdd, LinearMap, Tangent, derivative, same_op, transpose, where
 from wengert.transforms.analysis.ranges import interval
 
 # -- slices
 
 
 @transpose(hlo.DynamicSliceOp)
-def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
+def dynamic_slice(b: OpBuilder, op: hlo.DynamicSliceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
     # both ops clamp their start in the same way
-    def accumulate(held: Tangent) -> Value:
-        if held is None:
+    def accumulate(so_far: Tangent) -> Value:
+        if so_far is None:
             return b.dynamic_update_slice(b.zeros(type_of(op.operand)), y_bars[0], op.start_indices)
-        there = b.dynamic_slice(held, op.start_indices, shape(y_bars[0]))
-        return b.dynamic_update_slice(held, b.add(there, y_bars[0]), op.start_indices)
+        current = b.dynamic_slice(so_far, op.start_indices, shape(y_bars[0]))
+        return b.dynamic_update_slice(so_far, b.add(current, y_bars[0]), op.start_indices)
 
-    return [Into(accumulate), *[None] * len(op.start_indices)]
+    return [InPlaceAdd(accumulate), *[None] * len(op.start_indices)]
 
 
 @transpose(hlo.DynamicUpdateSliceOp)
@@ -46,47 +47,23 @@ def dynamic_update_slice(b: OpBuilder, op: hlo.DynamicUpdateSliceOp, linear: Seq
 
 
 @transpose(hlo.GatherOp)
-def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | Into]:
-    # gather clamps its starts and scatter drops what does not fit; so clamp, then add
+def gather(b: OpBuilder, op: hlo.GatherOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent | InPlaceAdd]:
+    # gather clamps its start indices, and scatter drops out-of-bounds windows; so clamp, then add
     numbers = scatter_numbers(op.dimension_numbers)
     starts = clamped_starts(b, op.start_indices, op.dimension_numbers, shape(op.operand), ints(op.slice_sizes))
     is_sorted = op.indices_are_sorted is not None and bool(int_of(op.indices_are_sorted))
 
-    def accumulate(held: Tangent) -> Value:
-        base = b.zeros(type_of(op.operand)) if held is None else held
+    def accumulate(so_far: Tangent) -> Value:
+        base = b.zeros(type_of(op.operand)) if so_far is None else so_far
         return b.scatter(Kind.add, base, starts, y_bars[0], numbers, sorted=is_sorted)
 
-    return [Into(accumulate), None]
-
-
-def scatter_numbers(numbers: GatherDimensionNumbersAttr) -> ScatterDimensionNumbersAttr:
-    """The scatter that writes where a gather reads."""
-    return ScatterDimensionNumbersAttr(
-        numbers.offset_dims,
-        numbers.collapsed_slice_dims,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-        numbers.start_index_map,
-        numbers.index_vector_dim,
-    )
-
-
-def gather_numbers(numbers: ScatterDimensionNumbersAttr) -> GatherDimensionNumbersAttr:
-    """The gather that reads where a scatter writes."""
-    return GatherDimensionNumbersAttr(
-        numbers.update_window_dims,
-        numbers.inserted_window_dims,
-        numbers.input_batching_dims,
-        numbers.scatter_indices_batching_dims,
-        numbers.scatter_dims_to_operand_dims,
-        numbers.index_vector_dim,
-    )
+    return [InPlaceAdd(accumulate), None]
 
 
 def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersAttr, extents: Sequence[int], sizes: Sequence[int]) -> Value:
-    """Start indices moved to where gather really reads: into [0, extent - size] of the dimension that each one indexes."""
-    most = largest_integer(element(starts))  # of 8 bits an index may reach less far than the dimension
-    limits = [min(extents[d] - sizes[d], most) for d in numbers.dims("start_index_map")]
+    """Clamps start indices as gather does: to [0, extent - size] of the dimension that each one indexes."""
+    largest = largest_integer(element(starts))  # an 8-bit index may be smaller than the extent
+    limits = [min(extents[d] - sizes[d], largest) for d in numbers.dims("start_index_map")]
     vector_dim = numbers.index_vector_dim.value.data
     per_component = np.array(limits, dtype_of(element(starts)))
     if vector_dim < len(shape(starts)):
@@ -105,9 +82,9 @@ def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersA
 @derivative(core.ScatterOp)
 def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     kind = op.kind.data
-    if fits_nowhere(op):
+    if is_out_of_bounds(op):
         return lambda lb, tangents: [tangents[0]]
-    if kind is Kind.add or (kind is Kind.set and _writes_nothing_twice(op)):
+    if kind is Kind.add or (kind is Kind.set and _has_distinct_positions(op)):
         return same_op(op, [0, 2])
     if kind is Kind.set:
         return _scatter_set(b, op)
@@ -118,20 +95,20 @@ def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
     raise refuse(op, f"of kind {kind} has no derivative")
 
 
-def _writes_nothing_twice(op: core.ScatterOp) -> bool:
-    """Whether the op says so, or there is only one index vector, and so only one window."""
+def _has_distinct_positions(op: core.ScatterOp) -> bool:
+    """Whether no position is written twice: the op declares it, or there is only one index vector."""
     components = len(op.scatter_dimension_numbers.dims("scatter_dims_to_operand_dims"))
     return bool(int_of(op.unique_indices)) or size(op.scatter_indices) <= components
 
 
 def _gather_back(b: OpBuilder, op: core.ScatterOp, x: Value) -> Value:
-    """What x holds at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
+    """The elements of x at the positions that the scatter writes to, in the shape of the updates (clamped if out of bounds)."""
     numbers = gather_numbers(op.scatter_dimension_numbers)
     return b.gather(x, op.scatter_indices, numbers, window_sizes(op), shape(op.updates))
 
 
-def fits_nowhere(op: core.ScatterOp) -> bool:
-    """Whether the operand is too small for any update (it may be empty), so that the result is the operand."""
+def is_out_of_bounds(op: core.ScatterOp) -> bool:
+    """Whether the operand is smaller than an update window (it may be empty), so that the result is the operand."""
     return any(window > n for window, n in zip(window_sizes(op), shape(op.operand), strict=True))
 
 
@@ -144,15 +121,17 @@ def window_sizes(op: core.ScatterOp) -> list[int]:
 
 
 def _scatter_set(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
-    """Positions may repeat, and only the update that was written last counts: number the updates, scatter the numbers as
-    the updates were, and see which number is left."""
+    """Positions may repeat, and the last update wins: number the updates, scatter the numbers like the updates, and
+    compare which number is at each position."""
     index = i32 if size(op.updates) < 2**31 - 1 else i64
     count = size(op.updates)
     numbered = b.reshape(b.iota(0, tensor([count], index)), shape(op.updates))
     numbered = b.add(numbered, b.full_like(numbered, 1))
-    held = b.one(core.ScatterOp, (b.zeros(tensor(shape(op.operand), index)), op.scatter_indices, numbered), tensor(shape(op.operand), index), **op.properties)
-    untouched = b.compare("EQ", held, b.full_like(held, 0))
-    wins = b.and_(b.compare("EQ", _gather_back(b, op, held), numbered), _in_bounds(b, op))
+    winners = b.one(
+        core.ScatterOp, (b.zeros(tensor(shape(op.operand), index)), op.scatter_indices, numbered), tensor(shape(op.operand), index), **op.properties
+    )
+    untouched = b.compare("EQ", winners, b.full_like(winners, 0))
+    wins = b.and_(b.compare("EQ", _gather_back(b, op, winners), numbered), _in_bounds(b, op))
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         x_dot, _, update_dot = tangents
@@ -167,7 +146,7 @@ def _scatter_set(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
 
 
 def _in_bounds(b: OpBuilder, op: core.ScatterOp) -> Value:
-    """Which updates are written at all: those whose whole window fits."""
+    """Which updates are written: those whose window is in bounds."""
     numbers = op.scatter_dimension_numbers
     starts = op.scatter_indices
     clamped = clamped_starts(b, starts, gather_numbers(numbers), shape(op.operand), window_sizes(op))
@@ -189,8 +168,8 @@ def _scatter_mul(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
         y_dot = None if x_dot is None else lb.multiply(x_dot, factor)
         if update_dot is None:
             return [y_dot]
-        others = _gather_back(b, op, op.operand) if _writes_nothing_twice(op) else _other_factors(b, op)
-        # what is dropped has no derivative, though the element read for it may be NaN
+        others = _gather_back(b, op, op.operand) if _has_distinct_positions(op) else _other_factors(b, op)
+        # a dropped update has no derivative, even if the element that was gathered for it is NaN
         others = b.select(_in_bounds(b, op), others, b.full_like(others, 0))
         term = lb.multiply(update_dot, others)
         base = lb.zeros(type_of(op.operand)) if y_dot is None else y_dot
@@ -204,12 +183,12 @@ def _other_factors(b: OpBuilder, op: core.ScatterOp) -> Value:
     index = i32 if size(op.operand) < 2**31 - 1 else i64
     numbers = b.reshape(b.iota(0, tensor([size(op.operand)], index)), shape(op.operand))
     positions = _gather_back(b, op, numbers)
-    written = b.select(_in_bounds(b, op), positions, b.full_like(positions, size(op.operand)))  # what is dropped is a group apart
+    written = b.select(_in_bounds(b, op), positions, b.full_like(positions, size(op.operand)))  # dropped updates are a group of their own
     return b.multiply(_gather_back(b, op, op.operand), product_of_others(b, op.updates, written))
 
 
 def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
-    """dy = the mean of the tangents of those among the operand and the updates that attain the extremum."""
+    """dy = the mean of the tangents of the operand's element and those updates that attain the extremum."""
     y, numbers = op.result, op.scatter_dimension_numbers
     update_wins = b.and_(b.compare("EQ", op.updates, _gather_back(b, op, y)), _in_bounds(b, op))
     operand_wins = b.compare("EQ", op.operand, y)
@@ -234,7 +213,7 @@ def _scatter_extremum(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
 @transpose(core.ScatterOp)
 def scatter_transpose(b: OpBuilder, op: core.ScatterOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     y_bar, kind = y_bars[0], op.kind.data
-    if fits_nowhere(op):
+    if is_out_of_bounds(op):
         return [y_bar, None, b.zeros(type_of(op.updates)) if linear[2] else None]
     x_bar: Tangent = None
     if linear[0]:
@@ -242,7 +221,7 @@ def scatter_transpose(b: OpBuilder, op: core.ScatterOp, linear: Sequence[bool], 
         x_bar = y_bar if kind is Kind.add else b.scatter(Kind.set, y_bar, op.scatter_indices, zeros, op.scatter_dimension_numbers, unique=True)
     if not linear[2]:
         return [x_bar, None, None]
-    # a gather clamps where the scatter dropped the update: mask those
+    # the gather clamps where the scatter dropped the update: mask these
     picked = _gather_back(b, op, y_bar)
     return [x_bar, None, b.select(_in_bounds(b, op), picked, b.full_like(picked, 0))]
 

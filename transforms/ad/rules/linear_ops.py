@@ -1,4 +1,4 @@
-"""Derivatives of the ops that are linear or bilinear by their facts: the op itself, on tangents. Their transposes are in the files of their families."""
+"""Derivatives of the ops that are linear or bilinear by their facts: the op itself, on tangents. The files of the families have their transposes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wengert.transforms.ad.rule import RULES, bilinear, linear
 
 
 def declare_linear_ops() -> None:
-    """Declares those that have no rule of their own: one that makes less of structural zeros, or that is active in other operands too."""
+    """Declares the linear and bilinear ops without a rule of their own. (Some have one that exploits structural zeros, or other active operands.)"""
     for op in (op for dialect in (StableHLO, Chlo, Core, AD) for op in dialect.operations if op not in RULES):
         facts = facts_of(op)
         if facts.bilinear:

@@ -1,4 +1,4 @@
-"""Derivatives of ops that put elements in order: their tangents take the same places."""
+"""Derivatives of sorting ops: tangents are permuted like the elements."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, di
 from wengert.ir.attributes import bool_attr, int_attr, int_of
 from wengert.ir.tensor_types import element, i32, index_element, shape, tensor
 from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.forward import ForwardSweep
+from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative
 
 
 def take_along(b: OpBuilder, x: Value, indices: Value, dim: int) -> Value:
-    """x at the given positions along a dimension, all other dimensions running along (a batched gather)."""
+    """The elements of x at these positions along a dimension; all other dimensions are batch dimensions."""
     rank = len(shape(x))
     batch = [d for d in range(rank) if d != dim]
     starts = b.reshape(indices, [*shape(indices), 1])
@@ -28,7 +28,7 @@ def take_along(b: OpBuilder, x: Value, indices: Value, dim: int) -> Value:
 
 @derivative(chlo.TopKOp)
 def top_k(b: OpBuilder, op: chlo.TopKOp) -> LinearMap:
-    # d values = dx at the positions found
+    # d values = dx at the selected positions
     last = len(shape(op.operand)) - 1
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
@@ -40,27 +40,27 @@ def top_k(b: OpBuilder, op: chlo.TopKOp) -> LinearMap:
 
 
 def sort(sweep: ForwardSweep, op: hlo.SortOp) -> None:
-    """d sorted = dx at the positions that the elements came from, which are had by sorting the positions along."""
+    """d sorted = dx at the original positions of the elements, which are sorted along as another operand."""
     inputs = [sweep.primal(x) for x in op.inputs]
     dim = len(shape(inputs[0])) - 1 if op.dimension is None else int_of(op.dimension) % max(len(shape(inputs[0])), 1)
-    counter = index_element(shape(inputs[0])[dim] if shape(inputs[0]) else 1)
-    places = tensor(shape(inputs[0]), counter)
+    index_type = index_element(shape(inputs[0])[dim] if shape(inputs[0]) else 1)
+    positions_type = tensor(shape(inputs[0]), index_type)
     region = Region()
     op.comparator.clone_into(region, value_mapper=dict(sweep.primals))
     block: Block = region.block
     for _ in range(2):
-        block.insert_arg(tensor((), counter), len(block.args))
-    types = [*(r.type for r in op.results), places]
-    *primals, came_from = sweep.b.create(hlo.SortOp, [*inputs, sweep.b.iota(dim, places)], types, op.properties, [region])
+        block.insert_arg(tensor((), index_type), len(block.args))
+    types = [*(r.type for r in op.results), positions_type]
+    *primals, permutation = sweep.b.create(hlo.SortOp, [*inputs, sweep.b.iota(dim, positions_type)], types, op.properties, [region])
     x_dots = [sweep.tangent(x) for x in op.inputs]
-    sweep.set(op.results, primals, [None if x_dot is None else take_along(sweep.lb, x_dot, came_from, dim) for x_dot in x_dots])
+    sweep.set(op.results, primals, [None if x_dot is None else take_along(sweep.lb, x_dot, permutation, dim) for x_dot in x_dots])
 
 
 STEPS[hlo.SortOp] = sort
 
 
 def _sorted(b: OpBuilder, *inputs: Value, descending: bool = False, dim: int = 0) -> Sequence[Value]:
-    """Inputs sorted by the first one, for the cases."""
+    """Sorts inputs by the first one, for the cases."""
     block = Block(arg_types=[tensor((), element(x)) for x in inputs for _ in range(2)])
     inner = OpBuilder(block)
     block.add_op(hlo.ReturnOp.create(operands=[inner.compare("GT" if descending else "LT", block.args[0], block.args[1])]))

@@ -1,4 +1,4 @@
-"""Derivatives of core's reductions and running combinations along dimensions."""
+"""Derivatives of reductions and cumulative ops along dimensions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Extreme, Kind
 from wengert.ir.attributes import bool_attr, int_of, ints
 from wengert.ir.tensor_types import element, i32, shape, tensor
+from wengert.transforms.ad.building_blocks.associative_scan import Direction, along, interleaved
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import LinearMap, Partial, Tangent, derivative, same_op, sum_of, transpose, where
-from wengert.transforms.ad.running import Direction, along, interleaved
 
 
 def restore(b: OpBuilder, reduced: Value, dims: Sequence[int], extents: Sequence[int]) -> Value:
-    """A reduced tensor repeated along the dimensions that were reduced."""
+    """Broadcasts a reduced tensor along the reduced dimensions."""
     return b.broadcast_in_dim(reduced, [d for d in range(len(extents)) if d not in dims], extents)
 
 
@@ -28,13 +28,13 @@ def reduce(b: OpBuilder, op: core.ReduceOp) -> LinearMap:
     if kind is Kind.add:
         return same_op(op, [0])
     if kind in (Kind.max, Kind.min):
-        # dy = the mean of dx over the elements that attain the extremum; those that do not are left out, not multiplied by 0
+        # dy = the mean of dx over the elements that attain the extremum; others are selected away, not multiplied by 0
         attains = b.compare("EQ", op.operand, restore(b, op.result, dims, shape(op.operand)))
         count = b.reduce_sum(b.select(attains, b.full_like(op.operand, 1), b.full_like(op.operand, 0)), dims)
         chosen = where(attains)
         return sum_of([lambda lb, x_dot: lb.divide(lb.reduce_sum(chosen(lb, x_dot), dims), count)])
     if kind is Kind.mul:
-        # dy = sum_i (product of the others) dx_i, right also where elements are zero
+        # dy = sum_i (product of the others) dx_i, which is correct for zero elements too
         return sum_of([weighted_sum(_product_of_others(b, op.operand, dims), dims)])
     raise refuse(op, f"of kind {kind} has no derivative")
 
@@ -45,7 +45,7 @@ def weighted_sum(weights: Value, dims: Sequence[int]) -> Partial:
 
 
 def _product_of_others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
-    """At each position, the product of all other elements along the dimensions (no division, so zeros are no matter)."""
+    """At each position, the product of all other elements along the dimensions (without division, for zeros)."""
     extents = shape(x)
     others = [d for d in range(len(extents)) if d not in dims]
     order = [*others, *sorted(dims)]
@@ -61,7 +61,7 @@ def _product_of_others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
 
 
 def _shifted(b: OpBuilder, x: Value, dim: int, by: int, fill: float) -> Value:
-    """x moved along a dimension by a distance (to higher positions if positive), with a fill value behind it."""
+    """Shifts x along a dimension (toward higher positions if positive), and fills with a value."""
     low, high = [0] * len(shape(x)), [0] * len(shape(x))
     low[dim], high[dim] = by, -by
     return b.pad(x, b.scalar(fill, element(x)), low, high)
@@ -69,13 +69,13 @@ def _shifted(b: OpBuilder, x: Value, dim: int, by: int, fill: float) -> Value:
 
 @transpose(core.ReduceOp)
 def reduce_transpose(b: OpBuilder, op: core.ReduceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
-    # summation <-> repetition
+    # summation <-> broadcast
     return [restore(b, y_bars[0], ints(op.dimensions), shape(op.operand))]
 
 
 @derivative(core.ArgReduceOp)
 def argreduce(b: OpBuilder, op: core.ArgReduceOp) -> LinearMap:
-    # d value = dx at the position found; the position itself is an integer
+    # d value = dx at the position of the extremum; the position itself is an integer
     dim, extents = int_of(op.dimension), shape(op.operand)
     index = restore(b, op.index, [dim], extents)
     chosen = b.compare("EQ", b.iota(dim, tensor(extents, element(op.index))), index)
@@ -100,26 +100,26 @@ def cumulative(b: OpBuilder, op: core.CumulativeOp) -> LinearMap:
 
 
 Step = Callable[[OpBuilder, Kind, Value, Value], tuple[Value, Value, Value]]
-"""Combines a running value with the one further back: the new running value, and its derivatives by the two."""
+"""Combines an element with the previous partial result: the new partial result, and its derivatives by the two."""
 
 
-def _product_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Value, Value]:
-    return b.multiply(here, back), back, here
+def _product_step(b: OpBuilder, kind: Kind, current: Value, previous: Value) -> tuple[Value, Value, Value]:
+    return b.multiply(current, previous), previous, current
 
 
-def _extremum_step(b: OpBuilder, kind: Kind, here: Value, back: Value) -> tuple[Value, Value, Value]:
-    y = b.maximum(here, back) if kind is Kind.max else b.minimum(here, back)
+def _extremum_step(b: OpBuilder, kind: Kind, current: Value, previous: Value) -> tuple[Value, Value, Value]:
+    y = b.maximum(current, previous) if kind is Kind.max else b.minimum(current, previous)
     one, half, zero = (b.full_like(y, v) for v in (1, 0.5, 0))
-    tie = b.compare("EQ", here, back)
+    tie = b.compare("EQ", current, previous)
 
     def share(x: Value) -> Value:
         return b.select(tie, half, b.select(b.compare("EQ", x, y), one, zero))
 
-    return y, share(here), share(back)
+    return y, share(current), share(previous)
 
 
 class _Level(Struct, frozen=True):
-    """One level of a running combination's tree, by its derivatives.
+    """The derivatives of one level of a scan's tree.
 
     pair: of ``x[2i] x[2i+1]`` by its second and its first side. rest: of ``y[2i-1] x[2i]``, for 0 < 2i < n; None if there are none.
     """
@@ -129,9 +129,9 @@ class _Level(Struct, frozen=True):
 
 
 def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
-    """The derivative of a running combination over the tree of :mod:`wengert.transforms.ad.running`.
+    """The derivative of a scan over the tree of :mod:`wengert.transforms.ad.building_blocks.associative_scan`.
 
-    So the shares of elements that tie are JAX's, which differentiates that tree. The running values are those that the op found.
+    So tied elements get the same shares as in JAX, which differentiates this tree. The partial results are those of the op itself.
     """
     direction, kind, levels = Direction(int_of(op.dimension), bool(int_of(op.reverse))), op.kind.data, list[_Level]()
     x, y = direction.forward(b, op.operand), direction.forward(b, op.result)
@@ -159,8 +159,8 @@ def _scan(b: OpBuilder, op: core.CumulativeOp, step: Step) -> Partial:
     return lambda lb, x_dot: direction.restored(lb, tangents(lb, direction.forward(lb, x_dot), 0))
 
 
-def _combined(b: OpBuilder, by: tuple[Value, Value], here: Value, back: Value) -> Value:
-    return b.add(b.multiply(here, by[0]), b.multiply(back, by[1]))
+def _combined(b: OpBuilder, by: tuple[Value, Value], current: Value, previous: Value) -> Value:
+    return b.add(b.multiply(current, by[0]), b.multiply(previous, by[1]))
 
 
 @transpose(core.CumulativeOp)

@@ -1,4 +1,4 @@
-"""Derivatives of ops that move elements: all of them are and each has its transpose beside it."""
+"""Transposes of ops that move elements, all of which are linear."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import shape
+from wengert.ir.tensor_types import element, shape
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import Tangent, inactive, transpose
 
@@ -20,7 +20,7 @@ def broadcast_in_dim(b: OpBuilder, op: hlo.BroadcastInDimOp, linear: Sequence[bo
     dims, source, result = ints(op.broadcast_dimensions), shape(op.operand), shape(op.result)
     kept = [d for d, n in zip(dims, source, strict=True) if n == result[d]]
     summed = b.reduce_sum(y_bars[0], [d for d in range(len(result)) if d not in kept])
-    # the dimensions that are left stand in the result's order; put them into the operand's
+    # the remaining dimensions are in the result's order; transpose to the operand's
     order = sorted(kept)
     ordered = b.transpose(summed, [order.index(d) for d in kept])
     return [b.reshape(ordered, source)]
@@ -97,8 +97,6 @@ def concatenate(b: OpBuilder, op: hlo.ConcatenateOp, linear: Sequence[bool], y_b
 
 def zero_of(b: OpBuilder, x: Value) -> Value:
     """A rank-0 zero of x's element type, to pad with."""
-    from wengert.ir.tensor_types import element
-
     return b.scalar(0, element(x))
 
 

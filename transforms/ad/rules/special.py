@@ -72,7 +72,7 @@ def asinh(b: OpBuilder, x: Value, y: Value) -> Partial:
 
 @elementwise(chlo.AcoshOp)
 def acosh(b: OpBuilder, x: Value, y: Value) -> Partial:
-    # d acosh(x) = dx / sqrt((x - 1) (x + 1)); for complex x the two roots are taken apart, so that the branch is acosh's
+    # d acosh(x) = dx / sqrt((x - 1) (x + 1)); for complex x by two square roots, whose branch cuts give that of acosh
     one = b.full_like(x, 1)
     if is_complex(element(x)):
         return scale(b.multiply(b.rsqrt(b.subtract(x, one)), b.rsqrt(b.add(x, one))))
@@ -81,7 +81,7 @@ def acosh(b: OpBuilder, x: Value, y: Value) -> Partial:
 
 @elementwise(chlo.AtanhOp)
 def atanh(b: OpBuilder, x: Value, y: Value) -> Partial:
-    # d atanh(x) = dx / (1 - x^2), with the factors apart: 1 - x^2 would lose digits near 1
+    # d atanh(x) = dx / (1 - x^2), as a product of factors: 1 - x^2 would lose digits near 1
     one = b.full_like(x, 1)
     return divide_by(b.multiply(b.subtract(one, x), b.add(one, x)))
 
@@ -155,7 +155,7 @@ def bessel_i1e(b: OpBuilder, x: Value, y: Value) -> Partial:
 
 
 def bessel_i0e(b: OpBuilder, x: Value) -> Value:
-    """exp(-|x|) I0(x), which is no CHLO op: one Chebyshev series up to 8 and one in 1/|x| beyond."""
+    """exp(-|x|) I0(x), for which CHLO has no op: one Chebyshev series up to 8 and one in 1/|x| beyond."""
     near, far = _i0e_series()
     size, eight = b.abs(x), b.full_like(x, 8)
     small = b.compare("LE", size, eight)

@@ -10,8 +10,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import bool_attr, int_of
 from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
-from wengert.transforms.ad.case import Arg, Case
-from wengert.transforms.ad.matrices import (
+from wengert.transforms.ad.building_blocks.matrices import (
     adjoint,
     along_rows,
     cholesky_solve,
@@ -21,14 +20,15 @@ from wengert.transforms.ad.matrices import (
     lu_solve,
     matmul,
     paired_rows,
+    paired_rows_adjoint,
     pivots_to_permutation,
     positive_definite,
-    rows_back,
     solve,
     transposed,
+    transposed_diagonals,
     tridiagonal,
-    turned_diagonals,
 )
+from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, sum_of, transpose
 
 # -- triangular systems
@@ -64,8 +64,8 @@ def triangular_solve_transpose(b: OpBuilder, op: hlo.TriangularSolveOp, linear: 
         # (a^H)^T = conj(a)
         a = b.conj(op.a) if is_complex(element(op.a)) else op.a
         return [None, solve(b, a, y_bars[0], left=left, lower=lower, unit=unit)]
-    turned = Transpose.TRANSPOSE if how is Transpose.NO_TRANSPOSE else Transpose.NO_TRANSPOSE
-    return [None, solve(b, op.a, y_bars[0], left=left, lower=lower, unit=unit, how=turned)]
+    flipped = Transpose.TRANSPOSE if how is Transpose.NO_TRANSPOSE else Transpose.NO_TRANSPOSE
+    return [None, solve(b, op.a, y_bars[0], left=left, lower=lower, unit=unit, how=flipped)]
 
 
 # -- general systems by their factors
@@ -74,14 +74,14 @@ def triangular_solve_transpose(b: OpBuilder, op: hlo.TriangularSolveOp, linear: 
 @derivative(core.LuSolveOp)
 def lu_solve_(b: OpBuilder, op: core.LuSolveOp) -> LinearMap:
     # op(a) x = b: dx = op(a)^-1 (db - op(da) x), by the same factors, which follow from a
-    factors, turned = op.operands[:3], bool(int_of(op.transpose))
+    factors, flipped = op.operands[:3], bool(int_of(op.transpose))
 
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         a_dot, total = tangents[0], tangents[3]
         if a_dot is not None:
-            product = matmul(lb, transposed(lb, a_dot) if turned else a_dot, op.x)
+            product = matmul(lb, transposed(lb, a_dot) if flipped else a_dot, op.x)
             total = lb.negate(product) if total is None else lb.subtract(total, product)
-        return [None if total is None else lu_solve(lb, factors, total, transpose=turned)]
+        return [None if total is None else lu_solve(lb, factors, total, transpose=flipped)]
 
     return apply
 
@@ -123,11 +123,11 @@ def _cholesky_solve_case(lower: bool, a_lower: bool) -> Callable[[OpBuilder, Val
     return build
 
 
-def _lu_solve_case(turned: bool) -> Callable[[OpBuilder, Value, Value], Value]:
+def _lu_solve_case(flipped: bool) -> Callable[[OpBuilder, Value, Value], Value]:
     def build(b: OpBuilder, a: Value, x: Value) -> Value:
         batch, n = shape(a)[:-2], shape(a)[-1]
         lu, pivots, _ = b.create(core.LuOp, (a,), (a.type, tensor([*batch, n], i32), tensor(batch, i32)))
-        return lu_solve(b, (a, lu, pivots_to_permutation(b, pivots, n)), x, transpose=turned)
+        return lu_solve(b, (a, lu, pivots_to_permutation(b, pivots, n)), x, transpose=flipped)
 
     return build
 
@@ -145,7 +145,7 @@ def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> LinearMap:
         for offset, diagonal_dot in zip((-1, 0, 1), tangents, strict=False):
             if diagonal_dot is not None:
                 here, there = paired_rows(lb, along_rows(lb, diagonal_dot, x), x, offset)
-                product = rows_back(lb, lb.multiply(here, there), len(shape(x)) - 2, offset)
+                product = paired_rows_adjoint(lb, lb.multiply(here, there), len(shape(x)) - 2, offset)
                 total = lb.negate(product) if total is None else lb.subtract(total, product)
         assert total is not None
         return [tridiagonal(lb, diagonals, total), None]
@@ -156,11 +156,11 @@ def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> LinearMap:
 @transpose(core.TridiagonalSolveOp)
 def tridiagonal_solve_transpose(b: OpBuilder, op: core.TridiagonalSolveOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     # x = a^-1 b  <->  b_bar = a^-T x_bar
-    return [None, None, None, tridiagonal(b, turned_diagonals(b, *op.operands[:3]), y_bars[0])]
+    return [None, None, None, tridiagonal(b, transposed_diagonals(b, *op.operands[:3]), y_bars[0])]
 
 
 def _tridiagonal_case(b: OpBuilder, lower: Value, main: Value, upper: Value, x: Value) -> Value:
-    """A system whose diagonal dominates, but for its first row."""
+    """A diagonally dominant system, except in its first row."""
     places = b.iota(len(shape(main)) - 1, tensor(shape(main), i32))
     shift = b.select(b.compare("EQ", places, b.full_like(places, 0)), b.full_like(main, 0), b.full_like(main, 4))
     return tridiagonal(b, (lower, b.add(main, shift), upper), x)

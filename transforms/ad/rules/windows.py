@@ -1,4 +1,4 @@
-"""Derivatives of windowed reductions: pooling and its relatives."""
+"""Derivatives of windowed reductions, such as pooling."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def window_reduce(b: OpBuilder, op: core.WindowReduceOp) -> LinearMap:
     if kind is Kind.add:
         return same_op(op, [0])
     if kind in (Kind.max, Kind.min) and not is_complex(element(op.operand)):
-        return sum_of([_pick(b, op)])
+        return sum_of([_select_winners(b, op)])
     if kind is Kind.mul:
         return _product(b, op)
     raise refuse(op, f"of kind {kind} has no derivative")
 
 
-def _pick(b: OpBuilder, op: core.WindowReduceOp):
+def _select_winners(b: OpBuilder, op: core.WindowReduceOp):
     """dy = dx at the position that wins the window (the first one at a tie): a gather from the flattened operand."""
     x = op.operand
     positions = winners(b, op)
@@ -67,7 +67,7 @@ def _pick(b: OpBuilder, op: core.WindowReduceOp):
 
 
 def _some_window_is_padded(op: core.WindowReduceOp) -> bool:
-    """Whether a window reaches into the padding (or between dilated elements): it has no winner if nothing else is in it, or a NaN, which wins nothing."""
+    """Whether a window has padding (or gaps between dilated elements) in it: it has no winner if it has nothing else, or only NaN."""
     w = Windows.of(op)
     for n, m, win, s, bd, wd, (lo, _) in zip(shape(op.operand), shape(op.result), w.window, w.strides, w.base, w.dilations, w.padding, strict=True):
         taps = cast("np.ndarray[Any, np.dtype[np.int64]]", np.arange(m)[:, None] * s - lo + np.arange(win) * wd)
@@ -77,14 +77,14 @@ def _some_window_is_padded(op: core.WindowReduceOp) -> bool:
 
 
 def winners(b: OpBuilder, op: core.WindowReduceOp) -> Value:
-    """The flat position of each window's winner, or the number of elements for a window that has none."""
+    """The flat position of the extremum of each window, or the number of elements for a window without one."""
     x = op.operand
     count = size(x)
     index = i32 if count < 2**31 else i64
     positions = b.reshape(b.iota(0, tensor([count], index)), shape(x))
     extreme = float("-inf") if op.kind.data is Kind.max else float("inf")
-    scalar, place = tensor((), element(x)), tensor((), index)
-    block = Block(arg_types=[scalar, place, scalar, place])
+    scalar, offset = tensor((), element(x)), tensor((), index)
+    block = Block(arg_types=[scalar, offset, scalar, offset])
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     v0, p0, v1, p1 = block.args
     better = inner.compare("GT" if op.kind.data is Kind.max else "LT", v0, v1)
@@ -105,19 +105,19 @@ def winners(b: OpBuilder, op: core.WindowReduceOp) -> Value:
 
 
 def _product(b: OpBuilder, op: core.WindowReduceOp) -> LinearMap:
-    """dy = sum over the window of the product of the others times dx, one strided slice per place in the window."""
+    """dy = sum over the window of dx times the product of the others, with one strided slice per offset in the window."""
     w = Windows.of(op)
-    places = list(np.ndindex(*w.window))
-    slices = [_window_slice(b, op.operand, w, shape(op.result), place, 1.0) for place in places]
+    offsets = list(np.ndindex(*w.window))
+    slices = [_window_slice(b, op.operand, w, shape(op.result), offset, 1.0) for offset in offsets]
     others: list[Value] = []
-    for i in range(len(places)):
+    for i in range(len(offsets)):
         product = b.full_like(op.result, 1)
         for j, part in enumerate(slices):
             product = product if i == j else b.multiply(product, part)
         others.append(product)
 
     def apply(lb: OpBuilder, x_dot: Value) -> Value:
-        terms = [lb.multiply(_window_slice(lb, x_dot, w, shape(op.result), place, 0.0), other) for place, other in zip(places, others, strict=True)]
+        terms = [lb.multiply(_window_slice(lb, x_dot, w, shape(op.result), offset, 0.0), other) for offset, other in zip(offsets, others, strict=True)]
         total = terms[0]
         for term in terms[1:]:
             total = lb.add(total, term)
@@ -126,26 +126,26 @@ def _product(b: OpBuilder, op: core.WindowReduceOp) -> LinearMap:
     return sum_of([apply])
 
 
-def _window_slice(b: OpBuilder, x: Value, w: Windows, result: Sequence[int], place: Sequence[int], fill: float) -> Value:
-    """The element at one place of every window, as a tensor of the result's shape."""
+def _window_slice(b: OpBuilder, x: Value, w: Windows, result: Sequence[int], offset: Sequence[int], fill: float) -> Value:
+    """The element at one offset in every window, as a tensor of the result's shape."""
     padded = b.pad(x, b.scalar(fill, element(x)), [lo for lo, _ in w.padding], [hi for _, hi in w.padding], [d - 1 for d in w.base])
-    starts = [p * d for p, d in zip(place, w.dilations, strict=True)]
+    starts = [p * d for p, d in zip(offset, w.dilations, strict=True)]
     limits = [start + max(n - 1, 0) * s + min(n, 1) for start, n, s in zip(starts, result, w.strides, strict=True)]
     return b.slice(padded, starts, limits, w.strides)
 
 
 @transpose(core.WindowReduceOp)
 def window_sum_transpose(b: OpBuilder, op: core.WindowReduceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
-    """Every element receives the sum of the cotangents of the windows it lies in: a window sum over y_bar, spread by the
-    strides, of windows turned around."""
+    """The cotangent of an element is the sum of those of the windows that contain it: a window sum over y_bar, dilated by the
+    strides, with reversed windows."""
     w, y_bar = Windows.of(op), y_bars[0]
     padding: list[tuple[int, int]] = []
     for n, m, win, s, bd, wd, (lo, _) in zip(shape(op.operand), shape(y_bar), w.window, w.strides, w.base, w.dilations, w.padding, strict=True):
         reach = (win - 1) * wd + 1
-        spread = 0 if m == 0 else (m - 1) * s + 1
+        dilated = 0 if m == 0 else (m - 1) * s + 1
         extent = 0 if n == 0 else (n - 1) * bd + 1
         before = reach - 1 - lo
-        padding.append((before, extent + reach - 1 - spread - before))
+        padding.append((before, extent + reach - 1 - dilated - before))
     if prod(shape(y_bar)) == 0:
         return [b.zeros(tensor(shape(op.operand), element(y_bar)))]
     return [b.window_reduce(Kind.add, y_bar, w.window, w.base, w.strides, w.dilations, padding)]

@@ -1,4 +1,4 @@
-"""What a loop of the entry carries from iteration to iteration."""
+"""Carries the values of a loop of the entry from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wengert.transforms.codegen.llvm.builder import Operand
 
 
 class Carried:
-    """What a loop carries: two buffers for each value, the one that is read and the one that the body writes. Large values swap
+    """The carried values of a loop: two buffers for each, the one that is read and the one that the body writes. Large values swap
     theirs after each iteration; small ones lie in cells and are copied, which costs nothing where cells become registers."""
 
     def __init__(self, code: BlockPointers, op: ForOp | WhileOp):
@@ -34,7 +34,7 @@ class Carried:
             code.copy(code.pointer(initial), here, size)
 
     def arguments(self) -> list[str]:
-        """The addresses of what the loop's regions take, in this iteration."""
+        """The addresses of the arguments of the loop's regions, in this iteration."""
         following = [spare for spare, swaps in zip(self.spare, self.swaps, strict=True) if swaps]
         return [self.first, *self.constants, *self.current, *following, self.arena]
 
@@ -56,13 +56,13 @@ class Carried:
         return [n for n in range(len(self.homes)) if self.swaps[n] and not self.small[n]]
 
     def step(self) -> None:
-        """Ends an iteration: what the body wrote into second cells is what the next one reads."""
+        """Ends an iteration: copies what the body wrote into second cells to where the next iteration reads."""
         for current, spare, size, small in zip(self.current, self.spare, self.sizes, self.small, strict=True):
             if small:
                 self.code.copy(spare, current, size)
 
-    def finish(self) -> None:
-        """Brings everything home."""
+    def copy_home(self) -> None:
+        """Copies the values of the last iteration to the loop's results, where they are not there already."""
         for number, (home, current, size) in enumerate(zip(self.homes, self.current, self.sizes, strict=True)):
             if self.small[number]:
                 self.code.copy(current, home, size)

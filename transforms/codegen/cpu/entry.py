@@ -1,8 +1,8 @@
-"""The program as it is being written: its entry, and the functions that this calls.
+"""Builds the text of a program: its entry, and the functions that this calls.
 
-The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the
-function of Python that runs an op in the interpreter, by its number, on an array of pointers to its operands and results. The entry returns 0, or at once
-something else where that failed.
+The entry's ABI is ``i32 entry(ptr table, ptr arena)``. The table holds pointers: inputs, outputs, constants, and last the Python function
+that runs an op in the interpreter, by its number, on an array of pointers to its operands and results. The entry returns 0, or at once
+another status where that failed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from wengert.transforms.codegen.cpu.native.symbols import FREE
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, POLL, UNLIKELY
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
+from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, FRAME, POOL_RUN, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
-from wengert.transforms.schedule.chunks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, POOL_RUN, Split, start
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
 ENTRY = "entry"
 MOST_CELLS = 64
 """So many cells, or fewer, are never used for another value."""
 _END = "; end"
-"""Stands where the entry is left, for what must be done there."""
+"""Marks the returns of the entry, for the instructions before them, which are known at the end."""
 
 
 class EntryBuilder:
-    """What all blocks of a program share.
+    """The entry of a program while its blocks are written, and what they share.
 
     Attributes:
         builder: writes the function that the blocks are in: the entry, or for a while a task of it.
@@ -119,16 +120,16 @@ class EntryBuilder:
         self.symbols[symbol] = self.helpers[symbol] = declaration
 
     def job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
-        """Runs a task by whoever has time; every thread but this one has ``count`` bytes of scratch memory of its own."""
+        """Runs a task on the thread pool; every thread but this one has ``count`` bytes of scratch memory of its own."""
         self.external(POOL_RUN, DECLARATIONS[POOL_RUN])
         if self.mode is not None:
             task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
         self._frame = max(self._frame, len(pointers))
-        self.builder.lines += start(task, f"%{self.builder.label('frame')}", pointers, cut, scratch, count)
+        run_task(self.builder, task, pointers, cut, scratch, count)
 
     @contextmanager
     def task(self) -> Generator[FunctionBuilder]:
-        """Blocks are written into a function of their own."""
+        """Opens a function of its own, into which blocks are written; yields its builder."""
         entry, free = self.builder, self.free_cells
         self.builder, self.free_cells = FunctionBuilder(), {}
         yield self.builder
@@ -141,12 +142,12 @@ class EntryBuilder:
             self.builder.line(f"ret i32 {status}")
 
     def poll(self) -> None:
-        """Ends the entry if somebody has interrupted it."""
+        """Ends the entry if a signal's handler has raised an exception."""
         self.external(POLL, DECLARATION)
         self.check(self.builder.call(POLL, "i32", []))
 
     def poll_in_loop(self, iteration: str, every: int) -> None:
-        """The same once in so many iterations, by the number of the iteration."""
+        """Polls once in ``every`` iterations, a power of two, by the number of the iteration."""
         if every == 1:
             self.poll()
             return
@@ -155,7 +156,7 @@ class EntryBuilder:
             self.poll()
 
     def _ends(self) -> list[str]:
-        """What must be done where the entry is left."""
+        """The instructions before each return of the entry."""
         ends: list[str] = []
         if self.uses_tapes:
             ends.append(f"call void @{FREE}(ptr %tapes)")
@@ -169,10 +170,10 @@ class EntryBuilder:
         return ends
 
     def _beginning(self) -> list[str]:
-        """What must be done where the entry begins."""
+        """The instructions at the beginning of the entry."""
         lines: list[str] = []
         if self._frame:
-            lines.append(f"%frame = alloca [{self._frame} x ptr]")
+            lines.append(f"{FRAME} = alloca [{self._frame} x ptr]")
         if self.mode is not None:
             lines += self.mode.enter
         if self._calls_blas:

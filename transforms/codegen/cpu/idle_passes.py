@@ -1,4 +1,4 @@
-"""LLVM's passes that find next to nothing to do in our code: switched off while an object is made, half of the time otherwise.
+"""Switches off LLVM's passes that have next to nothing to do in our code and take half of the time, while an object is made.
 
 They are options of LLVM's command line, which are global to the process; they are set back at once, for other users of llvmlite. LLVM takes
 50 us to read a command line however little is on it, so that all of them are read from a file in one go.
@@ -48,7 +48,7 @@ ENABLED_X86 = ("x86-cmov-converter", "x86-machine-combiner")
 
 @contextmanager
 def without_idle_passes(llvm: Any, triple: str) -> Generator[None]:
-    """The passes are off inside.
+    """Switches the passes off, and back on at the end.
 
     Args:
         llvm: llvmlite's binding.

@@ -1,8 +1,8 @@
-"""Which kernels become part of the entry: small ones that are called from one place, and smaller ones called from a few.
+"""Marks the kernels that become part of the entry: small ones that are called from one place, and smaller ones called from a few.
 
 LLVM's code generator runs some 150 passes over every function, which takes longer than the code of a small kernel, so a program
-of many small kernels compiles faster as one function. What the parameters promise (no aliases) survives as metadata. The
-limits keep the entry from growing to where register allocation takes longer than all that is saved.
+of many small kernels compiles faster as one function. The limits keep the entry from growing to where register allocation takes longer
+than all that is saved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TOTAL = 3000
 """No more lines than this join the entry."""
 
 ATTRIBUTE = "alwaysinline"
-"""LLVM's name for what is to be inlined without asking whether it pays."""
+"""LLVM's attribute of functions that are inlined whatever their size."""
 
 
 _HEAD = re.compile(r"^(define [^\n]*)\{$", re.MULTILINE)

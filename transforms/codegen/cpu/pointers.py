@@ -1,4 +1,4 @@
-"""The addresses of buffers: a view is an offset, the rest is given by the block's surroundings."""
+"""Computes the addresses of buffers: views are offsets in the arena, constants are in the table, small values on the stack."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ARENA = "%arena"
 
 
 class BlockPointers:
-    """The buffers of one block, as pointers in the entry. What the block takes has the addresses ``arguments``; the others are made where they are
-    first used."""
+    """The buffers of one block, as pointers in the entry. The block's arguments have the addresses ``arguments``; the others are computed where
+    they are first used."""
 
     def __init__(self, entry: EntryBuilder, block: Block, arguments: Sequence[str]):
         self.entry = entry
@@ -29,12 +29,12 @@ class BlockPointers:
 
     def pointer(self, buffer: SSAValue) -> str:
         """The address of a buffer."""
-        made = self.pointers.get(buffer)
-        if made is None:
-            made = self.pointers[buffer] = self._made(buffer)
-        return made
+        pointer = self.pointers.get(buffer)
+        if pointer is None:
+            pointer = self.pointers[buffer] = self._new_pointer(buffer)
+        return pointer
 
-    def _made(self, buffer: SSAValue) -> str:
+    def _new_pointer(self, buffer: SSAValue) -> str:
         op = buffer.owner
         if isinstance(op, ViewOp):
             return self._part(op.source, int_of(op.offset))
@@ -48,13 +48,13 @@ class BlockPointers:
         return cell
 
     def _part(self, source: SSAValue, at: int) -> str:
-        """An address in the memory of a block: made once for all views that begin there, but for those of a loop's own range."""
+        """An address in the memory of a block, computed once for all views that begin there, except in a loop's own range."""
         if isinstance(source.owner, ViewOp):
             return self.offset(self.pointer(source), at)
-        made = self._parts.get((source, at))
-        if made is None:
-            made = self._parts[source, at] = self.offset(self.pointer(source), at)
-        return made
+        pointer = self._parts.get((source, at))
+        if pointer is None:
+            pointer = self._parts[source, at] = self.offset(self.pointer(source), at)
+        return pointer
 
     def base(self, view: SSAValue) -> str:
         """The address of what a buffer is a view of."""
@@ -71,7 +71,7 @@ class BlockPointers:
             self.entry.builder.copy_bytes(source, target, count)
 
     def copy_buffer(self, op: CopyOp) -> None:
-        """What the op says."""
+        """Emits a copy op."""
         self.copy(self.pointer(op.source), self.pointer(op.target), byte_size(op.source))
 
     def constant(self, op: GlobalOp) -> None:

@@ -1,7 +1,7 @@
-"""Where compiled code looks whether somebody has interrupted it: after kernels that take long, and in loops.
+"""Decides where compiled code polls for interrupts: after kernels that take long, and in loops.
 
-What is asked is a function of the runtime (:mod:`wengert.runtime.cpu.interrupts`). It takes some nanoseconds, so a loop of short iterations asks it once
-in so many that it is not noticed. Programs of a few short kernels, whose calls take fractions of a microsecond, ask nothing.
+A poll is a call of a function of the runtime (:mod:`wengert.runtime.cpu.interrupts`) that takes some nanoseconds, so a loop of short iterations polls
+once in many. Programs of a few short kernels, whose calls take fractions of a microsecond, do not poll.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ CALL_BACK = "wg.interrupts.call_back"
 """The function by which compiled code runs an op in the interpreter: calls one of Python, and keeps what that raises."""
 DECLARATION = f"declare i32 @{POLL}()"
 LONG_BYTES = 4 << 20
-"""A kernel that touches so much, or more, takes long enough that the program may be asked after it."""
+"""A kernel that touches so much, or more, takes long enough to poll after it."""
 _HEAVY_BYTES = 16 << 10
-"""An iteration that touches so much, or more, takes longer than asking."""
+"""An iteration that touches so much, or more, takes longer than a poll."""
 _EVERY = 1024
 """Of shorter iterations, so many take a fraction of the time within which an interrupt should be noticed."""
 UNLIKELY = '!prof !{!"branch_weights", i32 1, i32 4000}'
@@ -40,7 +40,7 @@ def is_long(op: Operation) -> bool:
 
 
 def iterations_between(body: Block) -> int:
-    """After how many iterations of a loop, a power of two, to ask."""
+    """The number of iterations of a loop between polls, a power of two."""
     return 1 if _is_heavy(body) else _EVERY
 
 

@@ -1,7 +1,7 @@
-"""A program on buffers as LLVM text: one function per distinct kernel, and an entry that calls them in order.
+"""Emits a program on buffers as LLVM text: one function per distinct kernel, and an entry that calls them in order.
 
-Where everything lies is read from the ops (:mod:`wengert.dialects.kernel.buffers`). Loops and branches become basic blocks of the entry. A loop swaps
-two buffers for each carried value instead of copying; what its body updates in place stays where it is.
+Addresses follow from the ops (:mod:`wengert.dialects.kernel.buffers`). Loops and branches become basic blocks of the entry. A loop swaps
+two buffers for each carried value instead of copying; values that its body updates in place stay where they are.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from wengert.dialects.kernel.buffers import (
     element_size,
     is_result,
     runs_in_place,
+    scratch_room,
 )
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
@@ -38,10 +39,12 @@ from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
+from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, is_long, iterations_between
-from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, begin_task, parameters
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
@@ -51,7 +54,7 @@ _WITHOUT_CODE = (AllocOp, ViewOp, EndOp, ReturnOp)
 
 
 class ProgramText(Struct, frozen=True):
-    """LLVM text, the memory that it needs, its constants, and the ops that the callback must run, by number."""
+    """LLVM text, the memory that it needs, its constants, and the ops that it calls in the interpreter, by number."""
 
     text: str
     memory: Footprint
@@ -62,7 +65,7 @@ class ProgramText(Struct, frozen=True):
 
 
 def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True) -> ProgramText:
-    """The code of a module with one function on buffers.
+    """Emits the code of a module with one function on buffers.
 
     Args:
         module: the module.
@@ -141,35 +144,43 @@ class _BlockCode(BlockPointers):
         return check(nest, schedule, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
-        from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task, parts
-        from wengert.transforms.codegen.cpu.matmul_call import product_plan  # here, because programs without products do without it
+        from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task  # here, because programs without products do without it
+        from wengert.transforms.schedule.products.choice import schedule_of
+        from wengert.transforms.schedule.products.legality import check as check_product
+        from wengert.transforms.schedule.products.operands import product_of
+        from wengert.transforms.schedule.products.plan import parts_of, plan_of
 
-        found = product_plan(product, self.entry.target)
-        if found.empty:
+        what = product_of(product)
+        schedule = schedule_of(product, what)
+        if self.check_schedules:
+            check_product(product, schedule, parallel=self.alone, room=scratch_room(op))
+        plan, parts = plan_of(what, schedule), parts_of(what, schedule)
+        if plan.empty:
             return
-        cut = parts(found)
-        name = self.entry.function(emit_function(found, "KERNEL", "internal") if cut is None else emit_task(cut, "KERNEL"))
-        for symbol in found.symbols:
-            self.entry.external(symbol, declarations(found).strip())
+        name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"))
+        for symbol in plan.symbols:
+            self.entry.external(symbol, declarations(plan).strip())
         pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
         pointers += [self.pointer(buffer) for buffer in op.written]
         own = self._scratch(op)
-        if cut is not None:
-            self.entry.job(name, pointers, cut.cut, own, cut.scratch_bytes)
+        if parts is not None:
+            self.entry.job(name, pointers, parts.cut, own, scratch_room(op))
         else:
             self._call(name, [*pointers, own])
 
     def _native(self, op: LaunchOp, native: NativeOp) -> None:
+        if self.check_schedules and native.schedule is not None:
+            check_native(native, self.entry.target, parallel=self.alone, room=scratch_room(op))
         kernel = native_kernel(native, self.entry.target)
-        found = kernel.text(strict=self.entry.strict)
-        name = self.entry.function(found.text)
-        self.entry.helpers.update(found.helpers)
-        for symbol, declaration in found.symbols.items():
+        code = kernel.text(strict=self.entry.strict)
+        name = self.entry.function(code.text)
+        self.entry.helpers.update(code.helpers)
+        for symbol, declaration in code.symbols.items():
             self.entry.external(symbol, declaration)
         pointers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
         own = self._scratch(op)
         if kernel.cut is not None:
-            self.entry.job(name, pointers, kernel.cut, own, kernel.scratch_bytes())
+            self.entry.job(name, pointers, kernel.cut, own, scratch_room(op))
             return
         pointers.append(own)
         if kernel.uses_tapes:
@@ -187,7 +198,7 @@ class _BlockCode(BlockPointers):
         return "null" if op.scratch is None else self.pointer(op.scratch)
 
     def _interpret(self, op: LaunchOp, interpreted: InterpretOp) -> None:
-        """Calls back with an array of pointers to operands and results."""
+        """Calls an op in the interpreter with an array of pointers to operands and results."""
         number = len(self.entry.interpreted)
         self.entry.interpreted.append(interpreted)
         buffers = [*op.ins, *op.outs]
@@ -216,11 +227,11 @@ class _BlockCode(BlockPointers):
             return
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
         with self.entry.task() as builder:
-            builder.lines += prologue(pointers, cut)
+            begin_task(builder, pointers, cut)
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
-                op, pointers, ["%scratch"][: len(arena)], ("%begin", "%end")
+                op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
-        task = self.entry.function(builder.definition("KERNEL", [parameters(pointers, cut)], attributes="nounwind"))
+        task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"))
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
         self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 
@@ -230,7 +241,7 @@ class _BlockCode(BlockPointers):
             self._region(op.body.block, [*strips, *arena])
 
     def _strip(self, pointer: str, buffer: SSAValue, step: int, iteration: str) -> str:
-        """Where an iteration's part of a buffer begins."""
+        """The address at which an iteration's strip of a buffer begins."""
         return pointer if step == 0 else self.entry.builder.offset(pointer, f"[{step * element_size(buffer)} x i8]", iteration)
 
     def _for(self, op: ForOp) -> None:
@@ -244,7 +255,7 @@ class _BlockCode(BlockPointers):
             if self.alone:
                 self.entry.poll_in_loop(loop.index, iterations_between(op.body.block))
             loop.carry(*values.following())
-        values.finish()
+        values.copy_home()
 
     def _while(self, op: WhileOp) -> None:
         builder, values = self.entry.builder, Carried(self, op)
@@ -258,7 +269,7 @@ class _BlockCode(BlockPointers):
             if self.alone:
                 self.entry.poll_in_loop(iteration, iterations_between(op.body.block))
             loop.carry(builder.binary("add", "i64", iteration, 1), *values.following())
-        values.finish()
+        values.copy_home()
 
     def _case(self, op: CaseOp) -> None:
         arguments = [self.pointer(buffer) for buffer in (*op.ins, *op.outs, *([] if op.arena is None else [op.arena]))]

@@ -1,4 +1,4 @@
-"""How much scratch memory the kernels of a program need."""
+"""How much scratch memory the kernels of a program need, under their schedules."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class MemoryNeeds(Struct, frozen=True):
     def scratch_bytes(self, op: Operation) -> int:
         """The bytes that an op uses while it runs."""
         if isinstance(op, MatmulOp):
-            from wengert.transforms.codegen.cpu import matmul  # here, because programs without products do without it
-            from wengert.transforms.codegen.cpu.matmul_call import product_plan
+            from wengert.transforms.schedule.products.choice import schedule_of  # here, because programs without products do without it
+            from wengert.transforms.schedule.products.operands import product_of
+            from wengert.transforms.schedule.products.plan import scratch_bytes
 
-            found = product_plan(op, self.target)
-            cut = matmul.parts(found)
-            return found.scratch_bytes if cut is None else cut.scratch_bytes
+            product = product_of(op)
+            return scratch_bytes(product, schedule_of(op, product))
         return native_kernel(op, self.target).scratch_bytes() if isinstance(op, NativeOp) else 0

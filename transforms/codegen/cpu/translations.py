@@ -1,6 +1,6 @@
-"""From kernels to LLVM text, and on to assembly: the translations that end a pipeline for the CPU.
+"""The translations that end a pipeline for the CPU: from kernels to LLVM text, and on to assembly.
 
-The compiler itself takes the same way (:mod:`wengert.runtime.cpu.compile`), but that it makes an object file in one go instead of assembly.
+The compiler itself goes the same way (:mod:`wengert.runtime.cpu.compile`), but emits an object file instead of assembly.
 """
 
 from __future__ import annotations
@@ -58,22 +58,27 @@ class OptimizeLlvm(Translation):
     reads = "ll"
     writes = "ll"
 
+    target: str = HOST
+    """As for the pass ``schedule``."""
+
     def translate(self, source: ModuleOp | str) -> str:
-        return _accepted(optimized, source)
+        return _accepted(lambda text: optimized(text, self.target), source)
 
 
 @dataclass(frozen=True)
 class EmitAsm(Translation):
-    """Writes the assembly of this machine's processor for LLVM text as it stands; ``opt`` is the tier of LLVM's code generator."""
+    """Writes the assembly of a processor for LLVM text as it stands; ``opt`` is the tier of LLVM's code generator."""
 
     name = "emit-asm"
     reads = "ll"
     writes = "s"
 
     opt: Tier = "best"
+    target: str = HOST
+    """As for the pass ``schedule``; also processors of other families than this machine's."""
 
     def translate(self, source: ModuleOp | str) -> str:
-        return _accepted(lambda text: assembly(text, self.opt), source)
+        return _accepted(lambda text: assembly(text, self.opt, self.target), source)
 
 
 def _accepted(work: Callable[[str], str], source: ModuleOp | str) -> str:

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, block_with, insert_before
 from wengert.ir.tensor_types import i1, is_float
-from wengert.transforms.fuse.views import result
+from wengert.ir.traversal import result_of as result
 
 INDEX = IndexType()
 Index = int | SSAValue

@@ -41,13 +41,13 @@ from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_boolean, is_complex, shape_of_type
 from wengert.ir.traversal import ops_in
+from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.body import Buffer
 from wengert.transforms.codegen.gpu.code import INDEX, Code
 from wengert.transforms.codegen.gpu.functions import Functions, UnsupportedError, declaration, register_type
 from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
 from wengert.transforms.codegen.gpu.nest import kernels_of
 from wengert.transforms.codegen.gpu.scratch import padded, scratch_types
-from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.gpu.legality import check_gpu
 
 POSITIONS = "kernel.positions"

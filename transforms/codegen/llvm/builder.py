@@ -165,7 +165,7 @@ class FunctionBuilder(InstructionBuilder):
 
     @contextmanager
     def leaving(self, condition: str, *, unless: bool = False) -> Generator[None]:
-        """What is inside ends the function, if the condition holds or unless it does; it is for the body to return."""
+        """Runs what is inside, which returns from the function, if the condition holds, or unless it does."""
         label = self.label("leave")
         targets = (f"{label}.not", label) if unless else (label, f"{label}.not")
         self.line(f"br i1 {condition}, label %{targets[0]}, label %{targets[1]}")
@@ -175,7 +175,7 @@ class FunctionBuilder(InstructionBuilder):
 
     @contextmanager
     def conditional(self, condition: str, types: Sequence[str] = ()) -> Generator[Conditional]:
-        """What follows is done if the condition holds, and what comes after ``otherwise()`` if not; each gives values of these types."""
+        """Runs what is inside before ``otherwise()`` if the condition holds, and what is after it if not; each alternative gives values of these types."""
         label = self.label("if")
         self.line(f"br i1 {condition}, label %{label}.then, label %{label}.else")
         branches = Conditional(self.line, self._forget, label, types)
@@ -198,7 +198,7 @@ class FunctionBuilder(InstructionBuilder):
         self.lines[place] = f"switch {type} {value}, label %{branches.otherwise or f'{label}.after'} [{targets}]"
 
     def _forget(self) -> None:
-        """An alternative begins: what the one before has computed is not known in it."""
+        """Begins an alternative, in which the shared instructions of the one before are not known."""
         self._shared[-1] = {}
 
     def _join(self, label: str, branches: Conditional | Switch, types: Sequence[str]) -> None:
@@ -207,8 +207,8 @@ class FunctionBuilder(InstructionBuilder):
         self.line(f"{label}.after:")
         branches.results = [self.phi(type, branches.incoming(number)) for number, type in enumerate(types)]
 
-    def rarely(self, condition: str, usual: Sequence[Operand], otherwise: Callable[[], Sequence[str]]) -> list[str]:
-        """The usual values, or if the condition holds all of them computed anew, in a block that is mostly jumped over."""
+    def rarely(self, condition: str, likely: Sequence[Operand], otherwise: Callable[[], Sequence[str]]) -> list[str]:
+        """The likely values, or if the condition holds all of them computed anew, in a block that is rarely run."""
         label = self.label("rarely")
         last = f"{label}.anew"
         self.line(f"br label %{label}")
@@ -225,4 +225,4 @@ class FunctionBuilder(InstructionBuilder):
         self._shared.pop()
         self.line(f"br label %{label}.after")
         self.line(f"{label}.after:")
-        return [self.phi(type, [(x, label), (y, last)]) for (type, x), y in zip(usual, anew, strict=True)]
+        return [self.phi(type, [(x, label), (y, last)]) for (type, x), y in zip(likely, anew, strict=True)]

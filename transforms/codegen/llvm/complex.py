@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from wengert.transforms.codegen.llvm.floats import FLOAT_PREDICATES, FloatFunctions
 from wengert.transforms.codegen.llvm.math.complex_functions import COMPLEX_FUNCTIONS, emit_complex, emit_modulus
 from wengert.transforms.codegen.llvm.types import Element
-from wengert.transforms.codegen.llvm.vector_builder import Value, pair
+from wengert.transforms.codegen.llvm.vector_builder import Value, complex_value
 
 
 class ComplexFunctions(FloatFunctions):
     """Arithmetic of complex numbers, which may contract, and functions."""
 
     def complex_function(self, function: str, operands: Sequence[Value], element: Element) -> Value:
-        pairs = [pair(operand) for operand in operands]
+        pairs = [complex_value(operand) for operand in operands]
         part, (re, im) = element.register, pairs[0]
         if function in COMPLEX_FUNCTIONS:
             return emit_complex(function, element.math, self.lanes, pairs, self.builder)

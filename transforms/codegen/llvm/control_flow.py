@@ -1,7 +1,7 @@
-"""Loops and branches of a function that is being written: what the builder's context managers hand to their bodies.
+"""Loops and branches of a function that is being written, as the builder's context managers yield them to their bodies.
 
-Blocks need not be known from outside: a loop or branch begins with a jump to a block of its own, and so does what its phis
-come from, so bodies may contain blocks of any kind.
+Their blocks need not be known from outside: a loop or branch begins with a jump to a block of its own, as do the blocks that its phis
+name, so that bodies may contain any blocks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Loop:
         index: the register that counts.
         values: the carried registers as the body sees them.
         results: the same after the loop.
-        following: what the body carries into the next iteration.
+        following: the carried values of the next iteration, as the body gives them.
     """
 
     __slots__ = ("following", "index", "results", "values")
@@ -34,11 +34,11 @@ class Loop:
 
 
 class WhileLoop:
-    """A loop that is open and goes on as long as the conditions hold that its body tests.
+    """A loop that is open, and ends where a condition fails that its body tests.
 
     Attributes:
         values: the carried registers; after the loop, those of the iteration in which a test failed.
-        following: what the body carries into the next iteration.
+        following: the carried values of the next iteration, as the body gives them.
     """
 
     __slots__ = ("_label", "_line", "_tests", "following", "values")
@@ -75,7 +75,7 @@ class Branches:
         self._begins = begins
         self._label = label
         self._types = types
-        self._given: list[tuple[list[str], str]] = []
+        self._alternatives: list[tuple[list[str], str]] = []
         self._open = ""
         self.results: list[str] = []
 
@@ -84,19 +84,19 @@ class Branches:
         self.end()
         self._begins()
         self._open = f"{self._label}.{name}"
-        self._given.append(([], f"{self._open}.end"))
+        self._alternatives.append(([], f"{self._open}.end"))
         self._line(f"{self._open}:")
         return self._open
 
     def give(self, *values: str) -> None:
         """The results of the alternative that is open."""
         assert len(values) == len(self._types), "alternatives give values of the same types"
-        self._given[-1] = (list(values), self._given[-1][1])
+        self._alternatives[-1] = (list(values), self._alternatives[-1][1])
 
     def end(self) -> None:
         """Ends the alternative that is open."""
         if self._open:
-            assert len(self._given[-1][0]) == len(self._types), "an alternative must give its results"
+            assert len(self._alternatives[-1][0]) == len(self._types), "an alternative must give its results"
             self._line(f"br label %{self._open}.end")
             self._line(f"{self._open}.end:")
             self._line(f"br label %{self._label}.after")
@@ -104,14 +104,14 @@ class Branches:
 
     def incoming(self, number: int) -> list[tuple[str, str]]:
         """The result of this number by the block that it comes from."""
-        return [(values[number], block) for values, block in self._given]
+        return [(values[number], block) for values, block in self._alternatives]
 
 
 class Conditional(Branches):
     """An ``if``, whose first part is open to begin with."""
 
     def otherwise(self) -> None:
-        """Begins what is done where the condition does not hold."""
+        """Begins the alternative for a condition that does not hold."""
         self.begin("else")
 
 
@@ -124,10 +124,10 @@ class Switch(Branches):
         self.otherwise = ""
 
     def case(self, *numbers: int) -> None:
-        """Begins what is done for these values."""
+        """Begins the alternative for these values."""
         label = self.begin(f"case{numbers[0]}")
         self.targets += [(number, label) for number in numbers]
 
     def default(self) -> None:
-        """Begins what is done for all other values."""
+        """Begins the alternative for all other values."""
         self.otherwise = self.begin("default")

@@ -1,8 +1,8 @@
 """Writes LLVM instructions as text: fresh names, typed operations, memory and addresses, index arithmetic, vectors.
 
 A value is the name of a register (``%v12``), of a parameter, or a literal; its type is given with every instruction, as in
-LLVM's own text. Nothing here knows a processor: how wide vectors are, which address spaces there are and which
-functions may be called is for those who use it to say.
+LLVM's own text. Nothing here depends on a processor: callers choose how wide vectors are, which address spaces there are and which
+functions are called.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class InstructionBuilder:
         name = f"%v{self._count}"
         self.line(f"{name} = {text}")
         return name
+
+    def define(self, name: str, text: str) -> None:
+        """Appends an instruction whose result has a name that is known beforehand."""
+        self.line(f"{name} = {text}")
 
     def shared(self, text: str) -> str:
         """The result of an instruction without effects, which is written once wherever it is known to have been computed."""
@@ -119,7 +123,7 @@ class InstructionBuilder:
         self.line(f"store {type} {value}, {self.pointer(pointer)}{f', align {align}' if align else ''}")
 
     def alloca(self, type: str, align: int = 0) -> str:
-        """Memory on the stack for as long as the function runs, wherever this is asked for."""
+        """Memory on the stack for as long as the function runs, wherever in it this is called."""
         name, space = self.fresh(), self.module.address_spaces.stack
         placed = f", addrspace({space})" if space else ""
         self._allocas.append(f"{name} = alloca {type}{f', align {align}' if align else ''}{placed}")

@@ -1,4 +1,4 @@
-"""Loads and stores: between the bytes of a buffer and values in registers, one lane or many, contiguous or not."""
+"""Emits loads and stores between the bytes of a buffer and values in registers, one lane or many, contiguous or not."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Memory:
         return self.builder.op(f"call {kind} @llvm.masked.load.{suffix}.p{space}({operands})")
 
     def active_mask(self) -> str:
-        """The lanes that take part, as a constant."""
+        """The constant mask of the active lanes."""
         return first_lanes(self.active, self.lanes)
 
     def _order(self, step: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What functions of one LLVM module share: definitions that it contains once, declarations of what it calls, and address spaces."""
+"""Collects what functions of one LLVM module share: definitions that it contains once, declarations of what it calls, and address spaces."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ class ModuleBuilder:
 
     Attributes:
         definitions: the text of globals, constants and helper functions.
-        externals: declarations of functions that somebody else must provide.
+        externals: declarations of functions from outside of the module.
         address_spaces: where constants and the stack lie.
+        has_i128: whether the target has integers of 128 bits.
     """
 
-    def __init__(self, address_spaces: AddressSpaces | None = None):
+    def __init__(self, address_spaces: AddressSpaces | None = None, *, has_i128: bool = True):
         self.address_spaces = AddressSpaces() if address_spaces is None else address_spaces
+        self.has_i128 = has_i128
         self.definitions: dict[str, str] = {}
         self.externals: dict[str, str] = {}
 
     def once(self, symbol: str, make: Callable[[], str]) -> str:
-        """The symbol, whose definition is made if it is not there yet."""
+        """The symbol, which is defined if it is not yet."""
         if symbol not in self.definitions:
             self.definitions[symbol] = make()
         return symbol

@@ -1,4 +1,4 @@
-"""Scalar functions as LLVM instructions, for one lane or many: StableHLO's semantics, total for every input."""
+"""Emits scalar functions as LLVM instructions, for one lane or many: StableHLO's semantics, total for every input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wengert.transforms.codegen.llvm.eight_bits import format_of, from_byte, to_
 from wengert.transforms.codegen.llvm.floats import FLOAT_PREDICATES
 from wengert.transforms.codegen.llvm.integers import IntegerFunctions
 from wengert.transforms.codegen.llvm.types import SUB_BYTE, Element, float_literal
-from wengert.transforms.codegen.llvm.vector_builder import Value, one, pair
+from wengert.transforms.codegen.llvm.vector_builder import Value, complex_value, real_value
 
 __all__ = ["Scalars", "Value", "neutral"]
 
@@ -26,13 +26,13 @@ class Scalars(ComplexFunctions, IntegerFunctions):
         if function == "convert":
             return self.convert(operands[0], types[0], result)
         if function == "bitcast_convert":
-            return self._bitcast(one(operands[0]), types[0], result)
+            return self._bitcast(real_value(operands[0]), types[0], result)
         if function == "complex":
-            return one(operands[0]), one(operands[1])
+            return real_value(operands[0]), real_value(operands[1])
         element = types[0]
         if element.kind == "c":
             return self.complex_function(function, operands, element)
-        names = [one(operand) for operand in operands]
+        names = [real_value(operand) for operand in operands]
         if function in FLOAT_PREDICATES:
             return self._compare(function, names, element)
         if element.kind == "f":
@@ -43,11 +43,11 @@ class Scalars(ComplexFunctions, IntegerFunctions):
         return self.integer_function(function, names, element)
 
     def _select(self, operands: Sequence[Value], result: Element) -> Value:
-        condition = one(operands[0])
+        condition = real_value(operands[0])
         x, y = operands[1], operands[2]
         if isinstance(x, tuple) and isinstance(y, tuple):
             return self.select(condition, result.register, x[0], y[0]), self.select(condition, result.register, x[1], y[1])
-        return self.select(condition, result.register, one(x), one(y))
+        return self.select(condition, result.register, real_value(x), real_value(y))
 
     def _compare(self, function: str, names: Sequence[str], element: Element) -> str:
         if element.kind == "f":
@@ -62,14 +62,14 @@ class Scalars(ComplexFunctions, IntegerFunctions):
         if source == target:
             return x
         if source.kind == "c":
-            re, im = pair(x)
+            re, im = complex_value(x)
             if target.kind == "c":
                 return self._float_to_float(re, source, target), self._float_to_float(im, source, target)
             return self._convert_real(re, Element("f", source.register, source.register, source.part_size), target)
-        name = one(x)
+        name = real_value(x)
         if target.kind == "c":
             part = Element("f", target.register, target.register, target.part_size)
-            return one(self.convert(name, source, part)), self.float_constant(target.register, 0.0)
+            return real_value(self.convert(name, source, part)), self.float_constant(target.register, 0.0)
         return self._convert_real(name, source, target)
 
     def _convert_real(self, x: str, source: Element, target: Element) -> str:
@@ -162,12 +162,12 @@ class Scalars(ComplexFunctions, IntegerFunctions):
     def combine(self, kind: str, x: Value, y: Value, element: Element) -> Value:
         """Two elements combined by a reduction kind (16-bit floats are not rounded)."""
         if element.kind == "c":
-            (a, b), (c, d) = pair(x), pair(y)
+            (a, b), (c, d) = complex_value(x), complex_value(y)
             if kind == "mul":
                 return self.multiply_complex(element.register, (a, b), (c, d))
             return self.binary("fadd", element.register, a, c), self.binary("fadd", element.register, b, d)
         name = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}[kind]
-        names = (one(x), one(y))
+        names = (real_value(x), real_value(y))
         if element.kind == "f":
             return self.float_function(name, names, element)
         return self.boolean_function(name, names) if element.kind == "b" else self.integer_function(name, names, element)

@@ -13,7 +13,8 @@ import numpy as np
 from msgspec import Struct
 from xdsl.ir import Attribute
 
-from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, dtype_of, f16, f32, f64, i1, i4, is_integer, is_unsigned, ui4
+from wengert.dialects.kernel.element_formats import element_format
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, c64, c128, f16, f32, f64, i1
 
 
 class Element(Struct, frozen=True):
@@ -44,24 +45,23 @@ class Element(Struct, frozen=True):
         return "f64" if self.register == "double" else "f32"
 
 
-_SPECIAL: dict[Attribute, Element] = {
-    f64: Element("f", "double", "double", 8),
-    f32: Element("f", "float", "float", 4),
-    f16: Element("f", "half", "float", 2, "f16"),
-    bf16: Element("f", "i16", "float", 2, "bf16"),
-    c64: Element("c", "float", "float", 8),
-    c128: Element("c", "double", "double", 16),
-    i1: Element("b", "i8", "i1", 1),
-    i4: Element("i", "i8", "i8", 1, "i4"),
-    ui4: Element("u", "i8", "i8", 1, "ui4"),
-    **{type: Element("f", "i8", "float", 1, type.name) for type in EIGHT_BITS},
+_REGISTERS: dict[Attribute, tuple[str, str]] = {
+    f64: ("double", "double"),
+    f32: ("float", "float"),
+    f16: ("half", "float"),
+    bf16: ("i16", "float"),
+    c64: ("float", "float"),
+    c128: ("double", "double"),
+    i1: ("i8", "i1"),
+    **dict.fromkeys(EIGHT_BITS, ("i8", "float")),
 }
+"""The LLVM types in memory and in registers; those of integers follow from their size."""
 SUB_BYTE = ("i4", "ui4")
-"""What is narrow and no float."""
+"""Narrow types that are not floats."""
 
 
 def element_of(type: Attribute) -> Element:
-    """How LLVM sees an element type (kept on the type: it is asked for every operand of every op)."""
+    """The LLVM types of an element type (kept on the type: this is called for every operand of every op)."""
     known = type.__dict__.get("_llvm_element")
     if known is None:
         known = _element_of(type)
@@ -70,14 +70,13 @@ def element_of(type: Attribute) -> Element:
 
 
 def _element_of(type: Attribute) -> Element:
-    special = _SPECIAL.get(type)
-    if special is not None:
-        return special
-    assert is_integer(type), f"no such element type: {type}"
-    size = dtype_of(type).itemsize
-    return Element("u" if is_unsigned(type) else "i", f"i{8 * size}", f"i{8 * size}", size)
+    format = element_format(type)
+    word = f"i{8 * format.size}"
+    memory, register = _REGISTERS.get(type, (word, word))
+    return Element(format.kind, memory, register, format.size, format.narrow)
 
 
+_big_endian = struct.Struct(">d").pack
 _LARGEST_F32 = (2 - 2.0**-23) * 2.0**127
 
 
@@ -89,7 +88,7 @@ def float_literal(value: float, register: str) -> str:
         else:
             with np.errstate(all="ignore"):
                 value = float(np.float32(value))
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    return f"0x{_big_endian(value).hex().upper()}"
 
 
 def literal(value: Any, element: Element) -> str:

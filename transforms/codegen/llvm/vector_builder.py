@@ -1,4 +1,4 @@
-"""LLVM instructions on one lane or many: the pieces that scalar functions are written with."""
+"""Writes LLVM instructions on one lane or many, of which scalar functions are made."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class VectorBuilder:
         return mask if self.lanes == 1 else self.op(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({self.type('i1')} {mask})")
 
 
-def one(value: Value) -> str:
-    """A value that is not complex."""
+def real_value(value: Value) -> str:
+    """The register of a value that is not complex."""
     assert isinstance(value, str)
     return value
 
 
-def pair(value: Value) -> tuple[str, str]:
-    """A complex value."""
+def complex_value(value: Value) -> tuple[str, str]:
+    """The registers of a complex value: the real part and the imaginary part."""
     assert isinstance(value, tuple)
     return value

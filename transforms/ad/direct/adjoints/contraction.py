@@ -21,7 +21,7 @@ from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 
 @adjoint(hlo.DotGeneralOp)
 def dot_general(b: OpBuilder, op: hlo.DotGeneralOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # y[g, m, n] = sum_k x[g, m, k] w[g, k, n]: sum over what x lacks, x_bar[g, m, k] = sum_n y_bar[g, m, n] w[g, k, n]
+    # y[g, m, n] = sum_k x[g, m, k] w[g, k, n]: sum over the dimensions that x lacks, x_bar[g, m, k] = sum_n y_bar[g, m, n] w[g, k, n]
     numbers = op.dot_dimension_numbers
     batch = [numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions")]
     summed = [numbers.dims("lhs_contracting_dimensions"), numbers.dims("rhs_contracting_dimensions")]
@@ -32,14 +32,14 @@ def dot_general(b: OpBuilder, op: hlo.DotGeneralOp, y_bars: Sequence[Value], nee
         if not flag:
             bars.append(None)
             continue
-        wanted, other = op.operands[side], op.operands[1 - side]
-        lines = range(start[1 - side], start[1 - side] + len(free[1 - side]))
-        product = b.dot_general(y_bars[0], other, (list(lines), free[1 - side]), (range(len(batch[0])), batch[1 - side]), element(wanted), op.precision_config)
-        # the product has the batch, then the free dimensions of the operand, then those of the other that it was summed with
-        place = {d: i for i, d in enumerate((*batch[side], *free[side]))}
-        behind = sorted(summed[1 - side])
-        place.update({d: len(place) + behind.index(e) for d, e in zip(summed[side], summed[1 - side], strict=True)} if behind else {})
-        bars.append(b.transpose(product, [place[d] for d in range(rank(wanted))]))
+        operand, other = op.operands[side], op.operands[1 - side]
+        dims = range(start[1 - side], start[1 - side] + len(free[1 - side]))
+        product = b.dot_general(y_bars[0], other, (list(dims), free[1 - side]), (range(len(batch[0])), batch[1 - side]), element(operand), op.precision_config)
+        # the dimensions of the product: batch, free dimensions of the operand, contracted dimensions of the other operand
+        position = {d: i for i, d in enumerate((*batch[side], *free[side]))}
+        trailing = sorted(summed[1 - side])
+        position.update({d: len(position) + trailing.index(e) for d, e in zip(summed[side], summed[1 - side], strict=True)} if trailing else {})
+        bars.append(b.transpose(product, [position[d] for d in range(rank(operand))]))
     return bars
 
 
@@ -47,7 +47,7 @@ def dot_general(b: OpBuilder, op: hlo.DotGeneralOp, y_bars: Sequence[Value], nee
 
 
 class Window(Struct, frozen=True):
-    """What one spatial dimension of a convolution does: the window of extent ``kernel`` at output position p covers the
+    """One spatial dimension of a convolution: the window of extent ``kernel`` at output position p covers the
     padded, dilated input at ``p stride + q rhs_dilation``, q = 0, 1, ..."""
 
     stride: int
@@ -61,12 +61,12 @@ class Window(Struct, frozen=True):
 
     @property
     def high(self) -> int:
-        """The padding behind that makes the result as long as it is."""
+        """The high padding that follows from the result's extent."""
         return (self.result - 1) * self.stride + reach(self.kernel, self.rhs_dilation) - self.low - reach(self.source, self.lhs_dilation)
 
 
 def reach(extent: int, dilation: int) -> int:
-    """How far elements go that stand ``dilation`` apart."""
+    """The extent of elements at distances of ``dilation``."""
     return 0 if extent == 0 else (extent - 1) * dilation + 1
 
 
@@ -115,12 +115,12 @@ def convolution(b: OpBuilder, op: hlo.ConvolutionOp, y_bars: Sequence[Value], ne
 
 
 def _input_bar(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Value:
-    """Position j of the input meets p and q with ``j lhs_dilation = p stride + q rhs_dilation - low``. Solved for p: a
-    convolution of y_bar, dilated by the stride, with the kernel turned around, at a stride of lhs_dilation."""
+    """Position j of the input is read at p and q with ``j lhs_dilation = p stride + q rhs_dilation - low``. Solved for p: a
+    convolution of y_bar, dilated by the stride, with the reversed kernel, at a stride of lhs_dilation."""
     lhs, rhs, out = op.dimension_numbers.roles
     features, batches = int_of(op.feature_group_count), int_of(op.batch_group_count)
     groups = features * batches
-    turned = [
+    reversed_windows = [
         Window(w.lhs_dilation, reach(w.kernel, w.rhs_dilation) - 1 - w.low, w.stride, w.rhs_dilation, not w.reversed, w.result, w.kernel, w.source)
         for w in _windows(op)
     ]
@@ -129,31 +129,31 @@ def _input_bar(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Value:
     extents = list(shape(op.lhs))
     extents[lhs[0]], extents[lhs[1]] = shape(y_bar)[out[0]], shape(kernel)[rhs[0]]
     numbers = ConvDimensionNumbersAttr.of(out, (rhs[1], rhs[0], rhs[2]), lhs)
-    x_bar = _convolve(b, y_bar, kernel, numbers, turned, extents, (groups, 1), op)
+    x_bar = _convolve(b, y_bar, kernel, numbers, reversed_windows, extents, (groups, 1), op)
     return b.convert(_move_outer(b, x_bar, lhs[1], batches, lhs[0]), element(op.lhs))
 
 
 def _kernel_bar(b: OpBuilder, op: hlo.ConvolutionOp, y_bar: Value) -> Value:
-    """The same equation solved for q: the input slides over y_bar, which is as sparse as the stride, at a stride of
-    rhs_dilation. Sums go over the batch, so batch and features exchange their roles, and so do their groups."""
+    """The same equation solved for q: a convolution of the input with y_bar, dilated by the stride, as kernel, at a stride of
+    rhs_dilation. It sums over the batch, so batch and feature dimensions are exchanged, and so are their groups."""
     lhs, rhs, out = op.dimension_numbers.roles
     windows = _windows(op)
-    slid = [Window(w.rhs_dilation, w.low, w.lhs_dilation, w.stride, False, w.source, w.result, w.kernel) for w in windows]
+    kernel_windows = [Window(w.rhs_dilation, w.low, w.lhs_dilation, w.stride, False, w.source, w.result, w.kernel) for w in windows]
     numbers = ConvDimensionNumbersAttr.of((lhs[1], lhs[0], lhs[2]), out, rhs)
     groups = int_of(op.batch_group_count), int_of(op.feature_group_count)
-    w_bar = _convolve(b, op.lhs, y_bar, numbers, slid, shape(op.rhs), groups, op)
+    w_bar = _convolve(b, op.lhs, y_bar, numbers, kernel_windows, shape(op.rhs), groups, op)
     flipped = [d for d, w in zip(rhs[2], windows, strict=True) if w.reversed]
     return b.convert(b.reverse(w_bar, flipped) if flipped else w_bar, element(op.rhs))
 
 
 def _move_outer(b: OpBuilder, x: Value, source: int, groups: int, target: int) -> Value:
-    """A dimension (group, rest) split, with its group put in front of another dimension, which becomes (group, that)."""
+    """Moves the outer factor ``groups`` of one dimension to the front of another."""
     if groups == 1:
         return x
     n = rank(x)
     split = b.reshape(x, [m for d in range(n) for m in ((groups, shape(x)[d] // groups) if d == source else (shape(x)[d],))])
-    place = {d: d if d < source else d + 1 for d in range(n)}  # where each dimension is now; the group is at `source`
-    order = [i for d in range(n) for i in ((source, place[d]) if d == target else (source + 1,) if d == source else (place[d],))]
+    position = {d: d if d < source else d + 1 for d in range(n)}  # where each dimension is now; the group is at `source`
+    order = [i for d in range(n) for i in ((source, position[d]) if d == target else (source + 1,) if d == source else (position[d],))]
     extents = list(shape(x))
     extents[source] //= groups
     extents[target] *= groups

@@ -1,7 +1,6 @@
 """Adjoints of elementwise ops on real and complex numbers.
 
-At kinks the conventions are JAX's: |x|' = 1 at 0, half to each side at a tie of max or min, nothing from a bound of clamp
-that x lies on.
+At kinks the conventions are JAX's: |x|' = 1 at 0, half to each side at a tie of max or min, and a clamp passes no cotangent where x equals a bound.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex, rank, type_of
-from wengert.transforms.ad.custom import guarded_cotangent
 from wengert.transforms.ad.direct.adjoint import Bars, Both, adjoint, binary, inactive, unary
+from wengert.transforms.ad.requests.custom import guarded_cotangent
 
 inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp, hlo.BitcastConvertOp, ad.StopGradientOp)
 inactive(hlo.SignOp, where=lambda op: not is_complex(element(op.operand)))
@@ -50,7 +49,7 @@ def divide(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
 
 @binary(hlo.RemainderOp)
 def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
-    # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact. Where y is NaN, x1 stands
+    # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact. Where y is NaN, use x1
     # for x1 - y: an infinite x1 has an infinite n
     def whole() -> Value:
         difference = b.select(b.compare("EQ", y, y), b.subtract(x1, y), x1)
@@ -61,7 +60,7 @@ def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Bot
 
 @binary(hlo.MaximumOp, hlo.MinimumOp)
 def extremum(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
-    # all to the one that y equals, half to each where it equals both, nothing where it equals none (NaN)
+    # all to the operand that y equals, half to each where it equals both, none where it equals neither (NaN)
     def share(x: Value, other: Value) -> Value:
         tied = b.select(b.compare("EQ", other, y), b.multiply(b.full_like(y, 0.5), y_bar), y_bar)
         return b.select(b.compare("EQ", x, y), tied, b.full_like(y, 0))
@@ -206,7 +205,7 @@ def tanh(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
     return b.multiply(y_bar, b.subtract(b.full_like(y, 1), b.multiply(y, y)))
 
 
-# -- choices, types and complex numbers
+# -- selects, conversions and complex numbers
 
 
 @adjoint(hlo.SelectOp)
@@ -218,7 +217,7 @@ def select(b: OpBuilder, op: hlo.SelectOp, y_bars: Sequence[Value], needed: Sequ
 
 @unary(hlo.ConvertOp)
 def convert(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
-    # a real number made complex has a real cotangent; the imaginary part that is dropped on the way back has none
+    # real -> complex has the adjoint real part; complex -> real drops an imaginary part, whose cotangent is zero
     dropped = is_complex(element(y)) and not is_complex(element(x))
     return b.convert(b.real(y_bar) if dropped else y_bar, element(x))
 

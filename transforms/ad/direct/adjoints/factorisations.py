@@ -1,7 +1,7 @@
 """Adjoints of the factorisations into triangular and orthogonal matrices: Cholesky, LU, QR.
 
 The differentials are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008);
-``matrix_cotangents`` states how adjoints follow. Where an op reads one triangle of its operand, only that has a cotangent.
+``matrix_cotangents`` states how adjoints follow. Where an op reads one triangle of its operand, the other one has a zero cotangent.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr, Transpose, dimensions
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.tensor_types import element, i32, rank, shape, tensor, type_of
+from wengert.transforms.ad.building_blocks.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.building_blocks.matrices import identity_like, keep, matmul, pivots_to_permutation, reflected, solve, transposed
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, on_diagonal, real_part, total
-from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import identity_like, keep, matmul, pivots_to_permutation, reflected, solve, transposed
 from wengert.transforms.ad.rule import Tangent
 
 # -- Cholesky
@@ -45,7 +45,7 @@ def cholesky(b: OpBuilder, op: core.CholeskyOp, y_bars: Sequence[Value], needed:
 @adjoint(hlo.CholeskyOp)
 def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
     lower = op.lower is not None and bool(int_of(op.lower))
-    # the specification leaves the other triangle open
+    # the specification does not define the other triangle
     return [_cholesky_bar(b, keep(b, op.result, "GE" if lower else "LE"), y_bars[0], lower)]
 
 
@@ -55,7 +55,7 @@ def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp, y_bars: Sequence[Value]
 @adjoint(core.LuOp)
 def lu(b: OpBuilder, op: core.LuOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
     # p da = dl u + l du gives x = l^-1 p da u^-1 = l^-1 dl + du u^-1, the first strictly lower, the second upper. l and u are
-    # made square by ones on the diagonal, which leaves that as it is.
+    # extended to squares with ones on the diagonal, which does not change this.
     m, n = shape(op.a)[-2:]
     low = _completed(b, keep(b, op.lu, "GT"), m, m)
     u = _completed(b, keep(b, op.lu, "LE"), n, n, from_packed=True)
@@ -64,7 +64,7 @@ def lu(b: OpBuilder, op: core.LuOp, y_bars: Sequence[Value], needed: Sequence[bo
     x_bar = b.add(keep(b, below, "GT"), keep(b, above, "LE"))
     z_bar = solve(b, low, x_bar, lower=True, unit=True, how=Transpose.TRANSPOSE)
     z_bar = solve(b, u, z_bar, left=False, lower=False, how=Transpose.TRANSPOSE)
-    return [_rows_back(b, z_bar, pivots_to_permutation(b, op.pivots, m))]
+    return [_scatter_rows(b, z_bar, pivots_to_permutation(b, op.pivots, m))]
 
 
 @adjoint(core.LuDiagonalOp)
@@ -73,11 +73,11 @@ def lu_diagonal(b: OpBuilder, op: core.LuDiagonalOp, y_bars: Sequence[Value], ne
     x_bar = on_diagonal(b, b.multiply(y_bars[0], op.diagonal), op.lu)
     z_bar = solve(b, op.lu, x_bar, left=False, lower=False, how=Transpose.TRANSPOSE)
     z_bar = solve(b, op.lu, z_bar, lower=True, unit=True, how=Transpose.TRANSPOSE)
-    return [_rows_back(b, z_bar, pivots_to_permutation(b, op.pivots, shape(op.a)[-1])), None, None]
+    return [_scatter_rows(b, z_bar, pivots_to_permutation(b, op.pivots, shape(op.a)[-1])), None, None]
 
 
 def _completed(b: OpBuilder, x: Value, m: int, n: int, from_packed: bool = False) -> Value:
-    """The leading m by n part of x, or zeros around it, with ones on the diagonal: everywhere, or where x has none."""
+    """x cropped or zero-padded to m by n, plus ones on the diagonal: on all of it, or where x was padded (``from_packed``)."""
     have, (p, q) = list(shape(x)), shape(x)[-2:]
     if p > m or q > n:
         have[-2:] = [min(p, m), min(q, n)]
@@ -96,8 +96,8 @@ def _completed(b: OpBuilder, x: Value, m: int, n: int, from_packed: bool = False
     return b.add(x, ones)
 
 
-def _rows_back(b: OpBuilder, x: Value, order: Value) -> Value:
-    """Row i of x put at row order[i]."""
+def _scatter_rows(b: OpBuilder, x: Value, order: Value) -> Value:
+    """Moves row i of x to row order[i]."""
     n = rank(x)
     batch, line = dimensions(range(n - 2)), dimensions((n - 2,))
     numbers = ScatterDimensionNumbersAttr(dimensions((n - 1,)), line, batch, batch, line, int_attr(n - 1))
@@ -137,7 +137,7 @@ def qr(b: OpBuilder, op: core.QrOp, y_bars: Sequence[Tangent], needed: Sequence[
 
 def _full_qr_bar(b: OpBuilder, op: core.QrOp, q_bar: Tangent, r_bar: Tangent) -> Value:
     """q = [q1 q2], q1 = [t; s]: dq2 = dq1 z^H - c (ds - z dt)^H with z = s (t - 1)^-1 and c = q1 + q2 z, so that with h = (c^T q2_bar)^H,
-    q1_bar gains q2_bar conj(z), s_bar loses h, and t_bar gains z^T h. The rows of r below the n-th are zero whatever a is."""
+    q1_bar gains q2_bar conj(z), s_bar loses h, and t_bar gains z^T h. The rows of r below the n-th are always zero."""
     (m, n), batch = shape(op.a)[-2:], list(shape(op.a)[:-2])
 
     def part(x: Value, rows: tuple[int, int], columns: tuple[int, int]) -> Value:

@@ -1,5 +1,5 @@
 """Adjoints of Fourier transforms. The matrix F of a transform is symmetric, so without conjugation x_bar = F y_bar; where half
-of the values is left out because the other half mirrors it, the adjoint is the transform in the other direction."""
+of the values is omitted because it mirrors the other half, the adjoint is the inverse transform, weighted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fft(b: OpBuilder, op: hlo.FftOp, y_bars: Sequence[Value], needed: Sequence[b
     if kind in (FftType.FFT, FftType.IFFT):
         return [_transform(b, kind, y_bar, lengths, x.type)]
     n = lengths[-1]
-    # how often the inverse transform counts each element of the half: twice, but once for those that mirror themselves
+    # how often the inverse transform uses each element of the half: twice, but once for those that are their own mirror image
     counts = np.array([1.0 if k in (0, n - k) else 2.0 for k in range(n // 2 + 1)])
     if kind is FftType.RFFT:
         # x_bar_j = Re sum_k y_bar_k w^(jk) = N irfft(conj(y_bar) / counts)_j

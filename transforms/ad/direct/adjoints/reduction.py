@@ -1,4 +1,4 @@
-"""Adjoints of core's reductions and running combinations."""
+"""Adjoints of reductions and cumulative ops along dimensions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.transforms.ad.building_blocks.associative_scan import Direction, along, interleaved
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.running import Direction, along, interleaved
 
 
-def spread(b: OpBuilder, y: Value, dims: Sequence[int], like: Value) -> Value:
-    """A reduced tensor repeated along the reduced dimensions."""
+def broadcast_reduced(b: OpBuilder, y: Value, dims: Sequence[int], like: Value) -> Value:
+    """Broadcasts a reduced tensor along the reduced dimensions."""
     return b.broadcast_in_dim(y, [d for d in range(rank(like)) if d not in dims], shape(like))
 
 
@@ -24,45 +24,45 @@ def spread(b: OpBuilder, y: Value, dims: Sequence[int], like: Value) -> Value:
 def reduce(b: OpBuilder, op: core.ReduceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
     x, dims, kind, y_bar = op.operand, ints(op.dimensions), op.kind.data, y_bars[0]
     if kind is Kind.add:
-        return [spread(b, y_bar, dims, x)]
+        return [broadcast_reduced(b, y_bar, dims, x)]
     if kind in (Kind.max, Kind.min):
         # equal shares to the elements that attain the extremum
-        attains = b.compare("EQ", x, spread(b, op.result, dims, x))
+        attains = b.compare("EQ", x, broadcast_reduced(b, op.result, dims, x))
         zero = b.full_like(x, 0)
         count = b.reduce_sum(b.select(attains, b.full_like(x, 1), zero), dims)
-        return [b.select(attains, spread(b, b.divide(y_bar, count), dims, x), zero)]
+        return [b.select(attains, broadcast_reduced(b, b.divide(y_bar, count), dims, x), zero)]
     if kind is Kind.mul:
-        return [b.multiply(spread(b, y_bar, dims, x), _others(b, x, dims))]
+        return [b.multiply(broadcast_reduced(b, y_bar, dims, x), _others(b, x, dims))]
     raise refuse(op, f"of kind {kind} has no adjoint")
 
 
 def _others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
-    """For each element the product of the others along dims: what came before times what comes after, without division."""
+    """For each element the product of the others along dims: those before times those after, without division."""
     kept = [d for d in range(rank(x)) if d not in dims]
     order = [*kept, *dims]
-    turned = b.transpose(x, order)
+    transposed = b.transpose(x, order)
     count = prod(shape(x)[d] for d in dims)
-    line = b.reshape(turned, [*(shape(x)[d] for d in kept), count])
+    line = b.reshape(transposed, [*(shape(x)[d] for d in kept), count])
     at = len(kept)
-    ahead = shifted(b, b.cumulative(Kind.mul, line, at), at, 1, 1)
-    behind = shifted(b, b.cumulative(Kind.mul, line, at, reverse=True), at, -1, 1)
-    product = b.reshape(b.multiply(ahead, behind), shape(turned))
+    before = shifted(b, b.cumulative(Kind.mul, line, at), at, 1, 1)
+    after = shifted(b, b.cumulative(Kind.mul, line, at, reverse=True), at, -1, 1)
+    product = b.reshape(b.multiply(before, after), shape(transposed))
     return b.transpose(product, sorted(range(rank(x)), key=lambda i: order[i]))
 
 
 def shifted(b: OpBuilder, x: Value, dim: int, by: int, fill: float) -> Value:
-    """x moved along a dimension towards higher positions, with a fill value where nothing comes from."""
+    """Shifts x along a dimension toward higher positions, and fills with a value."""
     low = [by if d == dim else 0 for d in range(rank(x))]
     return b.pad(x, b.scalar(fill, element(x)), low, [-edge for edge in low])
 
 
 @adjoint(core.ArgReduceOp)
 def argreduce(b: OpBuilder, op: core.ArgReduceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # all to the position that was found
+    # all to the position of the extremum
     x, dim = op.operand, int_of(op.dimension)
     places = b.iota(dim, tensor(shape(x), element(op.index)))
-    chosen = b.compare("EQ", places, spread(b, op.index, [dim], x))
-    return [b.select(chosen, spread(b, y_bars[0], [dim], x), b.full_like(x, 0))]
+    chosen = b.compare("EQ", places, broadcast_reduced(b, op.index, [dim], x))
+    return [b.select(chosen, broadcast_reduced(b, y_bars[0], [dim], x), b.full_like(x, 0))]
 
 
 @adjoint(core.CumulativeOp)
@@ -79,7 +79,7 @@ def cumulative(b: OpBuilder, op: core.CumulativeOp, y_bars: Sequence[Value], nee
 
 
 def _tree(b: OpBuilder, kind: Kind, x: Value, y: Value, y_bar: Value) -> Value:
-    """The adjoint of ``y = running(x)`` along the first dimension, level by level of the tree."""
+    """The adjoint of the scan ``y`` of ``x`` along the first dimension, level by level of the tree."""
     n, half, rest = shape(x)[0], shape(x)[0] // 2, (shape(x)[0] - 1) // 2
     if n < 2:
         return y_bar
@@ -87,30 +87,30 @@ def _tree(b: OpBuilder, kind: Kind, x: Value, y: Value, y_bar: Value) -> Value:
     even_bar, odd_bar = along(b, y_bar, 0, 0, rest + 1, 2), along(b, y_bar, 0, 1, half, 2)
     if rest:
         # y[2i] = y[2i-1] x[2i] for 0 < 2i < n, and y[0] = x[0]
-        here_bar, back_bar = _split(b, kind, along(b, x, 0, 2, rest, 2), along(b, odd, 0, 0, rest), along(b, even_bar, 0, 1, rest))
-        even_bar = b.concatenate([along(b, even_bar, 0, 0, 1), here_bar], 0)
-        odd_bar = b.add(odd_bar, _lengthened(b, back_bar, half - rest))
+        current_bar, previous_bar = _split(b, kind, along(b, x, 0, 2, rest, 2), along(b, odd, 0, 0, rest), along(b, even_bar, 0, 1, rest))
+        even_bar = b.concatenate([along(b, even_bar, 0, 0, 1), current_bar], 0)
+        odd_bar = b.add(odd_bar, _with_zero_rows(b, previous_bar, half - rest))
     pairs_bar = _tree(b, kind, combine(b, kind, second, first), odd, odd_bar)
     second_bar, first_bar = _split(b, kind, second, first, pairs_bar)
-    return interleaved(b, b.add(even_bar, _lengthened(b, first_bar, rest + 1 - half)), second_bar)
+    return interleaved(b, b.add(even_bar, _with_zero_rows(b, first_bar, rest + 1 - half)), second_bar)
 
 
-def _lengthened(b: OpBuilder, x: Value, by: int) -> Value:
-    """x with rows of zeros behind it."""
+def _with_zero_rows(b: OpBuilder, x: Value, by: int) -> Value:
+    """Appends rows of zeros."""
     none = [0] * (rank(x) - 1)
     return b.pad(x, b.scalar(0, element(x)), [0, *none], [by, *none]) if by else x
 
 
 def combine(b: OpBuilder, kind: Kind, x: Value, y: Value) -> Value:
-    """Two elements combined."""
+    """Combines two elements."""
     return b.multiply(x, y) if kind is Kind.mul else b.maximum(x, y) if kind is Kind.max else b.minimum(x, y)
 
 
-def _split(b: OpBuilder, kind: Kind, here: Value, back: Value, bar: Value) -> tuple[Value, Value]:
+def _split(b: OpBuilder, kind: Kind, current: Value, previous: Value, bar: Value) -> tuple[Value, Value]:
     if kind is Kind.mul:
-        return b.multiply(bar, back), b.multiply(bar, here)
-    wins = b.compare("GT" if kind is Kind.max else "LT", here, back)
-    loses = b.compare("LT" if kind is Kind.max else "GT", here, back)
-    # half to each at a tie, nothing to either beside a NaN
-    otherwise = b.select(b.compare("EQ", here, back), b.multiply(bar, b.full_like(bar, 0.5)), b.full_like(bar, 0))
+        return b.multiply(bar, previous), b.multiply(bar, current)
+    wins = b.compare("GT" if kind is Kind.max else "LT", current, previous)
+    loses = b.compare("LT" if kind is Kind.max else "GT", current, previous)
+    # half to each at a tie, none if one is NaN
+    otherwise = b.select(b.compare("EQ", current, previous), b.multiply(bar, b.full_like(bar, 0.5)), b.full_like(bar, 0))
     return b.select(wins, bar, otherwise), b.select(loses, bar, otherwise)

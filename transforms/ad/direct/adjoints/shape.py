@@ -1,4 +1,4 @@
-"""Adjoints of ops that move elements: each element's cotangent goes back to where it came from."""
+"""Adjoints of ops that move elements: cotangents are moved back."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ inactive(hlo.IotaOp)
 
 @adjoint(hlo.BroadcastInDimOp)
 def broadcast_in_dim(b: OpBuilder, op: hlo.BroadcastInDimOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # a sum over the copies: over dimensions that are new, and over those that had extent 1 and have more now
+    # a sum over the copies: over new dimensions, and over those that were broadcast from extent 1
     placed, before, after = ints(op.broadcast_dimensions), shape(op.operand), shape(op.result)
     repeated = {d for d, n in zip(placed, before, strict=True) if n != after[d]}
     summed = b.reduce_sum(y_bars[0], [d for d in range(len(after)) if d not in placed or d in repeated])
-    # what is left stands in the result's order
-    left = sorted(d for d in placed if d not in repeated)
-    order = [left.index(d) for d in placed if d not in repeated]
+    # the remaining dimensions are in the result's order
+    remaining = sorted(d for d in placed if d not in repeated)
+    order = [remaining.index(d) for d in placed if d not in repeated]
     return [b.reshape(b.transpose(summed, order), before)]
 
 
@@ -44,17 +44,17 @@ def reverse(b: OpBuilder, op: hlo.ReverseOp, y_bars: Sequence[Value], needed: Se
 
 @adjoint(hlo.SliceOp)
 def slice_(b: OpBuilder, op: hlo.SliceOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # element i came from start + i stride; everything else is zero
+    # element i is the operand's element start + i stride; all others have a zero cotangent
     y_bar, starts, strides = y_bars[0], ints(op.start_indices), ints(op.strides)
     ends = [start if n == 0 else start + (n - 1) * stride + 1 for start, n, stride in zip(starts, shape(y_bar), strides, strict=True)]
-    behind = [n - end for n, end in zip(shape(op.operand), ends, strict=True)]
-    return [b.pad(y_bar, b.scalar(0, element(y_bar)), starts, behind, [stride - 1 for stride in strides])]
+    high = [n - end for n, end in zip(shape(op.operand), ends, strict=True)]
+    return [b.pad(y_bar, b.scalar(0, element(y_bar)), starts, high, [stride - 1 for stride in strides])]
 
 
 @adjoint(hlo.PadOp)
 def pad(b: OpBuilder, op: hlo.PadOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
-    # the operand's elements are picked out again (cropped ones have none); all others are copies of the padding value
-    inside = _picked(b, op, y_bars[0])
+    # slice out the operand's elements (cropped ones have a zero cotangent); all others are copies of the padding value
+    inside = _operand_part(b, op, y_bars[0])
     value_bar = None
     if needed[1]:
         everything = range(rank(y_bars[0]))
@@ -62,9 +62,9 @@ def pad(b: OpBuilder, op: hlo.PadOp, y_bars: Sequence[Value], needed: Sequence[b
     return [inside if needed[0] else None, value_bar]
 
 
-def _picked(b: OpBuilder, op: hlo.PadOp, y_bar: Value) -> Value:
-    """The elements of y_bar at the operand's positions, zero for those that were cropped away: cropping is negative padding,
-    so padding by what was cropped brings the positions back."""
+def _operand_part(b: OpBuilder, op: hlo.PadOp, y_bar: Value) -> Value:
+    """The elements of y_bar at the operand's positions, zero for cropped ones: negative edge padding crops,
+    so positive padding by the same amount restores the positions."""
     low, high, interior = ints(op.edge_padding_low), ints(op.edge_padding_high), ints(op.interior_padding)
     if any(edge < 0 for edge in (*low, *high)):
         y_bar = b.pad(y_bar, b.scalar(0, element(y_bar)), [max(0, -edge) for edge in low], [max(0, -edge) for edge in high])

@@ -57,7 +57,7 @@ def asinh(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
 
 @unary(chlo.AcoshOp)
 def acosh(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
-    # cosh y = x, so sinh y dy = dx with sinh y = sqrt(x - 1) sqrt(x + 1), whose branch is the one of y
+    # cosh y = x, so sinh y dy = dx with sinh y = sqrt(x - 1) sqrt(x + 1), whose branch cuts give that of y
     minus, plus = b.subtract(x, b.full_like(x, 1)), b.add(x, b.full_like(x, 1))
     if is_complex(element(x)):
         return b.multiply(b.multiply(y_bar, b.rsqrt(minus)), b.rsqrt(plus))
@@ -66,7 +66,7 @@ def acosh(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
 
 @unary(chlo.AtanhOp)
 def atanh(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
-    # dx / ((1 - x) (1 + x)): the product keeps its digits near 1
+    # dx / ((1 - x) (1 + x)): unlike 1 - x^2, the product is accurate near 1
     one = b.full_like(x, 1)
     return b.divide(y_bar, b.multiply(b.subtract(one, x), b.add(one, x)))
 

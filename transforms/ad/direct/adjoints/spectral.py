@@ -1,7 +1,7 @@
 """Adjoints of eigenvalues, singular values and their vectors.
 
-The differentials are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008); what vectors leave
-open, a phase, is fixed as each op says. ``matrix_cotangents`` states how adjoints follow.
+The differentials are those of Giles, "Collected matrix derivative results for forward and reverse mode" (2008); the undetermined phase of
+vectors is fixed as each op specifies. ``matrix_cotangents`` states how adjoints follow.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, i32, is_complex, rank, real_element, shape, tensor
+from wengert.transforms.ad.building_blocks.matrices import adjoint as hermitian_transpose
+from wengert.transforms.ad.building_blocks.matrices import columns, diagonal, identity_like, keep, matmul, rows, transposed
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 from wengert.transforms.ad.direct.matrix_cotangents import conj, from_hermitian, on_diagonal, real_part, total
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.matrices import adjoint as hermitian_transpose
-from wengert.transforms.ad.matrices import columns, diagonal, identity_like, keep, matmul, rows, transposed
 from wengert.transforms.ad.rule import Tangent
 
 # -- eigenvalues
@@ -78,8 +78,8 @@ def _by_normalisation(b: OpBuilder, v: Value, v_bar: Value) -> Value:
     line = rank(v) - 2
     s = b.reduce_sum(b.multiply(v_bar, v), [line])
     size = b.abs(v)
-    places = b.iota(line, tensor(shape(v), i32))
-    at_largest = b.compare("EQ", places, columns(b, b.argreduce(core.Extreme.max, size, line, i32)[1], places))
+    positions = b.iota(line, tensor(shape(v), i32))
+    at_largest = b.compare("EQ", positions, columns(b, b.argreduce(core.Extreme.max, size, line, i32)[1], positions))
     largest = b.reduce_sum(b.select(at_largest, b.real(v), b.full_like(size, 0)), [line])
     zero = b.full_like(largest, 0)
     norm = b.multiply(columns(b, b.complex(b.real(s), zero), v), b.conj(v))
@@ -94,41 +94,45 @@ def _by_normalisation(b: OpBuilder, v: Value, v_bar: Value) -> Value:
 def svd(b: OpBuilder, op: core.SvdOp, y_bars: Sequence[Tangent], needed: Sequence[bool]) -> Bars:
     m, n = shape(op.a)[-2:]
     if int_of(op.full) and m != n:
-        raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are asked for: they are not determined")
+        raise refuse(op, "has no derivative if all singular vectors of a matrix that is not square are requested: they are not determined")
     u_bar, s_bar, vh_bar, _ = y_bars
-    held, k = element(op.a), min(m, n)
-    square = tensor([*shape(op.a)[:-2], k, k], held)
+    element_type, k = element(op.a), min(m, n)
+    square = tensor([*shape(op.a)[:-2], k, k], element_type)
     frame = b.full(0, tensor(square.get_shape(), element(op.s)))
     # x = u^H da v, ds = Re diag(x); du = u k and dv = v l with k = f * (x s + s x^H) and l = f * (s x + x^H s)
     x_bar: Tangent = None if s_bar is None else on_diagonal(b, s_bar, b.full(0, square))
     av_bar: Tangent = None
     a_bar: Tangent = None
-    f = b.convert(_square_gap_inverses(b, op.s, frame), held)
+    f = b.convert(_square_gap_inverses(b, op.s, frame), element_type)
     if u_bar is not None:
         k_bar = matmul(b, transposed(b, op.u), u_bar)
-        weighted = b.multiply(f, k_bar)
-        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(columns(b, op.s, frame), held)))
-        if is_complex(held):
-            # the phase that u and v share is put into u: k_ii = i Im(x_ii) / s_i
+        x_bar = total(b, x_bar, b.multiply(_twice_hermitian_part(b, b.multiply(f, k_bar)), b.convert(columns(b, op.s, frame), element_type)))
+        if is_complex(element_type):
+            # the common phase of u and v is assigned to u: k_ii = i Im(x_ii) / s_i
             middle = keep(b, k_bar, "EQ")
-            x_bar = b.add(x_bar, b.divide(b.subtract(middle, real_part(b, middle)), b.convert(columns(b, _no_zeros(b, op.s), frame), held)))
+            x_bar = b.add(x_bar, b.divide(b.subtract(middle, real_part(b, middle)), b.convert(columns(b, _no_zeros(b, op.s), frame), element_type)))
         if m > n:
-            # the part of u outside of its own space: (da v - u x) / s
-            av_bar = b.divide(u_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(op.u), element(op.s)))), held))
+            # the part of du orthogonal to u: (da v - u x) / s
+            av_bar = b.divide(u_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(op.u), element(op.s)))), element_type))
             x_bar = b.subtract(x_bar, matmul(b, transposed(b, op.u), av_bar))
     if vh_bar is not None:
         v_bar = hermitian_transpose(b, vh_bar)
         v = hermitian_transpose(b, op.vh)
-        weighted = b.multiply(f, matmul(b, transposed(b, v), v_bar))
-        x_bar = total(b, x_bar, b.multiply(b.add(weighted, hermitian_transpose(b, weighted)), b.convert(rows(b, op.s, frame), held)))
+        weighted = _twice_hermitian_part(b, b.multiply(f, matmul(b, transposed(b, v), v_bar)))
+        x_bar = total(b, x_bar, b.multiply(weighted, b.convert(rows(b, op.s, frame), element_type)))
         if n > m:
-            # and of v: (da^H u - v x^H) / s
-            outside = b.divide(v_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(v), element(op.s)))), held))
+            # the part of dv orthogonal to v: (da^H u - v x^H) / s
+            outside = b.divide(v_bar, b.convert(columns(b, op.s, b.full(0, tensor(shape(v), element(op.s)))), element_type))
             a_bar = matmul(b, conj(b, op.u), hermitian_transpose(b, outside))
             x_bar = b.subtract(x_bar, hermitian_transpose(b, matmul(b, transposed(b, v), outside)))
     assert x_bar is not None
     av_bar = total(b, av_bar, matmul(b, conj(b, op.u), x_bar))
     return [total(b, a_bar, matmul(b, av_bar, transposed(b, hermitian_transpose(b, op.vh))))]
+
+
+def _twice_hermitian_part(b: OpBuilder, x: Value) -> Value:
+    """x + x^H."""
+    return b.add(x, hermitian_transpose(b, x))
 
 
 def _square_gap_inverses(b: OpBuilder, s: Value, frame: Value) -> Value:

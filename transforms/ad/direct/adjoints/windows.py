@@ -1,6 +1,6 @@
 """Adjoints of windowed reductions.
 
-Element j of the operand is in the window at p, at place q, if ``j base = p stride + q dilation - low``.
+Element j of the operand is in the window at p, at offset q, if ``j base = p stride + q dilation - low``.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ def _windows(op: core.WindowReduceOp) -> list[Window]:
 
 
 def _of_sum(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
-    # an element gets the sum over the windows that it is in: a window sum of y_bar, by the equation solved for p
-    turned = [
+    # an element gets the sum over the windows that contain it: a window sum of y_bar, by the index equation solved for p
+    reversed_windows = [
         Window(w.lhs_dilation, (w.kernel - 1) * w.rhs_dilation - w.low, w.stride, w.rhs_dilation, False, w.result, w.kernel, w.source) for w in _windows(op)
     ]
     return b.window_reduce(
         Kind.add,
         y_bar,
-        [w.kernel for w in turned],
-        [w.stride for w in turned],
-        [w.lhs_dilation for w in turned],
-        [w.rhs_dilation for w in turned],
-        [(w.low, w.high) for w in turned],
+        [w.kernel for w in reversed_windows],
+        [w.stride for w in reversed_windows],
+        [w.lhs_dilation for w in reversed_windows],
+        [w.rhs_dilation for w in reversed_windows],
+        [(w.low, w.high) for w in reversed_windows],
     )
 
 
 def _of_extremum(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
-    # all to the element that wins its window, the first one at a tie; positions are counted through the whole operand, and
-    # that of a window of padding alone lies behind it, where a scatter drops it
+    # all to the extremum of the window, the first one at a tie; positions are flat positions in the operand, and
+    # that of a window of padding only is out of bounds, so that the scatter drops it
     x = op.operand
     won = _winning_positions(b, op)
     numbers = ScatterDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(rank(won)))
@@ -71,17 +71,17 @@ def _of_extremum(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
 
 
 def _winning_positions(b: OpBuilder, op: core.WindowReduceOp) -> Value:
-    """The windows reduced again, with the position of each element beside it."""
+    """Reduces the windows again, over pairs of elements and their flat positions."""
     x, largest = op.operand, op.kind.data is Kind.max
-    held = i32 if size(x) < 2**31 else i64
-    places = b.reshape(b.iota(0, tensor([size(x)], held)), shape(x))
-    scalars = [tensor((), element(x)), tensor((), held)] * 2
+    index_type = i32 if size(x) < 2**31 else i64
+    positions = b.reshape(b.iota(0, tensor([size(x)], index_type)), shape(x))
+    scalars = [tensor((), element(x)), tensor((), index_type)] * 2
     block = Block(arg_types=scalars)
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
-    value, place, other, elsewhere = block.args
+    value, position, other, other_position = block.args
     tied = inner.compare("EQ", value, other)
-    stays = inner.select(tied, inner.compare("LT", place, elsewhere), inner.compare("GT" if largest else "LT", value, other))
-    block.add_op(hlo.ReturnOp.create(operands=[inner.select(stays, value, other), inner.select(stays, place, elsewhere)]))
+    stays = inner.select(tied, inner.compare("LT", position, other_position), inner.compare("GT" if largest else "LT", value, other))
+    block.add_op(hlo.ReturnOp.create(operands=[inner.select(stays, value, other), inner.select(stays, position, other_position)]))
     properties: dict[str, Attribute] = {
         "window_dimensions": op.window_dimensions,
         "window_strides": op.window_strides,
@@ -89,43 +89,43 @@ def _winning_positions(b: OpBuilder, op: core.WindowReduceOp) -> Value:
         "window_dilations": op.window_dilations,
         "padding": elements.from_numpy(np.array(ints(op.padding), np.int64).reshape(-1, 2)),
     }
-    initial = [b.scalar(float("-inf") if largest else float("inf"), element(x)), b.scalar(size(x), held)]
-    types = [op.result.type, tensor(shape(op.result), held)]
-    return b.create(hlo.ReduceWindowOp, [x, places, *initial], types, properties, [Region([block])])[1]
+    initial = [b.scalar(float("-inf") if largest else float("inf"), element(x)), b.scalar(size(x), index_type)]
+    types = [op.result.type, tensor(shape(op.result), index_type)]
+    return b.create(hlo.ReduceWindowOp, [x, positions, *initial], types, properties, [Region([block])])[1]
 
 
 def _of_product(b: OpBuilder, op: core.WindowReduceOp, y_bar: Value) -> Value:
-    # place by place: the element at place q of every window gets y_bar times the elements at all other places
+    # for each offset q in the window: the element at q gets y_bar times the elements at all other offsets
     windows, edges = _windows(op), ints(op.padding)
     one = b.scalar(1, element(op.operand))
     padded = b.pad(op.operand, one, edges[::2], edges[1::2], [w.lhs_dilation - 1 for w in windows])
-    starts = [[q * w.rhs_dilation for q, w in zip(place, windows, strict=True)] for place in np.ndindex(*(w.kernel for w in windows))]
+    starts = [[q * w.rhs_dilation for q, w in zip(position, windows, strict=True)] for position in np.ndindex(*(w.kernel for w in windows))]
     reaches = [(w.result - 1) * w.stride + 1 for w in windows]
     strides = [w.stride for w in windows]
     parts = [b.slice(padded, at, [lo + n for lo, n in zip(at, reaches, strict=True)], strides) for at in starts]
     total: Value | None = None
     for part_bar, at in zip(_product_bars(b, parts, y_bar), starts, strict=True):
-        behind = [n - lo - reach for n, lo, reach in zip(shape(padded), at, reaches, strict=True)]
-        back = b.pad(part_bar, b.scalar(0, element(padded)), at, behind, [s - 1 for s in strides])
-        total = back if total is None else b.add(total, back)
+        after = [n - lo - reach for n, lo, reach in zip(shape(padded), at, reaches, strict=True)]
+        padded_bar = b.pad(part_bar, b.scalar(0, element(padded)), at, after, [s - 1 for s in strides])
+        total = padded_bar if total is None else b.add(total, padded_bar)
     assert total is not None
     return _unpadded(b, total, op, windows)
 
 
 def _product_bars(b: OpBuilder, parts: Sequence[Value], y_bar: Value) -> list[Value]:
-    """y_bar times the product of the other parts, for each part, by products from both ends."""
-    ahead, bars = y_bar, list[Value]()
-    behind = [b.full_like(y_bar, 1)]
+    """For each part, y_bar times the product of the other parts, by products from both ends."""
+    before, bars = y_bar, list[Value]()
+    after = [b.full_like(y_bar, 1)]
     for part in reversed(parts[1:]):
-        behind.append(b.multiply(behind[-1], part))
-    for part, rest in zip(parts, reversed(behind), strict=True):
-        bars.append(b.multiply(ahead, rest))
-        ahead = b.multiply(ahead, part)
+        after.append(b.multiply(after[-1], part))
+    for part, rest in zip(parts, reversed(after), strict=True):
+        bars.append(b.multiply(before, rest))
+        before = b.multiply(before, part)
     return bars
 
 
 def _unpadded(b: OpBuilder, x: Value, op: core.WindowReduceOp, windows: Sequence[Window]) -> Value:
-    """The positions of the operand in the padded operand."""
+    """Slices the operand's positions out of the padded operand."""
     edges = ints(op.padding)
     cropped = b.pad(x, b.scalar(0, element(x)), [max(0, -e) for e in edges[::2]], [max(0, -e) for e in edges[1::2]])
     starts = [max(0, e) for e in edges[::2]]

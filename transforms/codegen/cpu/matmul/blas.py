@@ -1,4 +1,4 @@
-"""Large products by the gemm that SciPy brings: its address is taken from the capsules of scipy.linalg.cython_blas.
+"""Emits large products as calls of the gemm that SciPy brings: its address is taken from the capsules of scipy.linalg.cython_blas.
 
 The text calls the symbols `wg.blas.sgemm` and `wg.blas.dgemm`; `register_symbols` makes them known to LLVM before a module that uses
 them is linked.  BLAS is column-major, so it is asked for C^T = B^T A^T.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import MatmulPlan
 
 ROUTINES = {"wg.blas.sgemm": "sgemm", "wg.blas.dgemm": "dgemm"}
 
@@ -29,7 +29,7 @@ def symbol_addresses() -> dict[str, int]:
 
 @cache
 def register_symbols() -> None:
-    """Tells LLVM the addresses (once per process)."""
+    """Registers the addresses with LLVM (once per process)."""
     import llvmlite.binding as llvm
 
     for symbol, address in symbol_addresses().items():
@@ -37,12 +37,13 @@ def register_symbols() -> None:
 
 
 def gemm_constants(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> dict[str, str]:
-    """The addresses of the constants that gemm reads, by what they are."""
+    """The addresses of the constants that gemm reads, by name."""
     kind = "float" if plan.element == "f32" else "double"
-    b_step, a_step = (plan.b_k if plan.b_n == 1 else plan.b_n), (plan.a_m if plan.a_k == 1 else plan.a_k)
+    b_rows, a_rows = plan.b_n == 1 and plan.b_k >= plan.n, plan.a_k == 1 and plan.a_m >= plan.k  # where both steps are 1, only one may be the leading one
+    b_step, a_step = (plan.b_k if b_rows else plan.b_n), (plan.a_m if a_rows else plan.a_k)
     constants = {
-        "b_form": ("i8", ord("N") if plan.b_n == 1 else ord("T")),
-        "a_form": ("i8", ord("N") if plan.a_k == 1 else ord("T")),
+        "b_form": ("i8", ord("N") if b_rows else ord("T")),
+        "a_form": ("i8", ord("N") if a_rows else ord("T")),
         "m": ("i32", plan.m),
         "n": ("i32", plan.n),
         "k": ("i32", plan.k),
@@ -56,7 +57,7 @@ def gemm_constants(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> dic
 
 
 def gemm_declaration(plan: MatmulPlan) -> str:
-    """To be written once per module."""
+    """The declaration of the routine, which a module contains once."""
     return f"declare void @{plan.symbols[0]}({', '.join(['ptr'] * 13)})\n"
 
 

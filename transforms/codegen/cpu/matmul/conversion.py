@@ -1,28 +1,15 @@
-"""Element conversions of copies."""
+"""Converts elements that are copied."""
 
 from __future__ import annotations
 
+from wengert.dialects.kernel.product_elements import FLOATS, NARROW
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.half import bf16_of_f32, f16_of_f32, f32_of_bf16, f32_of_f16
 
-FLOATS = ("bf16", "f16", "f32", "f64")
-NARROW = ("bf16", "f16")
-
-
-def convertible(source: str, target: str) -> bool:
-    """Whether operands of one element type can be read as the other."""
-    if source == target:
-        return True
-    if source in FLOATS and target in FLOATS:
-        return ELEMENT_BYTES[source] < ELEMENT_BYTES[target] and target not in NARROW
-    integers = source.lstrip("u").startswith("i") and target.lstrip("u").startswith("i")
-    return integers and ELEMENT_BYTES[source] <= ELEMENT_BYTES[target]
-
 
 def convert(builder: FunctionBuilder, value: str, source: str, target: str) -> str:
-    """The value, held as the LLVM type of its storage, in the storage of the target."""
+    """Converts a value between the LLVM types in which two element types are stored."""
     if source == target:
         return value
     if target == "bf16":

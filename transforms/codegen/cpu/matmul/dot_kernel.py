@@ -1,23 +1,20 @@
-"""The kernel with vectors along k, for rows of A and columns of B that are contiguous: each accumulator is summed over its lanes at the end."""
+"""Emits the kernel with vectors along k, for rows of A and columns of B that are contiguous: each accumulator is summed over its lanes at the end."""
 
 from __future__ import annotations
 
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
-from wengert.transforms.codegen.cpu.matmul.tiling import balanced, parts
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import MatmulPlan
+from wengert.transforms.schedule.products.tiling import parts
 
 
 def emit_dot(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str) -> None:
     """C = A B with a_k = b_k = 1."""
-    arithmetic = Arithmetic(plan.element, min(plan.target.lanes(plan.element), plan.k))
-    limit = plan.target.registers - 4
-    rows = balanced(plan.m, 4)
-    columns = balanced(plan.n, max(1, min(3, limit // rows)))
+    arithmetic = Arithmetic(plan.element, plan.tile.lanes)
     start_row = 0
-    for row_size, row_count in parts(plan.m, rows):
+    for row_size, row_count in parts(plan.m, plan.tile.rows):
         start_column = 0
-        for column_size, column_count in parts(plan.n, columns):
+        for column_size, column_count in parts(plan.n, plan.tile.columns):
             with builder.repeat(column_count) as j, builder.repeat(row_count) as i:
                 a_tile = builder.shared_offset(a, arithmetic.scalar, i, row_size * plan.a_m, start_row * plan.a_m)
                 b_tile = builder.shared_offset(b, arithmetic.scalar, j, column_size * plan.b_n, start_column * plan.b_n)
@@ -33,7 +30,7 @@ def emit_dot_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithm
     rows, columns = shape
     lanes, kind = arithmetic.lanes, arithmetic.scalar
     tile = rows * columns
-    sets = min(4, max(1, 8 // tile), plan.k // lanes)
+    sets = min(plan.sets(tile), plan.k // lanes)
     iterations, rest = divmod(plan.k, lanes * sets)
 
     def step(sums: list[str], index: str, p: int, width: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
 

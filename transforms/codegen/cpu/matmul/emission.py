@@ -1,17 +1,17 @@
-"""The text of the function of a plan: copies, loops around the product, and the kernel that the plan chose."""
+"""Emits the function of a plan: copies, loops around the product, and the kernel that the plan names."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blas import emit_gemm, gemm_declaration
 from wengert.transforms.codegen.cpu.matmul.dot_kernel import emit_dot
 from wengert.transforms.codegen.cpu.matmul.packing import copy_operand, copy_scalars
-from wengert.transforms.codegen.cpu.matmul.planner import Copy, MatmulPlan
 from wengert.transforms.codegen.cpu.matmul.row_kernel import emit_rows
 from wengert.transforms.codegen.cpu.matmul.scalar_kernel import emit_complex
-from wengert.transforms.codegen.cpu.matmul.target import ELEMENT_BYTES
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import Copy, MatmulPlan
 
 PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias %c", "ptr noalias %scratch")
 

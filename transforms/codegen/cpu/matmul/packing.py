@@ -1,4 +1,4 @@
-"""Copies: a column group of B turned so that its rows are contiguous, and whole operands whose contracted dimensions do not merge."""
+"""Emits copies: a column group of B transposed so that its rows are contiguous, and whole operands whose contracted dimensions do not merge."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from contextlib import ExitStack
 
 from wengert.transforms.codegen.cpu.matmul.conversion import convert
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.planner import Copy, contiguous
-from wengert.transforms.codegen.cpu.matmul.tiling import Group
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.operands import contiguous
+from wengert.transforms.schedule.products.plan import Copy
+from wengert.transforms.schedule.products.tiling import Group
 
 BLOCK = 4  # transposition by blocks of 4 x 4
 

@@ -1,4 +1,4 @@
-"""The kernel with vectors along n: each step along k multiplies a vector row of B by broadcast elements of A.
+"""Emits the kernel with vectors along n: each step along k multiplies a vector row of B by broadcast elements of A.
 
 This is the register-blocked inner kernel of K. Goto and R. van de Geijn, ACM TOMS 34 (2008), without cache blocking: the sizes it is
 used for keep a column group of B in the first-level cache.
@@ -10,15 +10,13 @@ from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.packing import pack_group
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
-from wengert.transforms.codegen.cpu.matmul.tiling import Group, split_columns
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
-
-UNROLLED_STEPS = 24  # multiply-adds of a tile up to which its loop along k is written out
+from wengert.transforms.schedule.products.plan import MatmulPlan
+from wengert.transforms.schedule.products.tiling import Group
 
 
 class Panel(Struct, frozen=True):
-    """Where a tile reads B: the address of its first column and the distances of rows and of columns in elements."""
+    """The columns of B that a tile reads: the address of the first, and the distances of rows and of columns in elements."""
 
     pointer: str
     row: int
@@ -27,10 +25,9 @@ class Panel(Struct, frozen=True):
 
 def emit_rows(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str, scratch: str) -> None:
     """C = A B for one matrix product; `scratch` holds a column group of B if the plan packs."""
-    columns = split_columns(plan.m, plan.n, plan.k, plan.target, plan.element)
-    arithmetic = Arithmetic(plan.element, columns.lanes)
+    arithmetic = Arithmetic(plan.element, plan.tile.lanes)
     kind = arithmetic.scalar
-    for group in columns.groups:
+    for group in plan.groups:
         with builder.repeat(group.count) as index:
             b_group = builder.shared_offset(b, kind, index, group.width * plan.b_n, group.start * plan.b_n)
             c_group = builder.shared_offset(c, kind, index, group.width * plan.c_n, group.start * plan.c_n)
@@ -38,7 +35,7 @@ def emit_rows(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str
             if plan.method == "packed":
                 pack_group(builder, arithmetic, b_group, plan.k, group, plan.b_k, plan.b_n, scratch)
                 panel = Panel(scratch, group.width, 1)
-            emit_row_tiles(builder, plan, arithmetic, group, columns.rows, a, panel, c_group)
+            emit_row_tiles(builder, plan, arithmetic, group, plan.tile.rows, a, panel, c_group)
 
 
 def emit_row_tiles(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic, group: Group, rows: int, a: str, panel: Panel, c: str) -> None:
@@ -72,13 +69,12 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
                 result.append(arithmetic.multiply_add(builder, element, vector, sums[len(result)] if sums else None))
         return result
 
-    if plan.k * tile <= UNROLLED_STEPS:
+    if plan.k * tile <= plan.unrolled:
         sums = step(None, "0", 0, 0)
         for p in range(1, plan.k):
             sums = step(sums, "0", 0, p)
     else:
-        # Few accumulators leave the multiply-add units waiting for one another; independent sets for neighbouring steps do not.
-        sets = min(4, max(1, 8 // tile))
+        sets = plan.sets(tile)
         iterations, rest = divmod(plan.k, sets)
         with builder.rotated_loop(iterations, [(arithmetic.vector, arithmetic.zero)] * (tile * sets)) as loop:
             carried = [loop.values[s * tile : (s + 1) * tile] for s in range(sets)]

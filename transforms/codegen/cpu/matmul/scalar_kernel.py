@@ -1,9 +1,9 @@
-"""Plain loops for complex elements (stored as pairs of real and imaginary part)."""
+"""Emits plain loops for complex elements (stored as pairs of real and imaginary part)."""
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.matmul.planner import MatmulPlan
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import MatmulPlan
 
 
 def emit_complex(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str) -> None:
@@ -19,7 +19,7 @@ def emit_complex(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: 
     with builder.repeat(plan.m) as i, builder.repeat(plan.n) as j:
         a_row = builder.shared_offset(a, kind, i, 2 * plan.a_m)
         b_column = builder.shared_offset(b, kind, j, 2 * plan.b_n)
-        place = builder.shared_offset(builder.shared_offset(c, kind, i, 2 * plan.c_m), kind, j, 2)
+        place = builder.shared_offset(builder.shared_offset(c, kind, i, 2 * plan.c_m), kind, j, 2 * plan.c_n)
         with builder.rotated_loop(plan.k, [(kind, "0.0"), (kind, "0.0")]) as loop:
             real, imaginary = loop.values
             x, y = parts(builder.shared_offset(a_row, kind, loop.index, 2 * plan.a_k))

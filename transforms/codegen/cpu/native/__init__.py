@@ -18,12 +18,15 @@ def kernel_class(op: Operation) -> type[NativeKernel] | None:
 
 
 def native_kernel(op: NativeOp, target: Target) -> NativeKernel:
-    """The kernel of the op that a native op holds."""
+    """The kernel of the op that a native op holds, under its schedule; without one it runs on one thread."""
     inner = op.body.block.first_op
     assert inner is not None
     kernel = kernel_class(inner)
     assert kernel is not None, f"no native code for {inner.name}"
-    return kernel(inner, target)
+    made = kernel(inner, target)
+    if op.schedule is not None:
+        made.schedule = op.schedule.data
+    return made
 
 
 __all__ = ["NativeKernel", "NativeText", "kernel_class", "native_kernel", "register_symbols"]

@@ -1,4 +1,4 @@
-"""Native kernels: ops that are neither loop nests nor matrix products but have code of their own.
+"""The base class of native kernels, which emit ops that are neither loop nests nor matrix products but have code of their own.
 
 A kernel is chosen by the op's class and may refuse an op (by its element types, or a region that cannot be inlined); what
 no kernel takes runs in the interpreter. The code is one LLVM function of pointers: the operands ``%p0, %p1, ...`` (the op's
@@ -17,16 +17,18 @@ from msgspec import Struct
 from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects.kernel import NativeOp
+from wengert.dialects.kernel.schedule import Cut, Schedule
 from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
+from wengert.transforms.codegen.cpu.tasks import begin_task, parameters
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.schedule.chunks import Split, parameters, prologue, split
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
 OWN = "KERNEL."
-"""How the names of definitions begin that belong to one function: the program puts the name of the function in the place of its first word."""
+"""The prefix of symbols that belong to one function: the program replaces its first word by the name of the function."""
 
 
 class NativeText(Struct, frozen=True):
@@ -38,7 +40,7 @@ class NativeText(Struct, frozen=True):
 
 
 def _captured(op: Operation) -> tuple[SSAValue, ...]:
-    """What the op's regions use from outside, once the op stands in a native op: arguments that follow its operands."""
+    """The values from outside that the op's regions use: within a native op, the arguments that follow its operands."""
     block = op.parent_block()
     return tuple(block.args[len(op.operands) :]) if block is not None and isinstance(block.parent_op(), NativeOp) else ()
 
@@ -47,8 +49,10 @@ class NativeKernel(ABC):
     """The code of one op.
 
     A kernel that ``returns_status`` ends with ``ret i32 1`` where it fails (which ends the program); one that ``uses_tapes``
-    has one more parameter, ``%tapes``, the list of the tapes of this call.
+    has one more parameter, ``%tapes``, the list of the tapes of this call. ``schedule`` says how threads share the code.
     """
+
+    schedule: Schedule = Schedule()
 
     returns_status: ClassVar[bool] = False
     uses_tapes: ClassVar[bool] = False
@@ -65,21 +69,30 @@ class NativeKernel(ABC):
         """Whether there is code for this op."""
 
     def scratch_bytes(self) -> int:
-        """How much memory the code needs while it runs."""
+        """The bytes of scratch memory that the code needs while it runs."""
         return 0
 
     def parallel_work(self) -> tuple[int, float]:
-        """How many iterations ``builder.parallel_loops`` has, if ``emit`` uses it, and the nanoseconds of all of them."""
+        """The number of iterations of ``builder.parallel_loops``, if ``emit`` uses it, and the nanoseconds of all of them."""
         return 1, 0.0
+
+    def rows_to_cut(self) -> int:
+        """The number of rows of the result that the schedule may cut into ranges of equal size; 0: the kernel has no such form."""
+        return 0
+
+    def choose_cut(self) -> Cut | None:
+        """The ranges of these rows that are best for threads, which ``parallel_work`` then counts."""
+        return None
 
     @cached_property
     def cut(self) -> Split | None:
         """How the iterations are cut into chunks for threads: then the code is a task."""
-        return split(*self.parallel_work())
+        shared = self.schedule.parallel
+        return None if shared is None else Split(self.parallel_work()[0], shared.chunk, shared.nanoseconds)
 
     @abstractmethod
     def emit(self, builder: KernelBuilder) -> None:
-        """Writes the body."""
+        """Emits the body of the function."""
 
     def inline(self, builder: KernelBuilder, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
         """A region of the op on these arguments, in all lanes."""
@@ -90,17 +103,17 @@ class NativeKernel(ABC):
         """The function, named ``@KERNEL``."""
         builder = KernelBuilder(self.target, strict=strict, cut=self.cut)
         count = len(self.op.operands) + len(self.captured)
+        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
+        begin_task(builder, pointers, self.cut)
         for number, value in enumerate(self.captured, len(self.op.operands)):
             if shape(value) == ():
                 self.outside[value] = builder.memory().load(value_element(value), f"%p{number}")
         self.emit(builder)
-        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
-        builder.lines[:0] = prologue(pointers, self.cut)
         own = {symbol: text for symbol, text in builder.module.definitions.items() if symbol.startswith(OWN)}
         function = builder.definition(
             "KERNEL",
-            [parameters([*pointers, *others], self.cut)],
+            parameters([*pointers, *others], self.cut),
             result="i32" if self.returns_status else "void",
             returns="0" if self.returns_status else "",
             attributes=self.target.attributes,

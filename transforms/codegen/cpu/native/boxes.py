@@ -1,4 +1,4 @@
-"""Copying and filling boxes of memory with any strides."""
+"""Copies and fills boxes of memory with any strides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.types import Element
 
 BLOCK = 4
-"""Elements are turned in blocks of so many by so many."""
+"""Elements are transposed in square blocks of this side."""
 _WORDS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
@@ -19,7 +19,7 @@ def strides_of(extents: Sequence[int]) -> tuple[int, ...]:
 
 
 def raw(element: Element) -> Element:
-    """An element type of the same size whose values are copied without a look at them."""
+    """An element type of the same size whose values are copied without conversion."""
     if element.kind == "c":
         return element
     word = _WORDS[element.size]

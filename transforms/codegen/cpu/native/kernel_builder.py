@@ -1,10 +1,11 @@
-"""The builder of native functions: the LLVM builder, and what it needs to know about the processor and the program."""
+"""The builder of native functions: the LLVM builder with the properties of the processor and the program."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.module import ModuleBuilder
@@ -34,7 +35,7 @@ class KernelBuilder(FunctionBuilder):
         return Scalars(self, lanes, not self.strict)
 
     def memory(self, lanes: int = 1, active: int | None = None) -> Memory:
-        """Loads and stores of so many lanes, of which the first ``active`` take part."""
+        """Loads and stores of so many lanes, of which the first ``active`` are active."""
         return Memory(self.scalars(lanes), lanes if active is None else active)
 
     def broadcast(self, element: Element, value: Value, lanes: int) -> Value:
@@ -49,7 +50,7 @@ class KernelBuilder(FunctionBuilder):
         self.call_void(symbol, [("ptr", pointer) for pointer in pointers])
 
     def constant_at(self, type: str, value: str | int | float) -> str:
-        """The address of a constant of this function, for those that take everything by address."""
+        """The address of a constant of this function, for routines that take all arguments by address."""
         name = "KERNEL.constant." + "".join([c if c.isalnum() else "_" for c in f"{type}.{value}"])
         return self.constant(name, type, str(value), linkage="private unnamed_addr")
 
@@ -69,7 +70,7 @@ class KernelBuilder(FunctionBuilder):
             with self.loops(extents) as indices:
                 yield indices
             return
-        with self.loop("%begin", "%end") as loop:
+        with self.loop(BEGIN, END) as loop:
             rest: Index = loop.index
             indices = list[Index]()
             for extent in reversed(extents):

@@ -1,4 +1,4 @@
-"""Random bits by Threefry-2x32 and Philox-4x32, block by block in lanes; see :mod:`wengert.runtime.interpreter.random`.
+"""Emits random bits by Threefry-2x32 and Philox-4x32, block by block in lanes; see :mod:`wengert.runtime.interpreter.ops.random`.
 
 Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -91,7 +91,7 @@ class _Words:
 
 
 class _Generator:
-    """What both generators do: state words, and storing what a block gives."""
+    """The common part of both generators: state words, and the stores of a block's words."""
 
     def __init__(self, kernel: RandomBits, builder: KernelBuilder):
         self.kernel = kernel

@@ -1,4 +1,4 @@
-"""Regions on scalars, written into the code of the op that has them: on one element or on many lanes."""
+"""Emits regions on scalars within the code of the op that has them: on one element or on many lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sort by any comparator, and top_k: a stable merge sort, bottom up, with the comparator written into it.
+"""Emits sort by any comparator, and top_k: a stable merge sort, bottom up, with the comparator inlined.
 
 Each row is gathered into contiguous scratch memory (one array per operand), runs of a few elements are sorted by insertion,
 and runs are merged between two such copies until one is left, which goes to its place in the results. An element goes
@@ -32,7 +32,7 @@ RUN = 8
 
 
 class MergeSort(NativeKernel):
-    """Sorting rows of tuples; a subclass says which tuples, and which of two goes first."""
+    """Sorts rows of tuples; a subclass defines the tuples, and which of two comes first."""
 
     elements: tuple[Element, ...]
     n: int
@@ -66,7 +66,7 @@ class MergeSort(NativeKernel):
             builder.memory().store(e, value, builder.address(p, e, index))
 
     def sorting_ns(self) -> float:
-        """About how long one row takes."""
+        """Estimates the nanoseconds of one row."""
         return _COMPARING_NS * len(self.elements) * self.n * max(self.n, 2).bit_length()
 
     def sort_row(self, builder: KernelBuilder) -> list[str]:
@@ -107,7 +107,7 @@ class MergeSort(NativeKernel):
     def _merge(self, builder: KernelBuilder, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
         """Merges [start, middle) and [middle, end): the left element goes first unless the right one must.
 
-        An exhausted run is compared by whichever of its neighbours is still in the row, and the answer is not used.
+        An exhausted run is compared by whichever of its neighbours is still in the row, and the result is not used.
         """
         with builder.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
             i, j = loop.values

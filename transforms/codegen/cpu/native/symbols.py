@@ -1,4 +1,4 @@
-"""What compiled code calls from outside, by symbols: BLAS and LAPACK as SciPy exports them for Cython (``wg.lapack.*`` and ``wg.blas.*``).
+"""Registers routines that compiled code calls, by symbols: BLAS and LAPACK as SciPy exports them for Cython (``wg.lapack.*`` and ``wg.blas.*``).
 
 The routines of BLAS and LAPACK take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
 ``scipy.linalg`` itself calls.
@@ -10,9 +10,9 @@ import ctypes
 from collections.abc import Iterable
 
 ALLOWS = "wg.memory.allows"
-"""The function that compiled code asks whether tapes may take so many bytes; the runtime provides it."""
+"""The function of the runtime that checks whether tapes may take so many bytes."""
 FREE = "wg.tapes.free"
-"""The function of the program itself that frees the tapes of a call; the entry calls it wherever it is left."""
+"""The function of the program itself that frees the tapes of a call; the entry calls it before each return."""
 
 _registered: set[str] = set()
 

@@ -31,7 +31,7 @@ from wengert.transforms.schedule.target import Target
 
 _GROW = "wg.tape.grow"
 _SMALL = 1 << 26
-"""Up to so many bytes nothing is asked."""
+"""Up to so many bytes the limit is not checked."""
 
 HELPERS = {
     "wg.tapes.c": "declare ptr @malloc(i64)\ndeclare ptr @realloc(ptr, i64)\ndeclare void @free(ptr)",
@@ -112,7 +112,7 @@ bad:
   ret i1 false
 }}""",
 }
-"""What a program with tapes defines once."""
+"""The functions that a program with tapes defines once."""
 
 
 def define_helpers(builder: KernelBuilder) -> None:
@@ -127,7 +127,7 @@ def is_tape(value: SSAValue) -> bool:
 
 
 class TapeKernel(NativeKernel):
-    """An op on tapes: what its handle holds, and how values on the tape are reached."""
+    """The base class of ops on tapes: the fields of handles, and the addresses of values on a tape."""
 
     returns_status = True
     uses_tapes = True
@@ -158,7 +158,7 @@ class TapeKernel(NativeKernel):
         builder.store("i64", start, builder.byte("%q0", 8))
 
     def length(self, builder: KernelBuilder, record: str, start: str) -> str:
-        """How many values a tape has, from its first position on."""
+        """The number of values of a tape, from its first position on."""
         count = builder.load("i64", builder.byte(record, 16))
         return builder.intrinsic("smax", "i64", builder.binary("sub", "i64", count, start), 0)
 

@@ -1,4 +1,4 @@
-"""Which values native code computes with, and how the CPU sees their elements."""
+"""Says which values native code computes with, and gives the LLVM view of their elements."""
 
 from __future__ import annotations
 

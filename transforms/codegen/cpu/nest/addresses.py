@@ -11,19 +11,19 @@ from wengert.dialects.kernel.positions import Position, Quotient, dimensions, sp
 from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory
-from wengert.transforms.codegen.llvm.types import Element, splat, vector
+from wengert.transforms.codegen.llvm.types import Element, element_of, splat, vector
 
 INDEX = Element("i", "i64", "i64", 8)
 SHORT_INDEX = Element("i", "i32", "i32", 4)
 
 
-def unit(held: Element) -> str:
+def unit(element: Element) -> str:
     """The LLVM type whose size is that of one element."""
-    return f"[2 x {held.memory}]" if held.kind == "c" else held.memory
+    return f"[2 x {element.memory}]" if element.kind == "c" else element.memory
 
 
 class Lanes(Struct, frozen=True):
-    """Where the lanes of an access lie: the first address, the step from lane to lane if there is one, and every address."""
+    """The addresses of the lanes of an access: the first, the step from lane to lane (None: uneven), and each by its lane."""
 
     first: str
     step: int | None
@@ -70,21 +70,21 @@ class Addresses:
 
     # -- addresses
 
-    def address(self, pointer: str, held: Element, at: Position, inner: str | int | None = None) -> str:
+    def address(self, pointer: str, element: Element, at: Position, inner: str | int | None = None) -> str:
         """The address of an element."""
         offset = self.position(at, inner)
-        return self.nest.out.address(pointer, held, offset)
+        return self.nest.out.address(pointer, element, offset)
 
-    def inner_base(self, pointer: str, held: Element, at: Position) -> str:
+    def inner_base(self, pointer: str, element: Element, at: Position) -> str:
         """The address without the innermost loop's term, computed where the outer loops allow."""
         outer = self.outer(at)
-        return self.registers.once(("base", pointer, outer), lambda: self.address(pointer, held, outer))
+        return self.registers.once(("base", pointer, outer), lambda: self.address(pointer, element, outer))
 
     def outer(self, at: Position) -> Position:
         """A position without the innermost loop's term."""
         return Position(at.offset, tuple([term for term in at.terms if term[0] != self.nest.inner]))
 
-    def based(self, pointer: str, held: Element, base: SSAValue | None) -> str:
+    def based(self, pointer: str, element: Element, base: SSAValue | None) -> str:
         """The pointer moved by a computed position that does not depend on the innermost loop."""
         if base is None:
             return pointer
@@ -92,46 +92,46 @@ class Addresses:
         def moved() -> str:
             offset = self.registers.get(base, 1)
             assert isinstance(offset, str)
-            return self.computed(pointer, held, base.type, offset)
+            return self.computed(pointer, element, element_of(base.type).register, offset)
 
         return self.registers.once(("based", pointer, base), moved)
 
-    def lanes(self, pointer: str, held: Element, at: Position) -> Lanes:
-        """How the lanes of an access lie: a first address and the step from lane to lane, if there is one."""
+    def lanes(self, pointer: str, element: Element, at: Position) -> Lanes:
+        """The addresses of the lanes of an access."""
         index, inner, address = self.nest.index, self.nest.inner, self.nest.out.address
         if any(not isinstance(atom, int) and inner in dimensions(atom.expression) for atom, _ in at.terms):
-            return Lanes("", None, self._divided_address(pointer, held, at))
+            return Lanes("", None, self._divided_address(pointer, element, at))
         step = at.coefficient(inner)
-        base = self.inner_base(pointer, held, at)
+        base = self.inner_base(pointer, element, at)
         offset = self.times(index, step)
-        first = address(base, held, offset)
-        return Lanes(first, step, lambda lane: address(first, held, lane * step))
+        first = address(base, element, offset)
+        return Lanes(first, step, lambda lane: address(first, element, lane * step))
 
-    def last(self, where: Lanes, held: Element, active: int) -> str:
+    def last(self, where: Lanes, element: Element, active: int) -> str:
         """The address of the last active lane."""
         assert where.step is not None
-        return self.nest.out.address(where.first, held, where.step * (active - 1))
+        return self.nest.out.address(where.first, element, where.step * (active - 1))
 
-    def _divided_address(self, pointer: str, held: Element, at: Position) -> Callable[[int], str]:
+    def _divided_address(self, pointer: str, element: Element, at: Position) -> Callable[[int], str]:
         """The addresses of lanes whose positions are quotients or remainders."""
         index = self.nest.index
         if isinstance(index, int):
-            return lambda lane: self.address(pointer, held, at, index + lane)
+            return lambda lane: self.address(pointer, element, at, index + lane)
         numbers, number = self.lane_numbers(at)
         memory = Memory(self.nest.exact(self.nest.lanes), self.nest.lanes)
         kind = number.register
-        return lambda lane: self.computed(pointer, held, kind, memory.extract(kind, numbers, lane))
+        return lambda lane: self.computed(pointer, element, kind, memory.extract(kind, numbers, lane))
 
-    def computed(self, pointer: str, held: Element, kind: object, index: str) -> str:
-        """The address of an element whose number is computed, in a type of its own."""
-        return self.nest.out.offset(pointer, unit(held), index, str(kind))
+    def computed(self, pointer: str, element: Element, kind: str, index: str) -> str:
+        """The address of an element whose number is a register of this type."""
+        return self.nest.out.offset(pointer, unit(element), index, kind)
 
     # -- positions in every lane
 
     def lane_numbers(self, at: Position) -> tuple[str, Element]:
         """A position in every lane, in the narrowest integer that holds it."""
-        held = SHORT_INDEX if self._is_short(at) else INDEX
-        return self._numbers(at, held), held
+        element = SHORT_INDEX if self._is_short(at) else INDEX
+        return self._numbers(at, element), element
 
     def _is_short(self, at: Position) -> bool:
         """Whether a position and what it is computed from fit 32 bits, also in lanes past the end of the loop."""
@@ -139,36 +139,36 @@ class Addresses:
         margin = abs(at.coefficient(self.nest.inner)) * self.nest.lanes
         return low - margin >= -(2**31) and high + margin < 2**31 and all(isinstance(atom, int) or self._is_short(atom.expression) for atom, _ in at.terms)
 
-    def _numbers(self, at: Position, held: Element) -> str:
-        return self.registers.once(("numbers", at, held.register), lambda: self._new_numbers(at, held))
+    def _numbers(self, at: Position, element: Element) -> str:
+        return self.registers.once(("numbers", at, element.register), lambda: self._new_numbers(at, element))
 
-    def _new_numbers(self, at: Position, held: Element) -> str:
+    def _new_numbers(self, at: Position, element: Element) -> str:
         lanes, inner, add = self.nest.lanes, self.nest.inner, self.nest.out.op
-        kind = vector(held.register, lanes)
+        kind = vector(element.register, lanes)
         divided = [(atom, c) for atom, c in at.terms if not isinstance(atom, int) and inner in dimensions(atom.expression)]
         lifts = [max(-(span(atom.expression, self.nest.extents)[0] // atom.divisor), 0) for atom, _ in divided]
         lowered = sum(c * lift for (atom, c), lift in zip(divided, lifts, strict=True) if isinstance(atom, Quotient))
         rest = Position(at.offset - lowered, tuple([term for term in at.terms if term not in divided]))
-        total = self._steps(self.position(rest, self.nest.index), rest.coefficient(inner), held)
+        total = self._steps(self.position(rest, self.nest.index), rest.coefficient(inner), element)
         for (atom, c), lift in zip(divided, lifts, strict=True):
-            number = self._numbers(atom.expression.shifted(lift * atom.divisor), held)
-            number = add(f"{'udiv' if isinstance(atom, Quotient) else 'urem'} {kind} {number}, {splat(held.register, str(atom.divisor), lanes)}")
+            number = self._numbers(atom.expression.shifted(lift * atom.divisor), element)
+            number = add(f"{'udiv' if isinstance(atom, Quotient) else 'urem'} {kind} {number}, {splat(element.register, str(atom.divisor), lanes)}")
             if c != 1:
-                number = add(f"mul {kind} {number}, {splat(held.register, str(c), lanes)}")
+                number = add(f"mul {kind} {number}, {splat(element.register, str(c), lanes)}")
             total = add(f"add {kind} {total}, {number}") if total != "zeroinitializer" else number
         return total
 
-    def _steps(self, start: str | int, step: int, held: Element) -> str:
+    def _steps(self, start: str | int, step: int, element: Element) -> str:
         """A number and its successors, one in each lane."""
         lanes = self.nest.lanes
         if isinstance(start, int):
             numbers = [start + lane * step for lane in range(lanes)]
-            return "<" + ", ".join([f"{held.register} {number}" for number in numbers]) + ">" if any(numbers) else "zeroinitializer"
-        first = self.nest.out.splat(held.register, self._narrow(start, held), lanes)
-        steps = ", ".join([f"{held.register} {lane * step}" for lane in range(lanes)])
-        return self.nest.out.binary("add", vector(held.register, lanes), first, f"<{steps}>") if step else first
+            return "<" + ", ".join([f"{element.register} {number}" for number in numbers]) + ">" if any(numbers) else "zeroinitializer"
+        first = self.nest.out.splat(element.register, self._narrow(start, element), lanes)
+        steps = ", ".join([f"{element.register} {lane * step}" for lane in range(lanes)])
+        return self.nest.out.binary("add", vector(element.register, lanes), first, f"<{steps}>") if step else first
 
-    def _narrow(self, number: str | int, held: Element) -> str:
+    def _narrow(self, number: str | int, element: Element) -> str:
         if isinstance(number, int):
             return str(number)
-        return number if held is INDEX else self.nest.out.cast("trunc", number, "i64", "i32")
+        return number if element is INDEX else self.nest.out.cast("trunc", number, "i64", "i32")

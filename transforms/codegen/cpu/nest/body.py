@@ -1,4 +1,4 @@
-"""The body of a nest: each op once in the loop that it depends on, and what the innermost loop needs of it."""
+"""Emits the body of a nest: each op in the innermost loop that it depends on, and addresses before the loops that use them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.elements import splat_value
-from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.codegen.cpu.nest.addresses import INDEX, Addresses
 from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.guards import Guards
@@ -16,8 +16,7 @@ from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
-from wengert.transforms.codegen.llvm.vector_builder import one
-from wengert.transforms.fuse.views import result
+from wengert.transforms.codegen.llvm.vector_builder import real_value
 from wengert.transforms.schedule.contraction import shared_products
 from wengert.transforms.schedule.placement import deepest
 
@@ -36,9 +35,9 @@ class Body:
         self.contracted = {} if nest.strict else shared_products(nest.placed.ops, nest.placed.writes)
 
     def emit(self, level: int, lanes: int, active: int) -> None:
-        """The ops of one loop (-1: outside of all)."""
+        """Emits the ops of one loop (-1: outside of all)."""
         for op in self.nest.placed.levels[level + 1]:
-            value = result(op)
+            value = result_of(op)
             self.registers.remember(value, self._value(op, lanes, active))
             if lanes == 1 and self.nest.inner >= 0 and self.depth[value] < self.nest.inner:
                 self._prepare_based(value)
@@ -49,7 +48,7 @@ class Body:
 
     def _value(self, op: Operation, lanes: int, active: int) -> Value:
         if isinstance(op, ConstantOp):
-            return _constant(op)
+            return _literal(op)
         if isinstance(op, ApplyOp):
             chosen = self._known_choice(op)
             return self._apply(op, lanes) if chosen is None else self.registers.get(chosen, lanes)
@@ -64,22 +63,22 @@ class Body:
     def _apply(self, op: ApplyOp, lanes: int) -> Value:
         arguments = operands_of(op)
         operands = [self.registers.get(operand, lanes) for operand in arguments]
-        if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[result(op)]:
+        if (at := self.contracted.get(op)) is not None and self.depth[arguments[at]] == self.depth[result_of(op)]:
             return self._contracted(op, at, operands[1 - at], lanes)
-        return self.nest.arithmetic(lanes).apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(result(op).type))
+        return self.nest.arithmetic(lanes).apply(op.function.data, operands, [element_of(o.type) for o in arguments], element_of(result_of(op).type))
 
     def _contracted(self, op: ApplyOp, at: int, other: Value, lanes: int) -> Value:
         """x y + z, z - x y or x y - z, where the product is operand ``at``."""
         product = op.operands[at].owner
         assert isinstance(product, ApplyOp)
-        x, y = [one(self.registers.get(factor, lanes)) for factor in product.operands]
-        z, register, scalars = one(other), element_of(result(op).type).register, self.nest.arithmetic(lanes)
+        x, y = [real_value(self.registers.get(factor, lanes)) for factor in product.operands]
+        z, register, scalars = real_value(other), element_of(result_of(op).type).register, self.nest.arithmetic(lanes)
         if op.function.data == "subtract":
             z, x = (z, scalars.negate(register, x)) if at else (scalars.negate(register, z), x)
         return scalars.intrinsic("fmuladd", register, x, y, z)
 
     def _known_choice(self, op: ApplyOp) -> SSAValue | None:
-        """What a selection takes, where its guards are known for this piece of the innermost loop."""
+        """The operand that a selection chooses, where its guards are known for this piece of the innermost loop; else None."""
         if not self.nest.known or op.function.data != "select" or not isinstance(guard := op.operands[0].owner, WithinOp):
             return None
         unknown = self.guards.unknown(guard.where.data)
@@ -90,16 +89,16 @@ class Body:
         if lanes == 1:
             inner = self.nest.index if self.nest.inner >= 0 and self.nest.inner in dimensions(at) else None
             return self.nest.exact(1).convert(str(self.addresses.position(at, inner)), INDEX, target)
-        number, held = self.addresses.lane_numbers(at)
-        return self.nest.exact(lanes).convert(number, held, target)
+        number, element = self.addresses.lane_numbers(at)
+        return self.nest.exact(lanes).convert(number, element, target)
 
-    # -- what the innermost loop needs, computed outside of it
+    # -- addresses of the innermost loop, computed outside of it
 
     def prepare_inner(self, level: int) -> None:
         """Computes the addresses that the innermost loop starts from, at the level that they depend on."""
         for op in self.nest.placed.levels[-1]:
             if (load := self.nest.loads.get(op)) is not None and load.base is None and op not in self.tiles.slots:
-                self._prepare(load.pointer, load.held, load.at, level)
+                self._prepare(load.pointer, load.element, load.at, level)
                 shared = self.guards.shared(load.guards)
                 if load.guards and max(deepest(self.addresses.outer(load.at)), self.nest.placed.guard_depth(shared)) == level:
                     self.loads.base_inside(load, load.pointer)
@@ -108,17 +107,17 @@ class Body:
             if write.base is None and (write.kind == STORE or at.coefficient(self.nest.inner)):
                 self._prepare(f"%q{write.target}", element_of(write.value.type), at, level)
 
-    def _prepare(self, pointer: str, held: Element, at: Position, level: int) -> None:
+    def _prepare(self, pointer: str, element: Element, at: Position, level: int) -> None:
         if deepest(self.addresses.outer(at)) == level:
-            self.addresses.inner_base(pointer, held, at)
+            self.addresses.inner_base(pointer, element, at)
 
     def _prepare_based(self, value: SSAValue) -> None:
         """Moves the pointers of the innermost loop that a computed position shifts, as soon as it is known."""
         last = self.nest.op.body.block.last_op
         for use in value.uses:
             user = use.operation
-            if (load := self.nest.loads.get(user)) is not None and load.base is value and self.depth[result(user)] == self.nest.inner:
-                self.addresses.based(load.pointer, load.held, value)
+            if (load := self.nest.loads.get(user)) is not None and load.base is value and self.depth[result_of(user)] == self.nest.inner:
+                self.addresses.based(load.pointer, load.element, value)
             elif user is last and use.index >= len(self.nest.placed.writes):
                 for write in self.nest.placed.writes:
                     if write.base is value:
@@ -131,14 +130,14 @@ class Body:
             user = use.operation
             if (user is last and use.index >= len(self.nest.placed.writes)) or isinstance(user, LoadOp):
                 continue
-            if user is last or self.depth[result(user)] == self.nest.inner:
+            if user is last or self.depth[result_of(user)] == self.nest.inner:
                 return True
         return False
 
 
-def _constant(op: ConstantOp) -> Value:
-    held = element_of(op.result.type)
+def _literal(op: ConstantOp) -> Value:
+    element = element_of(op.result.type)
     value = splat_value(op.value)
-    if held.kind == "c":
-        return literal(value.real, held), literal(value.imag, held)
-    return literal(value, held)
+    if element.kind == "c":
+        return literal(value.real, element), literal(value.imag, element)
+    return literal(value, element)

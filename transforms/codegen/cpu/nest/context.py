@@ -1,4 +1,4 @@
-"""What the parts of nest emission share: the nest as its schedule places it, the text so far, and where in the loops it is."""
+"""The state that the parts of nest emission share: the nest as its schedule places it, the text so far, and the current point of the loops."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.kernel import Guard, LoadOp
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
-from wengert.ir.traversal import operands_of
+from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
-from wengert.transforms.fuse.views import result
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.target import Target
 
@@ -23,7 +22,7 @@ class Load(Struct, frozen=True):
     """A load in terms of the generated loops: base pointer, element, position, guards, computed position."""
 
     pointer: str
-    held: Element
+    element: Element
     at: Position
     guards: tuple[Guard, ...]
     base: SSAValue | None
@@ -36,8 +35,8 @@ class Context:
         placed: the nest with its loops as they run.
         out: the text so far.
         lanes: the iterations of the innermost loop that are computed at once; fewer where a loop ends.
-        index: the index of the innermost loop where the code now is, a register or a number.
-        known: guards whose answer is known there.
+        index: the current index of the innermost loop, a register or a number.
+        known: guards whose value is known there.
     """
 
     def __init__(self, placed: Placement, schedule: Schedule, target: Target, strict: bool):
@@ -51,13 +50,13 @@ class Context:
         self.index: str | int = 0
         self.known: Mapping[Guard, bool] = {}
         pointers: dict[SSAValue, str] = {argument: f"%p{number}" for number, argument in enumerate(op.body.block.args)}
-        self.loads: dict[Operation, Load] = {load: self._described(load, pointers) for load in self.placed.ops if isinstance(load, LoadOp)}
+        self.loads: dict[Operation, Load] = {load: self._load(load, pointers) for load in self.placed.ops if isinstance(load, LoadOp)}
         self._labels = 0
 
-    def _described(self, op: LoadOp, pointers: Mapping[SSAValue, str]) -> Load:
+    def _load(self, op: LoadOp, pointers: Mapping[SSAValue, str]) -> Load:
         source, base = (*operands_of(op), None)[:2]
         assert source is not None
-        return Load(pointers[source], element_of(result(op).type), self.placed.loops[op.at.data], guards_of(op), base)
+        return Load(pointers[source], element_of(result_of(op).type), self.placed.loops[op.at.data], guards_of(op), base)
 
     @property
     def inner(self) -> int:
@@ -70,11 +69,11 @@ class Context:
         return self.placed.extents
 
     def arithmetic(self, lanes: int) -> Scalars:
-        """The functions of the program, which may be contracted unless it is strict."""
+        """Scalar functions of the program, which may be contracted unless it is strict."""
         return Scalars(self.out, lanes, not self.strict)
 
     def exact(self, lanes: int) -> Scalars:
-        """Functions for indices, masks and moves."""
+        """Scalar functions that are never contracted: for indices, masks and moves."""
         return Scalars(self.out, lanes, False)
 
 

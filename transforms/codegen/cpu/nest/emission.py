@@ -1,10 +1,10 @@
-"""A loop nest as one LLVM function, as its schedule asks for: scalar outer loops around an explicitly vectorised innermost one.
+"""Emits a loop nest as one LLVM function, as its schedule asks for: scalar outer loops around an explicitly vectorised innermost one.
 
-Every value of the body is computed at the level of the innermost loop that it depends on, so what is invariant leaves the
+Every value of the body is computed at the level of the innermost loop that it depends on, so that invariant values leave the
 inner loops without an optimisation pass. At the innermost level a register holds several lanes; the last iterations, which do
 not fill it, run once more with fewer active lanes.
 
-A reduction over inner loops accumulates in registers and is folded at the end; one over outer loops with an inner one kept
+A reduction over inner loops accumulates in registers, whose lanes are combined at the end; one over outer loops with an inner one kept
 accumulates in the result itself.
 
 Nothing is decided here: what the loops are, how many lanes and registers, which loop is parallel, is in the schedule
@@ -29,7 +29,8 @@ from wengert.transforms.codegen.cpu.nest.reductions import Reductions
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
-from wengert.transforms.schedule.chunks import Split, parameters, prologue
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END, begin_task, parameters
+from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.parallel import ranges, shared_loop
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
@@ -44,7 +45,7 @@ class NestText(Struct, frozen=True):
 
 
 def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool) -> NestText:
-    """The function of a nest that runs as its schedule asks for.
+    """Emits the function of a nest that runs as its schedule asks for.
 
     Args:
         placed: the nest as :func:`wengert.transforms.schedule.legality.check` placed it, which has made sure that it can.
@@ -76,13 +77,13 @@ class _Emission:
         """The definition of the function."""
         op, out = self.nest.op, self.nest.out
         pointers = [f"%p{n}" for n in range(len(op.inputs))] + [f"%q{n}" for n in range(len(op.outputs))]
+        begin_task(out, pointers, self.split)
         if self.split is None:
             self.reductions.fill_results()
         self.tiles.allocate()
         if 0 not in self.nest.extents:
             self._level(-1)
-        out.lines[:0] = prologue(pointers, self.split)
-        text = out.definition(name, [parameters(pointers, self.split)], attributes=self.nest.target.attributes)
+        text = out.definition(name, parameters(pointers, self.split), attributes=self.nest.target.attributes)
         return NestText(text, out.module.definitions, self.split)
 
     def _level(self, level: int) -> None:
@@ -108,15 +109,15 @@ class _Emission:
 
     def _loop(self, level: int) -> None:
         if level == 0 and self.split is not None:
-            self._outermost(self.split, "%begin", "%end")
+            self._outermost(self.split, BEGIN, END)
         elif level == 0 and (overlapping := ranges(self.nest.op, self.nest.schedule)) is not None:
-            self._outermost(overlapping, 0, overlapping.trips)
+            self._outermost(overlapping, 0, overlapping.iterations)
         else:
             with self.nest.out.rotated_loop(self.nest.extents[level]) as loop, self.registers.scope({("index", level): loop.index}):
                 self._level(level)
 
     def _outermost(self, split: Split, begin: str | int, end: str | int) -> None:
-        """The iterations of the outermost loop that belong to a chunk, or all of one that goes through ranges which overlap."""
+        """Emits the iterations of the outermost loop that belong to a chunk, or all of one that goes through ranges which overlap."""
         with self.nest.out.rotated_loop(end, start=begin) as loop:
             at = loop.index
             if split.step != 1:

@@ -1,4 +1,4 @@
-"""What guards of loads and choices say at the current point of the loops: in every lane, in a piece of the innermost loop, in an iteration."""
+"""Evaluates the guards of loads and selections at the current point of the loops: in every lane, in a piece of the innermost loop, in an iteration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wengert.transforms.codegen.llvm.scalars import Scalars
 
 
 class Guards:
-    """Evaluates guards, as far as possible before the program runs."""
+    """Evaluates guards, at compile time where that is possible."""
 
     def __init__(self, nest: Context, registers: Registers, addresses: Addresses):
         self.nest = nest
@@ -21,7 +21,7 @@ class Guards:
         self.addresses = addresses
 
     def known_at(self, active: int) -> Mapping[Guard, bool]:
-        """The guards that hold in all active lanes at a known index, and those that hold in none."""
+        """The values of the guards that hold in all active lanes at a known index, or in none."""
         if not isinstance(self.nest.index, int):
             return {}
         known: dict[Guard, bool] = {}
@@ -32,14 +32,14 @@ class Guards:
         return known
 
     def unknown(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...] | None:
-        """The guards that have to be looked at in this piece of the innermost loop; None where one fails throughout."""
+        """The guards that have to be tested in this piece of the innermost loop; None if one of them fails throughout."""
         known = self.nest.known
         if not known:
             return guards
         return None if any(known.get(guard) is False for guard in guards) else tuple([guard for guard in guards if guard not in known])
 
     def shared(self, guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-        """The guards that all iterations of the innermost loop share."""
+        """The guards that do not depend on the innermost loop."""
         return tuple([guard for guard in guards if self.nest.inner not in dimensions(self.nest.placed.loops[guard[0]])])
 
     def all_hold(self, guards: tuple[Guard, ...], lanes: int) -> str:
@@ -48,13 +48,13 @@ class Guards:
 
     def _conjunction(self, guards: tuple[Guard, ...], lanes: int) -> str:
         scalars = self.nest.exact(lanes)
-        parts = [self._one(scalars, self.nest.placed.loops[at], low, high) for at, low, high in guards]
+        parts = [self._within(scalars, self.nest.placed.loops[at], low, high) for at, low, high in guards]
         while len(parts) > 1:
             parts.append(scalars.binary("and", "i1", parts.pop(0), parts.pop(0)))
         return parts[0]
 
     def lanes_inside(self, guards: tuple[Guard, ...]) -> list[bool] | None:
-        """In which lanes the guards hold, where that is known: at a known index, if they are about nothing but that."""
+        """Whether the guards hold, by lane; None unless the index is known and they depend on nothing else."""
         everywhere = [True] * self.nest.lanes
         for at, low, high in guards:
             inside = self._known_lanes(self.nest.placed.loops[at].shifted(-low), high - low)
@@ -64,20 +64,20 @@ class Guards:
         return everywhere
 
     def _known_lanes(self, at: Position, extent: int) -> list[bool] | None:
-        """In which lanes 0 <= at < extent, if the index is known and the position depends on nothing else."""
+        """Whether 0 <= at < extent, by lane; None unless the index is known and the position depends on nothing else."""
         index = self.nest.index
         if not isinstance(index, int) or {*dimensions(at)} != {self.nest.inner}:
             return None
         return [0 <= _value(at, index + lane) < extent for lane in range(self.nest.lanes)]
 
-    def _one(self, scalars: Scalars, at: Position, low: int, high: int) -> str:
+    def _within(self, scalars: Scalars, at: Position, low: int, high: int) -> str:
         """low <= at < high, as one unsigned comparison."""
         shifted, varies = at.shifted(-low), self.nest.inner in dimensions(at)
         if scalars.lanes > 1 and (inside := self._known_lanes(shifted, high - low)) is not None:
             return lane_mask(inside)
         if scalars.lanes > 1 and varies:
-            number, held = self.addresses.lane_numbers(shifted)
-            return scalars.compare("ult", held.register, number, scalars.constant(held.register, high - low))
+            number, element = self.addresses.lane_numbers(shifted)
+            return scalars.compare("ult", element.register, number, scalars.constant(element.register, high - low))
         number = self.addresses.position(shifted, self.nest.index if self.nest.inner >= 0 and varies else None)
         bit = self.nest.out.icmp("ult", "i64", number, high - low)
         return bit if scalars.lanes == 1 else self.nest.out.splat("i1", bit, scalars.lanes)
@@ -96,5 +96,5 @@ def _value(at: Position, index: int) -> int:
 
 
 def lane_mask(inside: Sequence[bool]) -> str:
-    """Lanes as a constant."""
+    """The LLVM constant of a mask."""
     return "<" + ", ".join(f"i1 {'true' if there else 'false'}" for there in inside) + ">"

@@ -1,4 +1,4 @@
-"""The innermost loop as the schedule asks for: in versions, in pieces, several registers at once, and its remainder."""
+"""Emits the innermost loop as the schedule asks for: in versions, in pieces, several registers at once, and its remainder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.writes import Writes
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import element_of, vector
-from wengert.transforms.schedule.versions import always, answers
+from wengert.transforms.schedule.versions import guard_values, uniform_guard
 
 
 class Innermost:
@@ -32,36 +32,36 @@ class Innermost:
         self.reductions = reductions
 
     def emit(self) -> None:
-        """All iterations of the loop, and the reductions that end with it."""
+        """Emits all iterations of the loop, and the reductions that end with it."""
         if self.schedule.version is not None:
             self._in_two_versions(self.schedule.version)
         else:
-            self._all()
+            self._one_version()
 
     # -- versions and pieces
 
     def _in_two_versions(self, version: Version) -> None:
-        """The loop for the iterations of outer loops for which these guards have the usual answers throughout, and for all others."""
-        usual = {
-            guard: always(guard, at, self.nest.inner, self.nest.extents, answer=guard in version.holds)
+        """The loop for the iterations of outer loops for which these guards hold, or fail, throughout; and the loop for all others."""
+        uniform = {
+            guard: uniform_guard(guard, at, self.nest.inner, self.nest.extents, value=guard in version.holds)
             for guard, at in self.nest.placed.guards
             if guard in version.holds or guard in version.fails
         }
         tests: list[str] = []
-        for position, bound, answer in dict.fromkeys(usual.values()):
-            tests.append(self.nest.out.icmp("ult" if answer else "uge", "i64", self.addresses.position(position), bound))
+        for position, bound, value in dict.fromkeys(uniform.values()):
+            tests.append(self.nest.out.icmp("ult" if value else "uge", "i64", self.addresses.position(position), bound))
         while len(tests) > 1:
             tests.append(self.nest.out.binary("and", "i1", tests.pop(0), tests.pop(0)))
         with self.nest.out.conditional(tests[0]) as branches:
             with self.registers.scope({}):
-                self.nest.known = {guard: test.answer for guard, test in usual.items()}
-                self._all()
+                self.nest.known = {guard: test.value for guard, test in uniform.items()}
+                self._one_version()
             branches.otherwise()
             with self.registers.scope({}):
                 self.nest.known = {}
-                self._all()
+                self._one_version()
 
-    def _all(self) -> None:
+    def _one_version(self) -> None:
         totals = self.reductions.start()
         if self.schedule.pieces:
             known = self.nest.known
@@ -70,37 +70,37 @@ class Innermost:
             self.nest.known = known
             return
         lanes = self.nest.lanes
-        self.reductions.finish(self._whole(totals))
+        self.reductions.finish(self._unsplit(totals))
         self.nest.lanes = lanes
 
     def _piece(self, piece: Piece, known: Mapping[Guard, bool]) -> None:
-        """One piece. An iteration takes a whole register, so the last may repeat some of what is done."""
+        """One piece. An iteration computes a whole register, so that the last one may compute elements again."""
         lanes, nest = self.nest.lanes, self.nest
         count = -(-piece.length // lanes)
         if piece.masked:
             nest.known = known
-            self._some([], min(piece.start, nest.extents[nest.inner] - count * lanes), count, 1)
+            self._iterations([], min(piece.start, nest.extents[nest.inner] - count * lanes), count, 1)
             return
-        nest.known = {**known, **{guard: answer for guard, answer in answers(nest.placed.guards, nest.inner, piece).items() if answer is not None}}
+        nest.known = {**known, **{guard: value for guard, value in guard_values(nest.placed.guards, nest.inner, piece).items() if value is not None}}
         if piece.length % lanes:
             self._repeating(count, piece.stop - lanes, piece.start)
         else:
-            self._some([], piece.start, count, 1)
+            self._iterations([], piece.start, count, 1)
 
     # -- the whole loop
 
-    def _whole(self, totals: list[Value]) -> list[Value]:
-        """The loop in one piece; the totals after it."""
+    def _unsplit(self, totals: list[Value]) -> list[Value]:
+        """The loop, not split; the totals after it."""
         extent, lanes = self.nest.extents[self.nest.inner], self.nest.lanes
         count, rest = divmod(extent, lanes)
         copies, done = self.schedule.accumulators, 0
         if copies > 1:
-            totals = self._some(totals, done, count // copies, copies)
+            totals = self._iterations(totals, done, count // copies, copies)
             done, count = done + count // copies * copies * lanes, count % copies
         if rest and self.schedule.remainder == "repeated":
             self._repeating(count + 1, extent - lanes)
             return totals
-        totals = self._some(totals, done, count, 1)
+        totals = self._iterations(totals, done, count, 1)
         if rest and self.schedule.interleave > 1 and not self.reductions.slots:
             totals = self.reductions.halved(totals)
             self.nest.lanes //= 2
@@ -114,8 +114,8 @@ class Innermost:
         with self.nest.out.rotated_loop(start + count * self.nest.lanes, start=start, step=self.nest.lanes) as loop:
             self.one([], self.nest.out.intrinsic("umin", "i64", loop.index, last), self.nest.lanes)
 
-    def _some(self, totals: list[Value], start: int, count: int, copies: int) -> list[Value]:
-        """``count`` iterations of ``copies`` registers each, from index ``start`` on."""
+    def _iterations(self, totals: list[Value], start: int, count: int, copies: int) -> list[Value]:
+        """Emits ``count`` iterations of ``copies`` registers each, from index ``start`` on; the totals after them."""
         lanes = self.nest.lanes
         if count == 0:
             return totals
@@ -136,7 +136,7 @@ class Innermost:
         return self.reductions.merged(after)
 
     def one(self, totals: list[Value], at: str | int, active: int) -> list[Value]:
-        """One iteration at an index, with so many active lanes; the totals after it."""
+        """Emits one iteration at an index, with so many active lanes; the totals after it."""
         nest = self.nest
         with self.registers.scope({("index", nest.inner): at}):
             nest.index = at

@@ -1,4 +1,4 @@
-"""The totals of reductions: in registers over inner loops, on the stack where these are several, and where they go at the end."""
+"""Emits reductions: totals in registers over the innermost loop, on the stack across several loops, and their writes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Reductions:
     # -- totals in registers
 
     def neutral(self, reduction: Reduction, lanes: int) -> Value:
-        """What a total begins with."""
-        held = element_of(reduction.write.value.type)
-        text = splat(held.register, neutral(reduction.write.kind, held), lanes)
-        return (text, splat(held.register, float_literal(0.0, held.register), lanes)) if held.kind == "c" else text
+        """The value with which a total begins."""
+        element = element_of(reduction.write.value.type)
+        text = splat(element.register, neutral(reduction.write.kind, element), lanes)
+        return (text, splat(element.register, float_literal(0.0, element.register), lanes)) if element.kind == "c" else text
 
     def start(self) -> list[Value]:
         """The totals before the innermost loop."""
         return [self._load_slot(r) if r in self.slots else self.neutral(r, self.nest.lanes) for r in self.in_registers]
 
     def finish(self, totals: list[Value]) -> None:
-        """Puts the totals where they go after the innermost loop."""
+        """Stores the totals after the innermost loop: on the stack, or in the results."""
         for reduction, total in zip(self.in_registers, totals, strict=True):
             if reduction in self.slots:
                 self._store_slot(reduction, total)
@@ -62,10 +62,10 @@ class Reductions:
         For sums that is -0.0 here, which changes no total. LLVM (22) takes a lane of 0 / 0 for a lane of zeros, and so leaves
         a choice of 0.0 for it out, though it is NaN; what an idle lane loads is 0.
         """
-        mask, held = Memory(scalars, active).active_mask(), element_of(reduction.write.value.type)
-        least = neutral(reduction.write.kind, held)
-        fill = splat(held.register, float_literal(-0.0, held.register) if least == float_literal(0.0, held.register) else least, self.nest.lanes)
-        return of_parts([scalars.select(mask, held.register, part, fill) for part in parts_of(value)])
+        mask, element = Memory(scalars, active).active_mask(), element_of(reduction.write.value.type)
+        least = neutral(reduction.write.kind, element)
+        fill = splat(element.register, float_literal(-0.0, element.register) if least == float_literal(0.0, element.register) else least, self.nest.lanes)
+        return of_parts([scalars.select(mask, element.register, part, fill) for part in parts_of(value)])
 
     def merged(self, sets: list[list[Value]]) -> list[Value]:
         """The totals of several accumulators as those of one."""
@@ -81,27 +81,27 @@ class Reductions:
         half = lanes // 2
         scalars = self.nest.arithmetic(half)
 
-        def part(held: Element, value: Value, first: int) -> Value:
-            return of_parts([self.nest.out.shuffle(held.register, lanes, x, "poison", range(first, first + half)) for x in parts_of(value)])
+        def part(element: Element, value: Value, first: int) -> Value:
+            return of_parts([self.nest.out.shuffle(element.register, lanes, x, "poison", range(first, first + half)) for x in parts_of(value)])
 
         after: list[Value] = []
         for reduction, total in zip(self.in_registers, totals, strict=True):
-            held = element_of(reduction.write.value.type)
-            after.append(scalars.combine(reduction.write.kind, part(held, total, 0), part(held, total, half), held))
+            element = element_of(reduction.write.value.type)
+            after.append(scalars.combine(reduction.write.kind, part(element, total, 0), part(element, total, half), element))
         return after
 
     # -- totals on the stack, which live across several loops
 
     def open_slot(self, reduction: Reduction) -> None:
-        """A place on the stack for a total, with the neutral element in it."""
-        held = element_of(reduction.write.value.type)
-        kind = vector(held.register, self.nest.lanes)
+        """Makes a slot on the stack for a total, and stores the neutral element in it."""
+        element = element_of(reduction.write.value.type)
+        kind = vector(element.register, self.nest.lanes)
         if reduction not in self.slots:
-            self.slots[reduction] = self.nest.out.alloca(f"[{2 if held.kind == 'c' else 1} x {kind}]", 64)
+            self.slots[reduction] = self.nest.out.alloca(f"[{2 if element.kind == 'c' else 1} x {kind}]", 64)
         self._store_slot(reduction, self.neutral(reduction, self.nest.lanes))
 
     def close_slot(self, reduction: Reduction) -> None:
-        """Writes the total in a slot where it goes."""
+        """Writes the total of a slot to the result."""
         self._write(reduction, self._load_slot(reduction))
 
     def _slot_parts(self, reduction: Reduction, kind: str) -> list[str]:
@@ -123,21 +123,21 @@ class Reductions:
 
     def _write(self, reduction: Reduction, value: Value) -> None:
         """Folds the lanes and writes the total, combining it with what is there if outer loops are reduced too."""
-        held, kind = element_of(reduction.write.value.type), reduction.write.kind
+        element, kind = element_of(reduction.write.value.type), reduction.write.kind
         wide = self.nest.arithmetic(self.nest.lanes)
-        part = Element("f", held.memory, held.register, held.part_size) if held.kind == "c" else held
+        part = Element("f", element.memory, element.register, element.part_size) if element.kind == "c" else element
         total = of_parts([wide.horizontal(kind, register, part) for register in parts_of(value)])
         single = self.nest.arithmetic(1)
         memory = Memory(single, 1)
-        address = self.addresses.address(f"%q{reduction.write.target}", held, reduction.at)
+        address = self.addresses.address(f"%q{reduction.write.target}", element, reduction.at)
         if reduction.in_memory:
-            total = single.combine(kind, memory.load(held, address), total, held)
-        memory.store(held, rounded(single, held, total), address)
+            total = single.combine(kind, memory.load(element, address), total, element)
+        memory.store(element, rounded(single, element, total), address)
 
     def fill_results(self, iteration: str = "") -> None:
-        """Neutral elements into the results that accumulate in memory (into all of them if the loops have no iterations).
+        """Fills the results that accumulate in memory with neutral elements (all results if the loops have no iterations).
 
-        Within an iteration of the outermost loop it is only the block of elements that this one combines.
+        Within an iteration of the outermost loop only the block of elements that it combines is filled.
         """
         extents = self.nest.extents
         for reduction in {reduction.write.target: reduction for reduction in self.all}.values():
@@ -148,19 +148,19 @@ class Reductions:
                 pointer = f"%q{reduction.write.target}"
                 if iteration:
                     count //= extents[0]
-                    held = element_of(reduction.write.value.type)
-                    pointer = self.nest.out.offset(pointer, f"[{count} x {unit(held)}]", iteration)
+                    element = element_of(reduction.write.value.type)
+                    pointer = self.nest.out.offset(pointer, f"[{count} x {unit(element)}]", iteration)
                 self._fill(pointer, reduction, count)
 
     def _fill(self, pointer: str, reduction: Reduction, count: int) -> None:
-        held = element_of(reduction.write.value.type)
-        lanes = max(self.nest.target.vector_bytes // max(held.size, 1), 1)
+        element = element_of(reduction.write.value.type)
+        lanes = max(self.nest.target.vector_bytes // max(element.size, 1), 1)
         iterations, rest = divmod(count, lanes)
         scalars, value = self.nest.exact(lanes), self.neutral(reduction, lanes)
         if iterations:
             with self.nest.out.rotated_loop(iterations * lanes, step=lanes) as loop:
-                address = self.nest.out.address(pointer, held, loop.index)
-                Memory(scalars, lanes).store_contiguous(held, value, address, 1)
+                address = self.nest.out.address(pointer, element, loop.index)
+                Memory(scalars, lanes).store_contiguous(element, value, address, 1)
         if rest:
-            address = self.nest.out.address(pointer, held, iterations * lanes)
-            Memory(scalars, rest).store_contiguous(held, value, address, 1)
+            address = self.nest.out.address(pointer, element, iterations * lanes)
+            Memory(scalars, rest).store_contiguous(element, value, address, 1)

@@ -1,4 +1,4 @@
-"""The registers of what has been computed, remembered for as long as the loop is open in which that was: a table of scopes, the innermost last."""
+"""Remembers the registers of values for as long as the loop in which they were computed is open: a table of scopes, the innermost last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wengert.transforms.codegen.llvm.types import element_of, splat
 
 
 class Registers:
-    """What has been computed at the current point of the loops."""
+    """The values that have been computed at the current point of the loops, by keys: values of the body, addresses, indices."""
 
     def __init__(self, nest: Context):
         self.nest = nest
@@ -23,7 +23,7 @@ class Registers:
 
     @contextmanager
     def scope(self, known: Mapping[object, object]) -> Generator[None]:
-        """What is remembered inside is forgotten at the end; some things are known from the beginning."""
+        """Opens a scope, with some keys in it: what is remembered inside is forgotten at its end."""
         self._scopes.append(dict(known))
         yield
         self._scopes.pop()

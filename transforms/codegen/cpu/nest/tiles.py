@@ -1,4 +1,4 @@
-"""Transposed reads, tile by tile.
+"""Emits transposed reads tile by tile.
 
 A nest that reads with a stride along its innermost loop, but contiguously along another one, touches a new cache line for
 every element, and often the same few cache sets. Such a nest runs over square tiles of these two loops, the two innermost ones:
@@ -25,7 +25,7 @@ from wengert.transforms.schedule.tiles import is_tiled
 
 
 class Tiles:
-    """Runs the two innermost loops in tiles; ``slots`` are the places of those of each load."""
+    """Emits the two innermost loops in tiles; ``slots`` are the places on the stack of each load's tile."""
 
     def __init__(self, nest: Context, registers: Registers, addresses: Addresses):
         self.nest = nest
@@ -35,15 +35,15 @@ class Tiles:
         self._row = ""
 
     def allocate(self) -> None:
-        """Room on the stack for the tiles that the schedule asks for."""
+        """Makes room on the stack for the tiles that the schedule asks for."""
         for op in self.nest.loads if self.nest.schedule.tiled else ():
             if is_tiled(self.nest.placed, op):
-                kind = vector(self.nest.loads[op].held.memory, self.nest.lanes)
+                kind = vector(self.nest.loads[op].element.memory, self.nest.lanes)
                 self.slots[op] = self.nest.out.alloca(f"[{self.nest.lanes} x {kind}]", 64)
 
     @contextmanager
     def rows(self) -> Generator[str]:
-        """Loops over all tiles, and over the rows of each; the column at which lanes begin. The last tile of each loop starts early enough to end with it."""
+        """Loops over all tiles, and over the rows of each; yields the column at which lanes begin. The last tile starts early enough to end with its loop."""
         inner, lanes = self.nest.inner, self.nest.lanes
         with self._tiles(inner - 1) as row, self._tiles(inner) as column:
             for op, slot in self.slots.items():
@@ -55,23 +55,23 @@ class Tiles:
 
     def load(self, op: LoadOp, lanes: int) -> Value:
         """The current row of a load's tile."""
-        held = self.nest.loads[op].held
-        row = self.nest.out.offset(self.slots[op], vector(held.memory, lanes), self._row)
-        return Memory(self.nest.exact(lanes), lanes).load_contiguous(held, row, 1)
+        element = self.nest.loads[op].element
+        row = self.nest.out.offset(self.slots[op], vector(element.memory, lanes), self._row)
+        return Memory(self.nest.exact(lanes), lanes).load_contiguous(element, row, 1)
 
     @contextmanager
     def _tiles(self, level: int) -> Generator[str]:
-        """A loop over the tiles along one loop; where each begins."""
+        """Loops over the tiles along one loop; yields the index at which each begins."""
         out, extent, lanes = self.nest.out, self.nest.extents[level], self.nest.lanes
         with out.rotated_loop(-(-extent // lanes) * lanes, step=lanes) as loop:
             yield loop.index if extent % lanes == 0 else out.intrinsic("umin", "i64", loop.index, extent - lanes)
 
     def _fill(self, load: Load, slot: str, row: str, column: str) -> None:
-        lanes, align = self.nest.lanes, load.held.size
-        kind = vector(load.held.memory, lanes)
+        lanes, align = self.nest.lanes, load.element.size
+        kind = vector(load.element.memory, lanes)
         with self.registers.scope({("index", self.nest.inner - 1): row}):
             self.nest.index = column
-            address = self.addresses.lanes(load.pointer, load.held, load.at).address
+            address = self.addresses.lanes(load.pointer, load.element, load.at).address
             lines = [self.nest.out.load(kind, address(lane), align) for lane in range(lanes)]
-        for number, line in enumerate(self.nest.out.transposed(load.held.memory, lines)):
+        for number, line in enumerate(self.nest.out.transposed(load.element.memory, lines)):
             self.nest.out.store(kind, line, self.nest.out.offset(slot, kind, number), align)

@@ -80,8 +80,8 @@ def divide(builder: MathBuilder, x: Complex, y: Complex) -> Complex:
     bound = 2.0 ** MODERATE[builder.element]
     above, below = (builder.larger(builder.abs(z.re), builder.abs(z.im)) for z in (x, y))
     moderate = (below >= 1.0 / bound) & (below <= bound) & (above <= bound) & ((above >= 1.0 / bound) | above.equals(0.0))
-    usual = smith(builder, x, y)
-    return Complex(*builder.rarely(~moderate, (usual.re, usual.im), lambda: _parts(quotient_at_the_ends(builder, x, y))))
+    likely = smith(builder, x, y)
+    return Complex(*builder.rarely(~moderate, (likely.re, likely.im), lambda: _parts(quotient_at_the_ends(builder, x, y))))
 
 
 def _parts(z: Complex) -> tuple[Float, Float]:

@@ -50,15 +50,15 @@ def _at_the_ends(builder: MathBuilder, x: Float, y: Float, large: float) -> tupl
 def _root_and_size(builder: MathBuilder, z: Complex) -> tuple[Float, Float]:
     x, y = builder.abs(z.re), builder.abs(z.im)
     large, small = math.sqrt(builder.format.largest) / 8.0, math.sqrt(builder.format.smallest_normal) * 4.0
-    usual = (x <= large) & (y <= large) & (y >= small)
-    root, size = builder.rarely(~usual, _moderate(builder, x, y), lambda: _either(builder, z, x, y, large, small))
+    moderate = (x <= large) & (y <= large) & (y >= small)
+    root, size = builder.rarely(~moderate, _moderate(builder, x, y), lambda: _either(builder, z, x, y, large, small))
     return root, size
 
 
 def _either(builder: MathBuilder, z: Complex, x: Float, y: Float, large: float, small: float) -> tuple[Float, Float]:
-    usual = (x <= large) & (y <= large) & (y >= small)
+    moderate = (x <= large) & (y <= large) & (y >= small)
     here, there = _moderate(builder, x, y), _at_the_ends(builder, x, y, large)
-    root, size = (builder.select(usual, a, b) for a, b in zip(here, there, strict=True))
+    root, size = (builder.select(moderate, a, b) for a, b in zip(here, there, strict=True))
     return root, builder.select(is_unbounded(builder, z), INFINITY, size)
 
 

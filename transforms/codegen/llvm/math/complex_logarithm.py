@@ -58,8 +58,8 @@ def log1p(builder: MathBuilder, z: Complex) -> Complex:
     excess = sum_of_parts(twice, first, builder.select(b > c, c, b), p.lo, q.lo)
     near = (excess > -0.75) & (excess < 3.0) & (a < 8.0)
     inside = builder.select(near, excess, 0.0)
-    usual = log_modulus(builder, Complex(total, y))
-    return Complex(builder.select(near, real_log1p(builder, inside) * 0.5, usual), atan2(builder, y, total))
+    modulus = log_modulus(builder, Complex(total, y))
+    return Complex(builder.select(near, real_log1p(builder, inside) * 0.5, modulus), atan2(builder, y, total))
 
 
 def power(builder: MathBuilder, z: Complex, w: Complex) -> Complex:

@@ -263,9 +263,9 @@ class MathBuilder:
         """An i1: whether some lane of the mask is true."""
         return self.vectors.any(mask.name)
 
-    def rarely(self, mask: Mask, usual: Sequence[Float], otherwise: Callable[[], Sequence[Float]]) -> list[Float]:
-        """The usual values, or where some lane of the mask is true all of them computed anew, in a block that is mostly jumped over."""
-        operands = [(self.type, x.name) for x in usual]
+    def rarely(self, mask: Mask, likely: Sequence[Float], otherwise: Callable[[], Sequence[Float]]) -> list[Float]:
+        """The likely values, or where some lane of the mask is true all of them computed anew, in a block that is rarely run."""
+        operands = [(self.type, x.name) for x in likely]
         return [Float(self, name) for name in self.builder.rarely(self.any(mask), operands, lambda: [x.name for x in otherwise()])]
 
     def larger(self, a: Float, b: Float) -> Float:

@@ -9,11 +9,13 @@ so that 64 significant bits of the fraction remain.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.math.coefficients import TWO_OVER_PI_WORDS
 from wengert.transforms.codegen.llvm.math.double_double import Pair, multiply, split
 from wengert.transforms.codegen.llvm.math.expressions import Float, Integer, Mask, MathBuilder
+from wengert.transforms.codegen.llvm.math.wide_integers import WideIntegers, wide_integers
 
 TABLE = "wg.math.two_over_pi"
 """The bits of 2/pi below 64 bits of zeros, most significant word first."""
@@ -35,35 +37,29 @@ def window(builder: FunctionBuilder, exponent: str) -> list[str]:
     return [builder.intrinsic("fshl", "i64", high, low, shift) for high, low in pairwise(words)]
 
 
-def turn_fraction(builder: FunctionBuilder, m: str, words: list[str]) -> str:
-    """m times the window as an i128: two bits of quadrant, 126 bits of fraction."""
-    wide = [builder.cast("zext", word, "i64", "i128") for word in (m, *words)]
-    products = [builder.binary("mul", "i128", wide[0], word) for word in wide[1:]]
-    top = builder.binary("shl", "i128", products[0], 64)
-    rest = builder.binary("lshr", "i128", products[2], 64)
-    upper = builder.binary("add", "i128", top, products[1])
-    return builder.binary("add", "i128", upper, rest)
+def turn_fraction(wide: WideIntegers[Any], m: str, words: list[str]) -> Any:
+    """m times the window: two bits of quadrant, 126 bits of fraction."""
+    products = [wide.product(m, word) for word in words]
+    upper = wide.add(wide.shift_left(products[0], 64), products[1])
+    rest = wide.product(wide.word(products[2], 64), "1")
+    return wide.add(upper, rest)
 
 
-def rounded_quadrant(builder: FunctionBuilder, product: str) -> str:
+def rounded_quadrant(wide: WideIntegers[Any], product: Any) -> str:
     """The two integer bits of the product plus the first bit of the fraction."""
-    parts = [builder.cast("trunc", builder.binary("lshr", "i128", product, bit), "i128", "i64") for bit in (126, 125)]
-    carry = builder.binary("and", "i64", parts[1], 1)
-    return builder.binary("add", "i64", parts[0], carry)
+    quarters, carry = wide.word(product, 126), wide.builder.binary("and", "i64", wide.word(product, 125), 1)
+    return wide.builder.binary("add", "i64", quarters, carry)
 
 
-def fraction_as_pair(math: MathBuilder, magnitude: str) -> Pair:
-    """An i128 that counts units of 2^-128, as hi + lo: its top 53 significant bits and the next 53."""
+def fraction_as_pair(math: MathBuilder, wide: WideIntegers[Any], magnitude: Any) -> Pair:
+    """An integer of 128 bits that counts units of 2^-128, as hi + lo: its top 53 significant bits and the next 53."""
     builder = math.builder
-    zeros = builder.op(f"call i128 @llvm.ctlz.i128(i128 {magnitude}, i1 false)")
-    normal = builder.binary("shl", "i128", magnitude, zeros)
-    exponent = Integer(math, builder.cast("trunc", zeros, "i128", "i64"))
-    scale = (((exponent ^ -1) + 1024) << 52).as_float()  # 2^-zeros
+    zeros = wide.leading_zeros(magnitude)
+    normal = wide.shift_left(magnitude, zeros)
+    scale = (((Integer(math, zeros) ^ -1) + 1024) << 52).as_float()  # 2^-zeros
     parts: list[Float] = []
     for low_bit, weight in ((75, -53), (22, -106)):
-        shifted = builder.binary("lshr", "i128", normal, low_bit)
-        bits = builder.cast("trunc", shifted, "i128", "i64")
-        digits = builder.binary("and", "i64", bits, (1 << 53) - 1)
+        digits = builder.binary("and", "i64", wide.word(normal, low_bit), (1 << 53) - 1)
         parts.append(Float(math, builder.cast("uitofp", digits, "i64", "double")) * 2.0**weight * scale)
     return Pair(*parts)
 
@@ -73,14 +69,14 @@ def reduce_huge(math: MathBuilder, x: Float) -> tuple[Integer, Pair]:
     builder, bits = math.builder, x.bits()
     exponent = (bits >> 52) & 0x7FF
     m = (bits & ((1 << 52) - 1)) | (1 << 52)
-    product = turn_fraction(builder, m.name, window(builder, exponent.name))
+    wide = wide_integers(builder)
+    product = turn_fraction(wide, m.name, window(builder, exponent.name))
     # Rounds to the nearest quarter turn: the fraction, read as a signed number, is in [-1/2, 1/2).
-    rounded = Integer(math, rounded_quadrant(builder, product))
-    signed = builder.binary("shl", "i128", product, 2)
-    negative = builder.icmp("slt", "i128", signed, 0)
-    opposite_fraction = builder.binary("sub", "i128", 0, signed)
-    magnitude = builder.select(negative, "i128", opposite_fraction, signed)
-    r = multiply(fraction_as_pair(math, magnitude), split(HALF_PI_PAIR, math))
+    rounded = Integer(math, rounded_quadrant(wide, product))
+    signed = wide.shift_left(product, 2)
+    negative = wide.is_negative(signed)
+    magnitude = wide.select(negative, wide.negate(signed), signed)
+    r = multiply(fraction_as_pair(math, wide, magnitude), split(HALF_PI_PAIR, math))
     below = Mask(math, negative) ^ (x < 0.0)
     sign = math.select(below, -1.0, 1.0)
     opposite = Integer(math, builder.binary("sub", "i64", 0, rounded.name))

@@ -1,4 +1,4 @@
-"""Convolutions as matrix products on a view that is never made: a window is a dimension whose stride says where it looks.
+"""Emits convolutions as matrix products on a view of the input: positions within a window are dimensions of the view, by their strides.
 
 With the input padded and dilated, element (image, output position o, window position w, feature) of all windows lies at
 ``image * s_n + sum((o_d * stride_d + w_d * dilation_d) * s_d) + feature * s_f``: strides, with elements shared. The kernel is
@@ -21,17 +21,20 @@ from msgspec import Struct
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
+from wengert.dialects.kernel.product_elements import UnsupportedMatmul
+from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import c64, c128, f32, f64, is_integer, is_unsigned, rank, shape
 from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.codegen.cpu import matmul
-from wengert.transforms.codegen.cpu.matmul import MatmulPlan, UnsupportedMatmul
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution.depthwise import Depthwise
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.schedule.products.choice import choose, nanoseconds
+from wengert.transforms.schedule.products.operands import product
+from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
 from wengert.transforms.schedule.target import GENERIC, Target
 
 MOST_BYTES = 1 << 25
@@ -59,7 +62,7 @@ class _Axis(Struct, frozen=True):
 
 @native(stablehlo.ConvolutionOp)
 class Convolution(NativeKernel):
-    """One contraction, around it what prepares the operands and places the result."""
+    """One contraction, after the copies of its operands and before that of its result."""
 
     def __init__(self, op: stablehlo.ConvolutionOp, target: Target):
         super().__init__(op, target)
@@ -92,7 +95,7 @@ class Convolution(NativeKernel):
     # -- how the work is cut
 
     def _block(self) -> int:
-        """How many images are taken together: a divisor of their number."""
+        """The number of images that are computed together: a divisor of their number."""
         if self.w.out[0] != 0 or self.w.batch_groups > 1 or self.images == 0:
             return max(self.images, 1)
         wanted = -(-ROWS // max(prod(self.positions), 1))
@@ -100,7 +103,7 @@ class Convolution(NativeKernel):
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether the input is copied to where there is room around and within it."""
+        """Whether the input is copied, for zeros around it and between its elements."""
         return any(n > 0 for n in (*self.w.low, *self.w.high)) or any(b > 1 for b in self.w.base)
 
     @cached_property
@@ -128,14 +131,14 @@ class Convolution(NativeKernel):
 
     @cached_property
     def x_offset(self) -> int:
-        """Negative padding cuts off what comes first."""
+        """The offset of the first element that negative padding leaves."""
         return sum(-min(low, 0) * self.x_strides[d] for d, low in zip(self.w.lhs[2:], self.w.low, strict=True))
 
     # -- the contraction
 
     @cached_property
     def axes(self) -> dict[str, list[_Axis]]:
-        """The dimensions of the product by what they are: images, positions, groups, outputs, features, window positions."""
+        """The dimensions of the product by their roles: images, positions, groups, outputs, features, window positions."""
         w, x, k, out = self.w, self.x_strides, strides_of(shape(self.op.rhs)), strides_of(shape(self.op.result))
         per_group = self.images * x[w.lhs[0]] if w.batch_groups > 1 else self.features * x[w.lhs[1]]
         return {
@@ -171,7 +174,7 @@ class Convolution(NativeKernel):
         strides = [[a.w if side == kernel_side else a.x for a in axes] for side, axes in enumerate(sides)]
         names = [_name(element_type(value)) for value in ((self.op.rhs, self.op.lhs) if exchanged else (self.op.lhs, self.op.rhs))]
         count = len(batch)
-        return matmul.plan(
+        contraction = product(
             [a.extent for a in sides[0]],
             [a.extent for a in sides[1]],
             _name(element_type(self.op.result)),
@@ -179,12 +182,12 @@ class Convolution(NativeKernel):
             rhs_batch=range(count),
             lhs_contracting=range(count + len(first), len(sides[0])),
             rhs_contracting=range(count + len(second), len(sides[1])),
-            target=matmul.Target(self.target.vector_bytes, self.target.vector_registers),
             lhs_strides=strides[0],
             rhs_strides=strides[1],
             lhs_element=names[0],
             rhs_element=names[1],
         )
+        return plan_of(contraction, choose(contraction, self.target, parallel=False))
 
     @cached_property
     def result_axes(self) -> list[_Axis]:
@@ -213,7 +216,7 @@ class Convolution(NativeKernel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to compute, or only sums of nothing."""
+        """Whether the result is empty, or all zeros because the sums are empty."""
         return prod(shape(self.op.result)) == 0 or 0 in shape(self.op.rhs)
 
     def scratch_bytes(self) -> int:
@@ -225,11 +228,11 @@ class Convolution(NativeKernel):
         if self.is_empty or 0 in (self.images, self.block):
             return 1, 0.0
         blocks, positions = self.images // self.block, prod(self.positions) if self.by_position else 1
-        return positions if self._parallel_over_positions else blocks, matmul.nanoseconds(self.plan) * blocks * positions
+        return positions if self._parallel_over_positions else blocks, nanoseconds(self.plan, self.target) * blocks * positions
 
     @property
     def _parallel_over_positions(self) -> bool:
-        """Whether what is independent are the output positions of the only block of images."""
+        """Whether the parallel iterations are the output positions of the only block of images."""
         return self.by_position and self.images == self.block
 
     def emit(self, builder: KernelBuilder) -> None:

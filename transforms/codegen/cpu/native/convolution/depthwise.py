@@ -1,4 +1,4 @@
-"""Depthwise convolutions, one output per group: too little work per element for a matrix product, so they are folds.
+"""Emits depthwise convolutions, with one output per group, as folds: there is too little work per element for a matrix product.
 
 Every output element is the sum over its window of products with the kernel, many elements at a time in lanes: along the
 features where they are innermost, else along a row of the image.
@@ -11,11 +11,11 @@ from typing import cast
 from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
+from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import i1, shape
 from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
-from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes

@@ -1,4 +1,4 @@
-"""Convolutions without a matrix of windows: register tiles whose operands lie in the padded input and in the kernel themselves.
+"""Emits convolutions without a matrix of windows: register tiles whose operands lie in the padded input and in the kernel themselves.
 
 Every element of the result is a sum over window positions and features of products of an input and a weight. A tile of some rows
 by some vectors of columns of such sums stays in registers (:mod:`.tiles`). In one of two forms:
@@ -26,11 +26,12 @@ from msgspec.structs import replace
 
 from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
+from wengert.dialects.kernel.schedule import Cut
+from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import f32, f64, rank, shape
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
-from wengert.transforms.codegen.cpu.native.convolution.attributes import windows_of
 from wengert.transforms.codegen.cpu.native.convolution.geometry import Phase, phases, room
 from wengert.transforms.codegen.cpu.native.convolution.lines import LineJob
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part, merged, points
@@ -50,9 +51,9 @@ LEAST_LINE = 4
 """Shorter lines are not added up in lanes."""
 FLOPS_PER_NS = 60.0
 PREPARED_NS = 0.4
-"""What padding or packing an element takes."""
+"""The nanoseconds of padding or packing an element."""
 REPEATED = 0.05
-"""Which part of the work may be done again so that threads can share the rest."""
+"""The share of the work that may be repeated so that threads can share the rest."""
 
 
 @native(stablehlo.ConvolutionOp)
@@ -83,7 +84,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def block(self) -> int:
-        """How many images are taken together: a divisor of their number."""
+        """The number of images that are computed together: a divisor of their number."""
         if self.w.batch_groups > 1 or self.w.out[0] != 0:
             return self.images
         out = shape(self.op.result)
@@ -149,7 +150,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def lanes(self) -> int:
-        """How many columns a vector holds."""
+        """The number of columns in a vector."""
         lanes = self.target.vector_bytes // self.element.size
         if self.by_line:
             return lanes
@@ -160,14 +161,14 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def active(self) -> int:
-        """How many lanes count in a vector that is not full."""
+        """The number of lanes that are used in a vector that is not full."""
         if not self.by_position:
             return (self.columns - 1) % self.lanes + 1
         return min(self.lanes, *(p.count for p in self.spaces[self.line]))
 
     @property
     def columns(self) -> int:
-        """How many features, or groups, are in lanes."""
+        """The number of features, or groups, in lanes."""
         return self.groups if self.by_channel else self.outputs
 
     @property
@@ -182,7 +183,7 @@ class DirectConvolution(NativeKernel):
 
     @property
     def leaves_zeros(self) -> bool:
-        """Whether some results are sums of nothing."""
+        """Whether some results are empty sums."""
         return len(self.whole_parts) < prod(map(len, self.spaces))
 
     @cached_property
@@ -190,15 +191,25 @@ class DirectConvolution(NativeKernel):
         """Nanoseconds of one block of images, about."""
         return 2.0 * self.looped_groups * sum(points((*p.rows, *p.columns, *p.contracted)) for p in self.whole_parts) / FLOPS_PER_NS
 
+    def rows_to_cut(self) -> int:
+        if self.images > self.block or self.leaves_zeros or not all(part.rows for part in self.whole_parts):
+            return 0
+        return gcd(*[part.rows[0].extent for part in self.whole_parts])
+
+    def choose_cut(self) -> Cut | None:
+        rows = self.rows_to_cut()
+        if rows < 2:
+            return None
+        repeated = PREPARED_NS * (prod(self.extents) + prod(shape(self.op.rhs)))
+        most = min(wanted_chunks(self.work), int(1 + REPEATED * self.work / repeated), rows)
+        ranges = next((n for n in range(most, 1, -1) if rows % n == 0), 1)
+        return Cut(0, rows // ranges) if ranges > 1 else None
+
     @cached_property
     def pieces(self) -> int:
         """Into how many ranges of rows the only block is cut for threads, each of which pads and packs for itself."""
-        if self.images > self.block or self.leaves_zeros or not all(part.rows for part in self.whole_parts):
-            return 1
-        repeated = PREPARED_NS * (prod(self.extents) + prod(shape(self.op.rhs)))
-        most = min(wanted_chunks(self.work), int(1 + REPEATED * self.work / repeated))
-        rows = gcd(*[part.rows[0].extent for part in self.whole_parts])
-        return next(n for n in range(min(most, rows), 0, -1) if rows % n == 0)
+        cut = self.schedule.cut
+        return 1 if cut is None else self.rows_to_cut() // cut.size
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -232,7 +243,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def form(self) -> Form:
-        """What the parts share."""
+        """The properties that all parts share."""
         return Form(self.target, self.element, self.lanes, self.by_position, self.by_channel, self.looped_groups, self.group_steps)
 
     @cached_property
@@ -248,7 +259,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def moved_bytes(self) -> int:
-        """Room for a result that is not computed in place."""
+        """The bytes of a result that is not computed in place."""
         return max([aligned(job.rows * job.pitch * self.element.size) for job in self.jobs if isinstance(job, Job) and job.is_moved], default=0)
 
     def scratch_bytes(self) -> int:
@@ -292,7 +303,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def group_steps(self) -> tuple[int, int, int]:
-        """How far the input, the kernel and the result move from group to group."""
+        """The distances in the input, the kernel and the result from group to group."""
         w, x, k, out = self.w, self.x_strides, strides_of(shape(self.op.rhs)), strides_of(shape(self.op.result))
         per_group = self.images * x[w.lhs[0]] if w.batch_groups > 1 else self.features * x[w.lhs[1]]
         return per_group, self.outputs * k[w.rhs[1]], self.outputs * out[w.out[1]]

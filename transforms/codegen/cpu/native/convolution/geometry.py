@@ -1,4 +1,4 @@
-"""Where a convolution looks: output positions, window positions and input coordinates of one spatial dimension.
+"""Computes which input coordinates a convolution reads, by output position and window position, along one spatial dimension.
 
 Output position p looks with window position w at coordinate ``p * stride + w * dilation - low`` of the input between whose
 elements ``base - 1`` zeros are thought. Only coordinates that ``base`` divides hold something else than zero, so the outputs fall
@@ -47,6 +47,6 @@ def phases(positions: int, window: int, stride: int, base: int, dilation: int, l
 
 
 def room(parts: list[Phase], extent: int) -> tuple[int, int]:
-    """How many zeros the phases want before and after an input of this extent."""
+    """The zeros that the phases read before and after an input of this extent."""
     looking = [p for p in parts if p.window]
     return max([0, *(-p.origin for p in looking)]), max([0, *(p.last - extent + 1 for p in looking)])

@@ -1,4 +1,4 @@
-"""Direct convolutions with lanes along the contraction: the gradient of a depthwise kernel where channels come first.
+"""Emits direct convolutions with lanes along the contraction: the gradient of a depthwise kernel where channels come first.
 
 An element of the result is then the sum over lines of images of products of neighbours in both operands, and nothing is a neighbour
 in the result. A tile is some rows (window positions) of one group; each has a register of partial sums, whose lanes are added at the end.
@@ -109,7 +109,7 @@ class LineJob(Struct, frozen=True, dict=True):
 
     @cached_property
     def places(self) -> list[int]:
-        """Where the tables of rows, of steps and of the ends of lines begin, and where the last of them ends."""
+        """The offsets at which the tables of rows, of steps and of the ends of lines begin, and at which the last of them ends."""
         offsets, inner = [self.offset], points(self.lines[1])
         for count in (self.tiles * self.tall, inner * (self.line.extent // self.form.lanes), inner):
             offsets.append(offsets[-1] + aligned(8 * count))

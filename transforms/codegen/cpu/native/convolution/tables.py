@@ -1,4 +1,4 @@
-"""The loops of a direct convolution: dimensions with their strides, how they are merged and cut, and tables of offsets."""
+"""Merges and cuts the loops of a direct convolution, which are dimensions with their strides, and makes tables of their offsets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Part(Struct, frozen=True):
 
 
 def points(axes: Iterable[Axis]) -> int:
-    """How many points a box has."""
+    """The number of points of a box."""
     return prod([axis.extent for axis in axes])
 
 

@@ -1,4 +1,4 @@
-"""One part of a direct convolution: which tiles cover it, its tables, its copy of the kernel, and the calls of the tiles."""
+"""Emits one part of a direct convolution: its tables, its copy of the kernel, and the calls of the tiles that cover it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAR_BYTES = 1 << 14
 
 
 class Form(Struct, frozen=True):
-    """What all parts of a convolution share: what lanes are, the element type, groups that are computed one after another and the distances between them."""
+    """The properties that all parts of a convolution share: the meaning of lanes, the element type, and groups that are computed one after another."""
 
     target: Target
     element: Element
@@ -40,7 +40,7 @@ class Form(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True, dict=True):
-    """A part with what is decided about it, and where its tables and its copy of the kernel lie (byte offsets in the scratch memory).
+    """A part with the decisions about it, and the byte offsets of its tables and its copy of the kernel in the scratch memory.
 
     ``tall`` rows and ``wide`` vectors are a tile. ``outer`` and ``inner`` are the contraction, cut; ``width`` columns are a group, and the
     last group has ``rest`` of them (0 if all are full).

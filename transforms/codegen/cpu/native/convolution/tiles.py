@@ -1,4 +1,4 @@
-"""The inner loops of direct convolutions: tiles of the result in registers, whose operands are found by tables.
+"""Emits the inner loops of direct convolutions: tiles of the result in registers, whose operands are addressed by tables.
 
 A tile is some rows by some vectors of columns. Row i is read from ``a`` at its offset in a table, vector j from ``b``, and both move
 along the contraction by a second table: what a convolution reads at is affine in each of its five or seven dimensions, but with the
@@ -11,8 +11,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.tiling import turn_cost
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.tiling import turn_cost
 
 MOST_ROWS = 8
 """Each row of a tile has a pointer in a register."""

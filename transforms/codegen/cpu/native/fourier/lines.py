@@ -1,4 +1,4 @@
-"""Transforms along lines of memory, in lanes: across several lines at once, or along one.
+"""Emits transforms along lines of memory, in lanes: across several lines at once, or along one.
 
 :class:`Across` holds the same index of several lines in the lanes of a register, :class:`Along` neighbouring indices of one line.
 What is written once for both: transforms of any length, those of real numbers through complex ones of half the length, and
@@ -32,7 +32,7 @@ from wengert.transforms.codegen.cpu.native.fourier.tables import (
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element, vector
-from wengert.transforms.codegen.llvm.vector_builder import pair
+from wengert.transforms.codegen.llvm.vector_builder import complex_value
 
 BUFFERS = ("first", "second", "prime", "convolution", "real")
 """The pieces of scratch memory: two for stages, one for butterflies in loops, and what the methods below keep."""
@@ -60,14 +60,14 @@ class Line(Struct, frozen=True):
         """The numbers of all lanes."""
         memory = self.builder.memory(self.lanes)
         if self.lanes == 1:
-            return pair(memory.load(self.element, self.at(index)))
+            return complex_value(memory.load(self.element, self.at(index)))
         if self.lane_step == 1:
-            return pair(memory.load_contiguous(self.element, self.at(index), 1))
+            return complex_value(memory.load_contiguous(self.element, self.at(index), 1))
         return self._apart(self._gathered(index))
 
     def reversed(self, index: Index) -> Number:
         """The numbers from an index downward, of one line."""
-        return pair(self.builder.memory(self.lanes).load_contiguous(self.element, self.at(self.builder.add(index, 1 - self.lanes)), -1))
+        return complex_value(self.builder.memory(self.lanes).load_contiguous(self.element, self.at(self.builder.add(index, 1 - self.lanes)), -1))
 
     def store(self, index: Index, value: Number) -> None:
         memory = self.builder.memory(self.lanes)
@@ -135,7 +135,7 @@ class Read(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Lines(ABC):
-    """How transforms lie in lanes. ``buffers`` are the pieces of scratch memory, by name."""
+    """Transforms in lanes. ``buffers`` are the pieces of scratch memory, by name."""
 
     builder: KernelBuilder
     element: Element
@@ -269,7 +269,7 @@ class Across(Lines):
 
     @classmethod
     def units(cls, n: int) -> dict[str, int]:
-        """How many numbers of every lane each buffer holds, at most, for lines of this length."""
+        """The largest number of elements per lane in each buffer, for lines of this length."""
         length = n if is_smooth(n) else convolution_length(n)
         return dict(zip(BUFFERS, (length, length, max(prime_factors(n), default=1), 0 if length == n else length, n + 1), strict=True))
 

@@ -1,4 +1,4 @@
-"""The stages of a Fourier transform: Stockham's autosort, after Van Loan, Computational Frameworks for the FFT (SIAM 1992), 1.7.
+"""Emits the stages of a Fourier transform: Stockham's autosort, after Van Loan, Computational Frameworks for the FFT (SIAM 1992), 1.7.
 
 With n = r m, a stage reads x[j, p, q] and writes y[p, k, q] = w^(p k) sum over j of x[j, p, q] w_r^(j k), w = exp(-2 pi i / n), where q
 counts s transforms that run at once; what follows are r s transforms of length m. All indices but the last are strides, so results come
@@ -41,7 +41,7 @@ class Units(Struct, frozen=True):
         return Numbers(self.builder, self.part.register, self.lanes)
 
     def places(self, index: Index) -> tuple[str, str]:
-        """Where real and imaginary parts lie."""
+        """The addresses of real and imaginary parts."""
         unit = f"[{2 * self.lanes} x {self.part.register}]"
         first = self.builder.offset(self.pointer, unit, index)
         return first, self.builder.address(first, self.part, self.lanes)

@@ -1,4 +1,4 @@
-"""What a Fourier transform of one length knows at compile time: its radices, its roots of unity, and Bluestein's chirp.
+"""Computes the constants of a Fourier transform of one length: its radices, its roots of unity, and Bluestein's chirp.
 
 Roots of unity are computed in double precision from angles below an eighth of a turn, so that each part is right to about one
 unit in the last place, and are constants of the program, shared by all of its transforms.
@@ -72,7 +72,7 @@ def root(k: int, n: int) -> complex:
 
 
 def by_pairs(values: NDArray[np.complex128]) -> NDArray[np.float64]:
-    """Real and imaginary parts by turns."""
+    """Real and imaginary parts, alternating."""
     return values.ravel().view(np.float64)
 
 

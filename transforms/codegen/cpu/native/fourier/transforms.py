@@ -1,4 +1,4 @@
-"""Fourier transforms in compiled code: one pass over each of the trailing dimensions.
+"""Emits Fourier transforms: one pass over each of the trailing dimensions.
 
 Lengths up to 65536, in ``complex<f32>`` and ``complex<f64>`` and the real types beside them; errors are those of SciPy's transforms,
 a few units in the last place of the result's norm. The radices are 2, 3, 4, 5, 7, 8 and any prime up to 61; other lengths are
@@ -48,7 +48,7 @@ class Pass(Struct, frozen=True):
 
     @property
     def half(self) -> int:
-        """How many numbers the complex side of a real transform has."""
+        """The length of the complex side of a real transform."""
         return self.n // 2 + 1
 
     @property
@@ -63,12 +63,12 @@ class Pass(Struct, frozen=True):
 
     @property
     def buffer_lengths(self) -> dict[str, int]:
-        """How many numbers of every lane each buffer holds."""
+        """The number of elements per lane in each buffer."""
         lengths = Across.units(self.length)
         return lengths | {"real": self.n + 1 if self.is_real else 0}
 
     def lanes(self, most: int) -> tuple[bool, int]:
-        """Whether lanes go along the line, and how many there are."""
+        """Whether lanes are along the line, and their number."""
         if self.inner > 1:
             return False, _power(min(most, self.inner))
         length = self.length if is_smooth(self.length) else convolution_length(self.length)
@@ -110,7 +110,7 @@ class Fourier(NativeKernel):
         )
 
     def _passes(self) -> list[Pass]:
-        """RFFT begins with the last dimension and IRFFT ends with it; between, all is complex."""
+        """The passes in order: RFFT begins with the last dimension and IRFFT ends with it; between, all is complex."""
         inverse = self.kind in (FftType.IFFT, FftType.IRFFT)
         complex_shape = shape(self.op.operand) if self.kind is FftType.IRFFT else shape(self.op.result)
         rank, count = len(complex_shape), len(self.lengths)
@@ -126,7 +126,7 @@ class Fourier(NativeKernel):
         return self._placed(passes)
 
     def _placed(self, steps: list[Pass]) -> list[Pass]:
-        """Where passes read and write. One that reads no number twice may write to where it reads."""
+        """The buffers that passes read and write. A pass that reads no element twice may write where it reads."""
         again = steps[1:-1] if self.kind is FftType.IRFFT else steps[1:]  # passes that would write to where they read
         in_place = all(self._reads_once(step) for step in again)
         between = (("even",) if self.kind is FftType.IRFFT else ("%q0",)) if in_place else ("even", "odd")

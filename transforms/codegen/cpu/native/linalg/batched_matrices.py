@@ -1,4 +1,4 @@
-"""Factorisations and triangular systems of small matrices, as many at once as a register has lanes.
+"""Emits factorisations and triangular systems of small matrices, as many at once as a register has lanes.
 
 All of them compute an element as what it was less a sum of products that are final already (Crout's order), so that a sum stays
 in a register and four of them share an operand. The products are taken in the same order as by elimination.

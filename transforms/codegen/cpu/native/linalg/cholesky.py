@@ -42,11 +42,11 @@ class _AnyCholesky(Factorization):
                 self.finish(builder, self.matrix(builder, "%p0", a, number), results, places, bad)
 
     def finish(self, builder: KernelBuilder, a: str, results: list[str], places: dict[str, str], failed: str) -> None:
-        """What is left to do for one matrix: LAPACK's answer if it failed, and zeros."""
+        """Finishes one matrix: where the generated code failed LAPACK factors it again, for its info; the other triangle is zeroed."""
         self.finish_into(builder, a, results[0], results[1], failed)
 
     def finish_into(self, builder: KernelBuilder, a: str, factor: str, info: str, failed: str) -> None:
-        """The same, with the address of info."""
+        """Finishes one matrix, by the addresses of its factor and of info."""
         builder.memory().store(I32, "0", info)
         with builder.when(failed):
             self._potrf(builder, a, factor, info)
@@ -66,7 +66,7 @@ class _AnyCholesky(Factorization):
         self.call(builder, "potrf", "U" if self.is_lower else "L", self.n, factor, self.n, info)
 
     def _clear_triangle(self, builder: KernelBuilder, matrix: str) -> None:
-        """Zeroes what a lower factor has above its diagonal (an upper one below)."""
+        """Zeroes the elements above the diagonal of a lower factor (below that of an upper one)."""
         size, n = self.element.size, self.n
         with builder.loop(0, n) as row:
             start = builder.multiply(row.index, n) if not self.is_lower else builder.add(builder.multiply(row.index, n + 1), 1)

@@ -1,4 +1,4 @@
-"""What follows a factorisation: permutations, diagonals, and systems, whose two triangular ones are solved in place in one kernel."""
+"""Emits what follows a factorisation: permutations, diagonals, and systems, whose two triangular ones are solved in place in one kernel."""
 
 from __future__ import annotations
 

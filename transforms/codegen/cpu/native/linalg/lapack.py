@@ -1,4 +1,4 @@
-"""Routines of LAPACK over the matrices of a batch, called from compiled code matrix by matrix, with workspace in the arena.
+"""Emits calls of LAPACK for each matrix of a batch, with workspace in the arena.
 
 LAPACK is column-major: a row-major matrix goes to scratch memory transposed, and results come back so. Factorizations of matrices
 of small order are generated: in loops (:mod:`wengert.transforms.codegen.cpu.native.linalg.small_matrices`), or, where there are many, in vector

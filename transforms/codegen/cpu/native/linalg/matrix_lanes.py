@@ -1,4 +1,4 @@
-"""Several matrices at once, one in each lane of a register: how they get there and back, and sums of products of their elements.
+"""Moves several matrices into lanes, one in each lane of a register, and back, and emits sums of products of their elements.
 
 A group of ``lanes`` matrices that follow one another in memory is copied to scratch memory such that the same element of all of
 them lies side by side; squares of elements are transposed in registers on the way. Then an algorithm for one matrix, written on
@@ -18,20 +18,20 @@ from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
 BLOCK = 4
-"""So many sums are computed side by side: what they share is loaded once, and none waits for its own last product only."""
+"""So many sums are computed side by side: shared operands are loaded once, and the additions of one sum do not wait for each other alone."""
 
 Place = tuple[str, Index]
 """Elements along a sum: the address of the first one, and the step to the next, in elements."""
 
 
 def lanes_of(element: Element, target: Target, batch: int) -> int:
-    """How many matrices of a batch are done at once; 1 if there are too few of them, or they are complex."""
+    """The number of matrices of a batch that are computed at once; 1 if there are too few of them, or they are complex."""
     lanes = target.vector_bytes // element.size
     return lanes if element.kind == "f" and batch >= lanes else 1
 
 
 def group_count(batch: int, lanes: int) -> int:
-    """How many whole groups a batch makes."""
+    """The number of whole groups in a batch."""
     return batch // lanes
 
 

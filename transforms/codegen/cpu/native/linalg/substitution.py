@@ -1,4 +1,4 @@
-"""Triangular systems by substitution, in place: generated loops for small matrices, in lanes if there are many, BLAS trsm for others.
+"""Solves triangular systems by substitution, in place: generated loops for small matrices, in lanes if there are many, BLAS trsm for others.
 
 BLAS is column-major. A row-major matrix is the transpose of what BLAS sees, so it is asked for the transposed system, in
 the other triangle and from the other side: no operand is moved.
@@ -18,7 +18,9 @@ from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLane
 from wengert.transforms.codegen.cpu.native.symbols import symbol
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
+from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.codegen.llvm.vector_builder import real_value
 from wengert.transforms.schedule.target import Target
 
 SMALL = 16
@@ -34,7 +36,7 @@ ONES = {"s": ("float", "1.0"), "d": ("double", "1.0"), "c": ("<2 x float>", "<fl
 
 
 def lanes_for(matrices: SSAValue, sides: SSAValue, target: Target, batch: int) -> int:
-    """How many systems of a batch are solved at once."""
+    """The number of systems of a batch that are solved at once."""
     n, count = shape(matrices)[-1], shape(sides)[-2] * shape(sides)[-1]
     small = n > 1 and count and n * n + count <= MOST_ELEMENTS
     return lanes_of(value_element(matrices), target, batch) if small else 1
@@ -61,7 +63,7 @@ class TriangularSystem(Struct, frozen=True):
 
     @property
     def layout(self) -> Layout:
-        """How substitution goes through the matrix and the sides."""
+        """The steps of substitution through the matrix and the right-hand sides."""
         turned = (self.how is not Transpose.NO_TRANSPOSE) == self.left  # from the right, y T = c is T^T y^T = c^T
         steps = (self.columns, 1) if self.left else (1, self.columns)
         sides = self.columns if self.left else self.rows
@@ -135,46 +137,36 @@ class _Substitution:
         builder, element, n = self.builder, self.element, self.n
         start = builder.address(self.solution, element, builder.multiply(first, self.steps[1]))
         memory, scalars = builder.memory(lanes, active), builder.scalars(lanes)
-        kind = scalars.type(element.register)
 
         def place(row: Index) -> str:
             return builder.address(start, element, builder.multiply(row, self.steps[0]))
 
-        def load(row: Index) -> str:
-            at = place(row)
-            if lanes == 1:
-                value = builder.memory().load(element, at)
-            elif self.steps[1] == 1:
-                value = memory.load_contiguous(element, at, 1)
-            else:
-                value = memory.load_lanes(element, lambda lane: builder.address(at, element, lane * self.steps[1]))
-            assert isinstance(value, str)
-            return value
-
         def entry(row: Index, column: Index) -> str:
-            value = builder.memory().load(element, builder.address(self.matrix, element, builder.linear([(row, self.t[0]), (column, self.t[1])])))
-            assert isinstance(value, str)
-            return value
+            at = builder.address(self.matrix, element, builder.linear([(row, self.t[0]), (column, self.t[1])]))
+            return builder.splat(element.register, real_value(builder.memory().load(element, at)), lanes)
 
         with builder.loop(0, n) as rows:
             row: Index = rows.index if self.first_to_last else builder.binary("sub nsw", "i64", n - 1, rows.index)
             span: tuple[Index, Index] = (0, row) if self.first_to_last else (builder.add(row, 1), n)
-            with builder.loop(span[0], span[1], [(kind, load(row))]) as inner:
-                factor = builder.splat(element.register, entry(row, inner.index), lanes)
-                product = scalars.apply("multiply", [factor, load(inner.index)], [element, element], element)
-                rest = scalars.apply("subtract", [inner.values[0], product], [element, element], element)
-                assert isinstance(rest, str)
-                inner.carry(rest)
+            with builder.loop(span[0], span[1], [(scalars.type(element.register), self._load(memory, place(row)))]) as inner:
+                factor = entry(row, inner.index)
+                product = scalars.apply("multiply", [factor, self._load(memory, place(inner.index))], [element, element], element)
+                inner.carry(real_value(scalars.apply("subtract", [inner.values[0], product], [element, element], element)))
             solution: str = inner.values[0]
             if not self.unit:
-                divisor = builder.splat(element.register, entry(row, row), lanes)
-                quotient = scalars.apply("divide", [solution, divisor], [element, element], element)
-                assert isinstance(quotient, str)
-                solution = quotient
-            at = place(row)
-            if lanes == 1:
-                builder.memory().store(element, solution, at)
-            elif self.steps[1] == 1:
-                memory.store_contiguous(element, solution, at, 1)
-            else:
-                memory.store_lanes(element, solution, lambda lane: builder.address(at, element, lane * self.steps[1]))
+                solution = real_value(scalars.apply("divide", [solution, entry(row, row)], [element, element], element))
+            self._store(memory, solution, place(row))
+
+    def _load(self, memory: Memory, at: str) -> str:
+        """One element of the right-hand sides in the lanes, from the address of the first."""
+        if memory.lanes == 1 or self.steps[1] == 1:
+            return real_value(memory.load(self.element, at) if memory.lanes == 1 else memory.load_contiguous(self.element, at, 1))
+        return real_value(memory.load_lanes(self.element, lambda lane: self.builder.address(at, self.element, lane * self.steps[1])))
+
+    def _store(self, memory: Memory, value: str, at: str) -> None:
+        if memory.lanes == 1:
+            memory.store(self.element, value, at)
+        elif self.steps[1] == 1:
+            memory.store_contiguous(self.element, value, at, 1)
+        else:
+            memory.store_lanes(self.element, value, lambda lane: self.builder.address(at, self.element, lane * self.steps[1]))

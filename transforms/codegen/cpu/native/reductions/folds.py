@@ -1,4 +1,4 @@
-"""Folds: every element of the result combines many elements of the operands, in order.
+"""Emits folds: every element of the result combines many elements of the operands, in order.
 
 A fold runs over the result's elements, several at a time in the lanes of a register (along the last dimension), and for each
 over the positions that it folds: the dimensions of a reduce, or the positions within a window. What it has so far stays in
@@ -39,8 +39,8 @@ class Axis(Struct, frozen=True):
 
 
 class Lanes(Struct, frozen=True):
-    """Which elements of the result are computed: ``active`` of ``count`` lanes, from ``index`` on. ``interior`` ones look
-    beyond no end of the operand's dimension that the lanes move along."""
+    """The elements of the result that are computed together: ``active`` of ``count`` lanes, from ``index`` on. The windows of ``interior`` ones
+    lie within the operand's dimension that the lanes are along."""
 
     count: int
     active: int
@@ -60,7 +60,7 @@ def grouped(names: Sequence[str], elements: Sequence[Element]) -> list[Value]:
 
 
 class Fold(NativeKernel):
-    """The loops; a subclass says what is kept and how it is combined."""
+    """The loops of a fold; a subclass defines the state and how elements are combined into it."""
 
     out: tuple[int, ...]
     folded: tuple[int, ...]
@@ -69,15 +69,15 @@ class Fold(NativeKernel):
     state: tuple[Element, ...]
     most_lanes: int = 64
     first_index: Index = 0
-    """Where the element that was loaded last lies in the operand (of the first lane, if no lane can look beyond it)."""
+    """The position in the operand of the element that was loaded last (of the first lane, if no lane reads beyond the operand)."""
 
     @abstractmethod
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
-        """What is there before the first element."""
+        """The state before the first element."""
 
     @abstractmethod
     def step(self, builder: KernelBuilder, lanes: Lanes, state: list[Value], values: list[Value], at: list[Index], inside: str | None) -> list[Value]:
-        """What is there after elements at a fold position; ``inside`` tells where there are any (None: everywhere)."""
+        """The state after the elements at a fold position; ``inside`` is the mask of lanes in which there are any (None: all)."""
 
     @abstractmethod
     def finish(self, builder: KernelBuilder, lanes: Lanes, state: list[Value]) -> None:
@@ -158,7 +158,7 @@ class Fold(NativeKernel):
     # -- elements
 
     def _load(self, builder: KernelBuilder, lanes: Lanes, at: list[Index]) -> tuple[str | None, list[Value]]:
-        """The operands' elements at a fold position, and where there are any."""
+        """The operands' elements at a fold position, and the mask of lanes in which there are any."""
         if any(axis.extent == 0 for axis in self.axes):
             return builder.scalars(lanes.count).constant("i1", "false"), [self._nothing(e, lanes.count) for e in self.operands]
         last = len(self.out) - 1
@@ -215,7 +215,7 @@ class Fold(NativeKernel):
     def _load_moving(
         self, builder: KernelBuilder, lanes: Lanes, index: Index, step: int, moving: Sequence[tuple[Axis, int, Index]], bit: str | None
     ) -> tuple[str, list[Value]]:
-        """Lane by lane, where some lanes may look beyond the operand."""
+        """Loads lane by lane, where some lanes may lie beyond the operand."""
         mask = "zeroinitializer"
         places: list[Index] = []
         memory = builder.memory(lanes.count, lanes.active)

@@ -1,4 +1,4 @@
-"""Reductions that a loop nest cannot express: windows, regions of any kind over several operands, extreme positions."""
+"""Emits reductions that a loop nest cannot express: windows, regions of any kind over several operands, extreme positions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class WindowReduce(Fold):
 
 
 class RegionFold(Fold):
-    """A fold by a region: (what is there..., elements...) -> what is there."""
+    """A fold by a region: (state..., elements...) -> state."""
 
     def __init__(self, op: Any, target: Target):
         super().__init__(op, target)

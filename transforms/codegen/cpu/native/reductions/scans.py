@@ -1,4 +1,4 @@
-"""Running combinations along a dimension: sequential along it, many of the other elements at once in lanes.
+"""Emits running combinations along a dimension: sequential along it, many of the other elements at once in lanes.
 
 What has been combined so far stays in registers, so 16-bit floats are rounded only where they are written.
 """
@@ -24,7 +24,7 @@ from wengert.transforms.codegen.llvm.types import vector
 from wengert.transforms.schedule.target import Target
 
 _STEP_NS = 1.5
-"""One step along the dimension: the latency of what combines."""
+"""The nanoseconds of one step along the dimension: the latency of the combining operation."""
 CHUNK = 8
 """Neighbouring registers that run together, so that a step reads and writes whole cache lines in a row."""
 

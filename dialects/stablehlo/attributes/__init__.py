@@ -1,0 +1,77 @@
+"""StableHLO's attributes and types: enumerations, dimension numbers, and what communication needs."""
+
+from wengert.dialects.stablehlo.attributes.communication import ChannelHandleAttr, FutureType, ReplicaGroupMeshAxesAttr, TokenType
+from wengert.dialects.stablehlo.attributes.convolution import ConvDimensionNumbersAttr
+from wengert.dialects.stablehlo.attributes.dimension_numbers import (
+    DimensionNumbers,
+    Dimensions,
+    DotDimensionNumbersAttr,
+    GatherDimensionNumbersAttr,
+    ScatterDimensionNumbersAttr,
+    dimensions,
+    whole_number,
+)
+from wengert.dialects.stablehlo.attributes.enumerations import (
+    ComparisonDirection,
+    ComparisonDirectionAttr,
+    ComparisonType,
+    ComparisonTypeAttr,
+    FftType,
+    FftTypeAttr,
+    Precision,
+    PrecisionAttr,
+    RngAlgorithm,
+    RngAlgorithmAttr,
+    RngDistribution,
+    RngDistributionAttr,
+    Transpose,
+    TransposeAttr,
+)
+
+ALL = (
+    ComparisonDirectionAttr,
+    ComparisonTypeAttr,
+    PrecisionAttr,
+    TransposeAttr,
+    FftTypeAttr,
+    RngAlgorithmAttr,
+    RngDistributionAttr,
+    DotDimensionNumbersAttr,
+    GatherDimensionNumbersAttr,
+    ScatterDimensionNumbersAttr,
+    ConvDimensionNumbersAttr,
+    ChannelHandleAttr,
+    ReplicaGroupMeshAxesAttr,
+    TokenType,
+    FutureType,
+)
+
+__all__ = [
+    "ALL",
+    "ChannelHandleAttr",
+    "ComparisonDirection",
+    "ComparisonDirectionAttr",
+    "ComparisonType",
+    "ComparisonTypeAttr",
+    "ConvDimensionNumbersAttr",
+    "DimensionNumbers",
+    "Dimensions",
+    "DotDimensionNumbersAttr",
+    "FftType",
+    "FftTypeAttr",
+    "FutureType",
+    "GatherDimensionNumbersAttr",
+    "Precision",
+    "PrecisionAttr",
+    "ReplicaGroupMeshAxesAttr",
+    "RngAlgorithm",
+    "RngAlgorithmAttr",
+    "RngDistribution",
+    "RngDistributionAttr",
+    "ScatterDimensionNumbersAttr",
+    "TokenType",
+    "Transpose",
+    "TransposeAttr",
+    "dimensions",
+    "whole_number",
+]

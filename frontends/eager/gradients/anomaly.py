@@ -1,0 +1,70 @@
+"""Anomaly detection: where in the forward code the operation stands whose derivative gave NaN.
+
+While it is on, backward passes are walked, operation by operation, and what arrives at every operand is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from wengert.eager.errors import AnomalyError
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.places import describe
+from wengert.eager.recording.record import Record
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+
+def check(record: Record, arrived: Sequence[Tensor | None]) -> None:
+    """Raises an AnomalyError if a cotangent that a record hands on has a NaN."""
+    for position, cotangent in enumerate(arrived):
+        if cotangent is None or not bool(np.isnan(cotangent.array).any()):
+            continue
+        count, size = int(np.isnan(cotangent.array).sum()), cotangent.array.size
+        raise AnomalyError(
+            f"{record.name()} gave NaN for {count} of the {size} elements of the gradient of operand {position}:"
+            f" the derivative of '{record.signature.operation.name}' at {describe(record.place)}"
+        )
+
+
+class set_detect_anomaly:  # noqa: N801  (the name under which it is known)
+    """Turns the search for NaN on or off: at once when it is called, and until the end of the block where it is a context manager.
+
+    Args:
+        mode: on or off.
+        check_nan: whether NaN are looked for; without it, nothing is.
+
+    >>> import wengert.eager as eager
+    >>> x = eager.tensor([1.0, 0.0], requires_grad=True)
+    >>> with eager.autograd.set_detect_anomaly(True):
+    ...     y = (x.sqrt() * eager.tensor([1.0, 0.0])).sum()
+    ...     y.backward()  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    wengert.eager.errors.AnomalyError: SqrtBackward0 gave NaN for 1 of the 2 elements of the gradient of operand 0: ...
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._before = STATE.anomaly
+        STATE.anomaly = bool(mode) and check_nan
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.anomaly = self._before
+
+
+class detect_anomaly(set_detect_anomaly):  # noqa: N801
+    """The search for NaN, on until the end of the block."""
+
+    def __init__(self, check_nan: bool = True):
+        super().__init__(True, check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether backward passes look for NaN."""
+    return STATE.anomaly

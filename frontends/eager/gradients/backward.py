@@ -1,0 +1,338 @@
+"""Running a tape backwards.
+
+There are two ways, with the same results. A tape that is seen for the first time is walked: from the last record to the first, each
+record's own derivative, which was made by the ``vjp`` pass when an operation of its kind ran first, takes the cotangents of its
+results to those of its operands. A tape whose structure was seen before is looked up (:mod:`wengert.eager.graph`): all of
+it is one program then, derived by the same pass and compiled. Where Python has to run in between (hooks, custom functions) or
+memory is to be given back (checkpoints), the tape is cut into pieces, each of which is a program or walked. Where the backward pass
+is recorded, a program is one operation. On a tape that listens everything is walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.eager.containers import listed
+from wengert.eager.errors import AutogradError
+from wengert.eager.gradients import anomaly
+from wengert.eager.gradients.pieces import cuts
+from wengert.eager.graph import Piece, compiled, on_tape, place
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.operation import Operation, Signature
+from wengert.eager.recording.program import inline
+from wengert.eager.recording.record import Deferred, Output, Record, Source, reachable
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+Root = tuple["Tensor", "Tensor"]
+"""A tensor and its cotangent."""
+
+
+class Sweep:
+    """One backward pass.
+
+    Args:
+        roots: the tensors to start from, with their cotangents.
+        wanted: the tensors whose gradients are asked for; None for every leaf.
+        retain: whether what the tape keeps stays.
+        create: whether the pass is recorded.
+    """
+
+    def __init__(self, roots: Sequence[Root], wanted: Sequence[Tensor] | None, retain: bool, create: bool):
+        self.roots = roots
+        self.wanted = wanted
+        self.retain = retain
+        self.create = create
+        self.sources: list[Source] = [dispatch.source_of(y) for y, _ in roots]
+        self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
+        """The cotangents that arrived at leaves, by identity."""
+        self.fresh: set[int] = set()
+        """Those leaves of which nobody else holds the array that arrived."""
+        self.captured: dict[tuple[int, int], Tensor] = {}
+        """The cotangents that arrived at results of records that are asked for, by the record's number and the result's."""
+        self._pending: dict[Record, list[Tensor | None]] = {}
+        self._hooked: set[Record] = set()
+        self.needed: set[Record] = set()
+        self.early = False
+        """Whether values inside are captured before hooks on them run, as in PyTorch's ``grad`` where the pass goes on behind them."""
+
+    def run(self) -> None:
+        """Fills ``leaves`` and ``captured``."""
+        starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
+        inside = self._wanted_inside()
+        records = reachable([r for r in starts if isinstance(r, Record)])
+        needed = self.needed = self._needed(records, inside)
+        if self.wanted is not None:
+            ends = {number for number, _ in inside}
+            records = [r for r in records if r in needed or r.number in ends]
+        if STATE.tape is not None:
+            STATE.tape.swept(records)
+        before = STATE.grad, STATE.inference
+        STATE.set(self.create, False)
+        try:
+            if STATE.tape is not None or STATE.anomaly:
+                self._start()
+                self._walk(records, needed, inside)
+            elif self.create or inside or any(r.is_special or type(r.saved) is Deferred for r in records):
+                self._start()
+                self._run_pieces(records, needed, inside)
+            else:
+                self._run_whole(records, needed)
+        finally:
+            STATE.set(*before)
+            for frame in STATE.recomputed:
+                frame.forget()
+            STATE.recomputed = ()
+        if not self.retain:
+            for record in needed:
+                record.free()
+
+    def _wanted_inside(self) -> set[tuple[int, int]]:
+        """The wanted tensors that are not leaves, by record and result."""
+        sources = [dispatch.source_of(x) for x in self.wanted or ()]
+        return {(s.number, 0) if isinstance(s, Record) else (s.record.number, s.number) for s in sources if isinstance(s, Record | Output)}
+
+    def _wanted_leaves(self) -> set[int] | None:
+        return None if self.wanted is None else {id(x) for x in self.wanted}
+
+    # -- compiled, as a whole or in pieces
+
+    def _run_whole(self, records: Sequence[Record], needed: set[Record]) -> None:
+        program = compiled(Piece(records, self.sources, self._wanted_leaves()))
+        if program is None:
+            self._start()
+            self._walk(records, needed, set())
+            return
+        entry, leaves = program
+        for leaf, array in zip(leaves, entry.run(records, [g.array for _, g in self.roots]), strict=True):
+            self.leaves[id(leaf)] = leaf, dispatch.new(array)
+            self.fresh.add(id(leaf))
+
+    def _run_pieces(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
+        for cut in reversed(cuts(records, needed)):
+            if cut.walked or not self._run_piece(cut.records, needed, inside):
+                self._walk(cut.records, needed, inside)
+
+    def _run_piece(self, cut: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> bool:
+        """Runs a piece as a program if it has one; hooks on results of its last record come first."""
+        reached = self._reached(cut)
+        given = [(r, number, c) for r in reached if r in self._pending for number, c in enumerate(self._pending[r]) if c is not None]
+        if not given:
+            return True
+        ends = {number for number, _ in inside}
+        observed = [
+            (record, number)
+            for record in reached
+            if (record.retained is not None or record.number in ends) and record is not cut[-1]
+            for number in range(len(record.result_types))
+            if (record.retained and number in record.retained) or (record.number, number) in inside
+        ]
+
+        def beyond(record: Record, number: int) -> bool:
+            return record in needed or (record.number, number) in inside
+
+        last = self._pending.get(cut[-1])
+        if last is not None:
+            self._observe(cut[-1], last, inside)
+            given = [(record, number, last[number] if record is cut[-1] else c) for record, number, c in given]
+        roots = [place(record, number) for record, number, _ in given]
+        program = compiled(Piece(reached, roots, self._wanted_leaves(), beyond, observed))
+        if program is None:
+            return False
+        entry, targets = program
+        y_bars = [c.to(record.result_types[number][1]) for record, number, c in given if c is not None]
+        x_bars = entry.record(reached, y_bars) if self.create else [dispatch.new(array) for array in entry.run(reached, [c.array for c in y_bars])]
+        for record in reached:
+            self._pending.pop(record, None)
+        first_observed = len(targets) - len(observed)
+        for source, x_bar in zip(targets[:first_observed], x_bars[:first_observed], strict=True):
+            self._arrive(source, x_bar, fresh=not self.create)
+        for (record, number), x_bar in zip(observed, x_bars[first_observed:], strict=True):
+            self._see(record, number, x_bar, inside)
+        return True
+
+    def _reached(self, cut: Sequence[Record]) -> list[Record]:
+        """Those records of a piece that a cotangent reaches."""
+        reached: set[Record] = set()
+        for record in reversed(cut):
+            if record in reached or (record in self._pending and any(c is not None for c in self._pending[record])):
+                reached.add(record)
+                reached.update(s.record if isinstance(s, Output) else s for s in record.inputs if isinstance(s, Record | Output))
+        return [record for record in cut if record in reached]
+
+    # -- the walk
+
+    def _start(self) -> None:
+        for source, (_, cotangent) in zip(self.sources, self.roots, strict=True):
+            self._arrive(source, cotangent)
+
+    def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
+        for record in reversed(records):
+            cotangents = self._pending.pop(record, None)
+            if cotangents is None:
+                continue
+            self._observe(record, cotangents, inside)
+            if record not in needed or all(c is None for c in cotangents):
+                continue
+            if record.node_prehooks:
+                cotangents = _before_node(record, cotangents)
+            arrived = pull(record, cotangents, self.create)
+            if STATE.anomaly:
+                anomaly.check(record, arrived)
+            if record.node_hooks:
+                arrived = _after_node(record, arrived, cotangents)
+            for source, cotangent in zip(record.inputs, arrived, strict=True):
+                if cotangent is not None:
+                    self._arrive(source, cotangent)
+
+    def _needed(self, records: Sequence[Record], inside: set[tuple[int, int]]) -> set[Record]:
+        """The records that lead to what is wanted."""
+        leaves = self._wanted_leaves()
+        if leaves is None:
+            return set(records)
+        needed: set[Record] = set()
+        for record in records:
+            for source in record.inputs:
+                if isinstance(source, Record):
+                    leads = source in needed or (source.number, 0) in inside
+                elif type(source) is Output:
+                    leads = source.record in needed or (source.record.number, source.number) in inside
+                else:
+                    leads = id(source) in leaves
+                if leads:
+                    needed.add(record)
+                    break
+        return needed
+
+    def _arrive(self, source: Source, cotangent: Tensor, fresh: bool = False) -> None:
+        """A cotangent at the other end of an operand; several are added up. ``fresh`` says that nobody else holds its array."""
+        if isinstance(source, Record):
+            self._add(source, 0, cotangent)
+        elif type(source) is Output:
+            self._add(source.record, source.number, cotangent)
+        elif source is not None and not isinstance(source, int | float):
+            before = self.leaves.get(id(source))
+            if fresh and before is None:
+                self.fresh.add(id(source))
+            self.leaves[id(source)] = (source, cotangent if before is None else before[1] + cotangent)  # pyright: ignore[reportArgumentType]
+
+    def _add(self, record: Record, number: int, cotangent: Tensor) -> None:
+        pending = self._pending.setdefault(record, [None] * len(record.result_types))
+        before = pending[number]
+        pending[number] = cotangent if before is None else before + cotangent
+
+    def _observe(self, record: Record, cotangents: list[Tensor | None], inside: set[tuple[int, int]]) -> None:
+        """Hooks on results, gradients to be retained, and gradients that are asked for; once for each record."""
+        if record in self._hooked:
+            return
+        self._hooked.add(record)
+        for number, cotangent in enumerate(cotangents):
+            if cotangent is None:
+                continue
+            arrived = cotangent
+            if record.pre_hooks is not None:
+                cotangent = cotangents[number] = run_hooks(record.pre_hooks.get(number, ()), cotangent)
+            self._see(record, number, cotangent, inside)
+            if self.early and (record.number, number) in inside and record in self.needed:
+                self.captured[record.number, number] = arrived
+
+    def _see(self, record: Record, number: int, cotangent: Tensor, inside: set[tuple[int, int]]) -> None:
+        if record.retained is not None and number in record.retained:
+            kept = record.retained[number]
+            kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
+        if (record.number, number) in inside:
+            self.captured[record.number, number] = cotangent
+
+
+def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Tensor) -> Tensor:
+    """The cotangent after hooks, each of which may replace it."""
+    for hook in list(hooks):
+        _only_once("a hook")
+        replacement: Any = hook(cotangent)
+        if replacement is not None:
+            if not hasattr(replacement, "array"):
+                raise AutogradError(f"a hook returned a {type(replacement).__name__}, expected a tensor or None")
+            if replacement.array.shape != cotangent.array.shape:
+                raise AutogradError(f"a hook returned a gradient of shape {list(replacement.array.shape)}, expected {list(cotangent.array.shape)}")
+            cotangent = replacement
+    return cotangent
+
+
+def _only_once(what: str) -> None:
+    if STATE.tape is not None:
+        STATE.tape.only_once(f"{what} ran in its backward pass")
+
+
+def _before_node(record: Record, cotangents: list[Tensor | None]) -> list[Tensor | None]:
+    for hook in list(record.node_prehooks or ()):
+        _only_once("a hook")
+        replacements = hook(tuple(cotangents))
+        if replacements is not None:
+            given = listed(replacements)
+            if len(given) != len(cotangents):
+                raise AutogradError(f"a hook before {record.name()} returned {len(given)} gradients, expected {len(cotangents)}")
+            cotangents = given
+    return cotangents
+
+
+def _after_node(record: Record, arrived: Sequence[Tensor | None], cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    chosen = record.signature.operation.differentiable
+    edges: list[Any] = list(arrived[chosen])
+    for hook in list(record.node_hooks or ()):
+        _only_once("a hook")
+        replacements = hook(tuple(edges), tuple(cotangents))
+        if replacements is not None:
+            given = listed(replacements)
+            if len(given) != len(edges):
+                raise AutogradError(f"a hook on {record.name()} returned {len(given)} gradients, expected {len(edges)}")
+            edges = given
+    result = list(arrived)
+    result[chosen] = edges
+    return result
+
+
+# -- one record
+
+
+def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
+    """The cotangents of a record's operands from those of its results."""
+    own = getattr(record, "pull", None)
+    if own is not None:
+        return own(cotangents, create)
+    signature = record.signature
+    saved = dict(zip(signature.keeps, record.kept(), strict=True))
+    if any(c is not None for i, c in enumerate(cotangents) if i not in signature.differentiable):
+        signature = signature.complete
+    full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
+    types = (*signature.types, *signature.results)
+    pulled: Sequence[Tensor]
+    if create or STATE.tape is not None:
+        operands = [on_tape(record, position, saved[position][0]) for position in signature.keeps]
+        pulled = dispatch.apply_many(pullback(signature), (*operands, *full))
+    else:
+        arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
+        pulled = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
+    arrived: list[Tensor | None] = [None] * len(record.inputs)
+    for position, cotangent in zip(signature.wanted, pulled, strict=True):
+        arrived[position] = cotangent
+    return arrived
+
+
+def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    if cotangent is None:
+        return dispatch.constant(np.zeros(shape, dtype))
+    return cotangent.to(dtype)
+
+
+def pullback(signature: Signature) -> Operation:
+    """The derivative of an operation as an operation itself, so that it can be recorded and differentiated again."""
+    if signature.pullback is None:
+        base = signature.operation
+        module = signature.backward.module
+        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands))
+    return signature.pullback

@@ -1,0 +1,171 @@
+"""``backward`` and ``grad``: what users call to run a tape backwards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.eager.containers import listed
+from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
+from wengert.eager.gradients.backward import Sweep, run_hooks
+from wengert.eager.operations import joining
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.record import Output, Record
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+_ADDING = threading.RLock()
+"""Held while a gradient is added to that of a leaf, which several threads may share."""
+
+
+def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]:
+    """The outputs with their cotangents, checked."""
+    cotangents = [None] * len(outputs) if given is None else listed(given)
+    if len(cotangents) != len(outputs):
+        raise ShapeError(f"there are {len(outputs)} tensors and {len(cotangents)} gradients")
+    roots: list[tuple[Tensor, Tensor]] = []
+    for y, cotangent in zip(outputs, cotangents, strict=True):
+        if not y.tracked:
+            raise NotTrackedError("a gradient is asked of a tensor that was not computed from any that requires one")
+        if cotangent is None:
+            if y.array.size != 1:
+                raise NonScalarError(
+                    f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default"
+                )
+            cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
+        elif cotangent.array.shape != y.array.shape:
+            raise ShapeError(f"the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")
+        roots.append((y, cotangent.to(y.array.dtype)))
+    return roots
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
+    wanted = None if inputs is None else listed(inputs)
+    if wanted is not None and not wanted:
+        raise NotTrackedError("backward: inputs is empty")
+    sweep = Sweep(_roots(listed(tensors), grad_tensors), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep.run()
+    for leaf, cotangent in sweep.leaves.values():
+        if wanted is None or any(x is leaf for x in wanted):
+            fresh = id(leaf) in sweep.fresh and not leaf.leaf_hooks
+            accumulate(leaf, run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent, create_graph, fresh)
+    for x in wanted or ():
+        key = _inside(x)
+        if key is not None and key in sweep.captured and not x.retains_grad:
+            accumulate(x, sweep.captured[key], create_graph)
+
+
+def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = False) -> None:
+    """Adds to ``grad`` of a leaf: in place, unless the addition itself is to be differentiable.
+
+    A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
+    """
+    node = leaf.accumulator
+    for hook in list(node.prehooks) if node is not None else ():
+        replacement = hook((cotangent,))
+        if replacement is not None:
+            (cotangent,), fresh = listed(replacement), False
+    with _ADDING:
+        _add(leaf, cotangent, create, fresh)
+    hooks = [*(leaf.accumulate_hooks or ()), *(node.hooks if node is not None else ())]
+    if hooks and STATE.tape is not None:
+        STATE.tape.only_once("a hook ran in its backward pass")
+    for hook in list(leaf.accumulate_hooks or ()):
+        hook(leaf)
+    for hook in list(node.hooks) if node is not None else ():
+        hook((), (cotangent,))
+
+
+def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
+    if leaf.grad is None:
+        leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
+    elif create:
+        leaf.grad = leaf.grad + cotangent
+    else:
+        before = STATE.grad, STATE.inference
+        STATE.set(False, False)
+        try:
+            leaf.grad.add_(cotangent)
+        finally:
+            STATE.set(*before)
+
+
+def _inside(x: Tensor) -> tuple[int, int] | None:
+    source = dispatch.source_of(x)
+    if isinstance(source, Record):
+        return source.number, 0
+    return (source.record.number, source.number) if isinstance(source, Output) else None
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of outputs with respect to inputs, which need not be leaves; no ``grad`` is touched.
+
+    Args:
+        outputs: one tensor or several.
+        inputs: one tensor or several.
+        grad_outputs: cotangents of the outputs; 1 for scalars by default.
+        retain_graph: keeps what the tape kept; by default as ``create_graph``.
+        create_graph: records the backward pass, so that the gradients can be differentiated.
+        allow_unused: gives None for inputs that the outputs do not depend on.
+        is_grads_batched: takes cotangents with a new first dimension, and gives gradients with one: a pass for each position along it.
+        materialize_grads: gives zeros for them.
+
+    Raises:
+        UnusedInputError: an input does not matter for any output. Otherwise as :meth:`Tensor.backward`.
+    """
+    if is_grads_batched:
+        keep = create_graph if retain_graph is None else retain_graph
+        return _batched(outputs, inputs, listed(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
+    wanted = listed(inputs)
+    for x in wanted:
+        if not x.tracked:
+            raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
+    sweep = Sweep(_roots(listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep.early = True
+    sweep.run()
+    gradients: list[Tensor | None] = []
+    for position, x in enumerate(wanted):
+        key = _inside(x)
+        if key is not None:
+            cotangent = sweep.captured.get(key)
+        else:
+            arrived = sweep.leaves.get(id(x))
+            cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
+        if cotangent is None and materialize_grads:
+            cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
+        if cotangent is None and not allow_unused:
+            raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
+        gradients.append(cotangent)
+    return tuple(gradients)
+
+
+def _batched(outputs: Any, inputs: Any, batches: list[Any], retain: bool, create: bool, allow: bool, materialize: bool) -> tuple[Tensor | None, ...]:
+    """One backward pass for every position along the first dimension of the cotangents, and the gradients stacked."""
+    sizes = {c.array.shape[0] if c is not None and c.array.ndim else 0 for c in batches}
+    if len(sizes) != 1 or not (count := sizes.pop()):
+        raise ShapeError(f"is_grads_batched: every cotangent must have a first dimension of one extent, found {[c and list(c.shape) for c in batches]}")
+    rows = [
+        grad(outputs, inputs, [c[i] for c in batches], retain or i + 1 < count, create, allow_unused=allow, materialize_grads=materialize) for i in range(count)
+    ]
+    return tuple(None if column[0] is None else joining.stack([g for g in column if g is not None]) for column in zip(*rows, strict=True))

@@ -1,0 +1,69 @@
+"""Other dtypes, and copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.eager.errors import AutogradError
+from wengert.eager.operations import elementwise
+from wengert.eager.operations.inplace import DETACH
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+
+def to(x: Tensor, dtype: Any) -> Tensor:
+    """The tensor in another dtype; itself if it has it."""
+    dtype = np.dtype(dtype)
+    return x if dtype == x.array.dtype else dispatch.apply(elementwise.CONVERT, (x,), dtype)
+
+
+def to_float32(x: Tensor) -> Tensor:
+    """In float32."""
+    return to(x, np.float32)
+
+
+def to_float64(x: Tensor) -> Tensor:
+    """In float64."""
+    return to(x, np.float64)
+
+
+def to_int64(x: Tensor) -> Tensor:
+    """In int64."""
+    return to(x, np.int64)
+
+
+def to_bool(x: Tensor) -> Tensor:
+    """Whether elements differ from zero."""
+    return to(x, np.bool_)
+
+
+def clone(x: Tensor) -> Tensor:
+    """A copy, which gradients flow through."""
+    return dispatch.apply(elementwise.CLONE, (x,))
+
+
+def contiguous(x: Tensor) -> Tensor:
+    """Itself if its elements lie in order, else a copy."""
+    return x if x.array.flags.c_contiguous else clone(x)
+
+
+def detach(x: Tensor) -> Tensor:
+    """The same memory, off the tape."""
+    made = dispatch.new(x.array)
+    made.storage = dispatch.storage_of(x)
+    if STATE.tape is not None:
+        STATE.tape.note(DETACH, None, (x,), (made,))
+    return made
+
+
+def detach_in_place(x: Tensor) -> Tensor:
+    """Takes this tensor itself off the tape."""
+    if x.view_of is not None:
+        raise AutogradError("detach_() of a view would leave it tied to its base; use detach()")
+    x.source, x.tracked = None, False
+    return x

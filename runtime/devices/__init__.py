@@ -1,0 +1,1 @@
+"""Devices behind one small interface, and programs whose kernels run on them."""

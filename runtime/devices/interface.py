@@ -1,0 +1,78 @@
+"""What a device is asked for: memory, copies, kernels from an object, launches. One class for each kind of driver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from xdsl.ir import Attribute
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Sizes = tuple[int, int, int]
+
+
+class Buffer(Struct, frozen=True, eq=False):
+    """A range of a device's memory: an allocation of the driver's, and the bytes of it from ``offset`` on."""
+
+    memory: Any
+    offset: int
+    size: int
+
+    def part(self, offset: int, size: int) -> Buffer:
+        """Some of the bytes, counted from the first."""
+        return Buffer(self.memory, self.offset + offset, size)
+
+    def is_at(self, other: Buffer) -> bool:
+        """Whether the two begin at the same byte."""
+        return self.memory is other.memory and self.offset == other.offset
+
+
+class DeviceError(RuntimeError):
+    """A device that is not there, has no room, or refused what it was given."""
+
+
+class Device(ABC):
+    """A device. Work is done in the order in which it is asked for; ``read`` waits for what was asked for before.
+
+    Attributes:
+        name: as its driver names it.
+        target: what kernels are compiled for.
+    """
+
+    name: str
+    target: Attribute
+
+    @abstractmethod
+    def allocate(self, size: int) -> Buffer:
+        """Memory of so many bytes, with any contents; a DeviceError if there is no room."""
+
+    @abstractmethod
+    def write(self, buffer: Buffer, data: Bytes) -> None:
+        """Copies bytes to the device. The caller may change them afterwards."""
+
+    @abstractmethod
+    def read(self, buffer: Buffer) -> Bytes:
+        """The bytes of a buffer."""
+
+    @abstractmethod
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copies memory of the device that does not overlap, or is the same."""
+
+    @abstractmethod
+    def fill(self, buffer: Buffer, byte: int) -> None:
+        """Sets every byte."""
+
+    @abstractmethod
+    def load(self, object: str | bytes) -> Any:
+        """The kernels of an object for the device's target."""
+
+    @abstractmethod
+    def launch(self, kernels: Any, name: str, grid: Sizes, block: Sizes, arguments: Sequence[Buffer]) -> None:
+        """Runs a kernel in all threads of a grid."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Returns when all is done that was asked for."""

@@ -1,0 +1,316 @@
+"""Host programs of the gpu level, prepared to run on a device: launches, copies, and loops that the host drives.
+
+A function on buffers becomes steps on ranges of the device's memory, once; a call runs them. Kernels that have no form for devices run on the host, in the
+interpreter, on copies of their buffers; they are counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from wengert.dialects.gpu import LaunchFuncOp, block_size, grid_size
+from wengert.dialects.kernel import buffers as ops
+from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
+from wengert.ir import elements
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.locations import error_at
+from wengert.ir.tensor_types import dtype_of, shape_of_type
+from wengert.ir.traversal import ops_in
+from wengert.runtime.devices.interface import Buffer, Device
+from wengert.runtime.interpreter.machine import Frame, Machine
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Step = Callable[[], None]
+_HANDLE = np.dtype(np.int64)
+
+
+class Slot:
+    """Where a value of the host's program lies at the moment."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Buffer | None = None):
+        self.buffer = buffer
+
+    @property
+    def now(self) -> Buffer:
+        """The range of memory."""
+        assert self.buffer is not None
+        return self.buffer
+
+
+class Plan:
+    """The steps of a host function.
+
+    Attributes:
+        launches: how many kernels one run has launched so far.
+        host: the ops that have run on the host so far, by name.
+    """
+
+    def __init__(self, function: FuncOp, device: Device, kernels: Mapping[str, Any], *, poison: bool = False):
+        self.device, self.kernels, self.poison = device, kernels, poison
+        self.launches = 0
+        self.host: Counter[str] = Counter()
+        self._frame = Frame(Machine(None), None)
+        self._slots: dict[SSAValue, Slot] = {}
+        self._arguments = [self.slot(argument) for argument in function.body.block.args]
+        self._types = [argument.type for argument in function.body.block.args]
+        self._steps = self._block(function.body.block)
+
+    def run(self, buffers: Sequence[Buffer]) -> None:
+        """Runs the program on the buffers of its arguments: inputs and results, in their order."""
+        for slot, buffer in zip(self._arguments, buffers, strict=True):
+            slot.buffer = buffer
+        for step in self._steps:
+            step()
+
+    def slot(self, value: SSAValue) -> Slot:
+        """The value's slot."""
+        made = self._slots.get(value)
+        if made is None:
+            made = self._slots[value] = Slot()
+        return made
+
+    def slots(self, values: Sequence[SSAValue]) -> list[Slot]:
+        """The values' slots."""
+        return [self.slot(value) for value in values]
+
+    # -- preparation
+
+    def _block(self, block: Block) -> list[Step]:
+        steps = [self._step(op) for op in ops_in(block)]
+        return [step for step in steps if step is not None]
+
+    def _step(self, op: Operation) -> Step | None:
+        if isinstance(op, arith.ConstantOp | ops.EndOp | ReturnOp):
+            return None
+        prepare = _PREPARE.get(type(op))
+        if prepare is None:
+            raise error_at(op.location, f"'{op.name}' is not run by the host of a device")
+        return prepare(self, op)
+
+    # -- memory
+
+    def alloc(self, op: ops.AllocOp) -> None:
+        """Memory that is there as long as the plan."""
+        self.slot(op.memref).buffer = self._fresh(op.memref)
+
+    def _fresh(self, value: SSAValue) -> Buffer:
+        buffer = self.device.allocate(bytes_of(value.type))
+        if self.poison:
+            self.device.fill(buffer, 0xFB)
+        return buffer
+
+    def view(self, op: ops.ViewOp) -> Step:
+        """A part of a buffer."""
+        source, target, at, size = self.slot(op.source), self.slot(op.memref), int_of(op.offset), bytes_of(op.memref.type)
+
+        def step() -> None:
+            target.buffer = source.now.part(at, size)
+
+        return step
+
+    def constant(self, op: ops.GlobalOp) -> None:
+        """Memory that is written once."""
+        data = np.ascontiguousarray(elements.to_numpy(op.value))
+        buffer = self.device.allocate(data.nbytes)
+        self.device.write(buffer, data.reshape(-1).view(np.uint8))
+        self.slot(op.memref).buffer = buffer
+
+    def copy(self, op: ops.CopyOp) -> Step:
+        """Copies bytes."""
+        source, target, device = self.slot(op.source), self.slot(op.target), self.device
+        return lambda: device.copy(source.now, target.now)
+
+    # -- kernels
+
+    def launch(self, op: LaunchFuncOp) -> Step:
+        """Launches a kernel."""
+        grid, block = grid_size(op), block_size(op)
+        if grid is None or block is None:
+            raise error_at(op.location, "a launch has a grid and work-groups of constant size")
+        kernels, name, arguments = self.kernels[op.module_name], op.kernel_name, self.slots(op.arguments)
+
+        def step() -> None:
+            self.launches += 1
+            self.device.launch(kernels, name, grid, block, [slot.now for slot in arguments])
+
+        return step
+
+    def on_host(self, op: ops.LaunchOp) -> Step:
+        """Runs a kernel that devices have no code for in the interpreter, on copies of its buffers."""
+        function = self._frame.function(op)
+        operands, name = list(op.operands), _inner_name(op.kernel)
+        slots, types = self.slots(operands), [value.type for value in operands]
+        results = range(len(op.ins), len(op.ins) + len(op.outs))
+
+        def step() -> None:
+            self.host[name] += 1
+            arrays = [_typed(self.device.read(slot.now), type) for slot, type in zip(slots, types, strict=True)]
+            function(*arrays)
+            for number in results:
+                self.device.write(slots[number].now, np.ascontiguousarray(arrays[number]).reshape(-1).view(np.uint8))
+
+        return step
+
+    # -- control flow
+
+    def for_(self, op: ops.ForOp) -> Step:
+        """A loop whose number of iterations is read before."""
+        loop, count = _Loop(self, op), self.slot(op.count)
+        count_type = op.count.type
+
+        def step() -> None:
+            loop.begin()
+            for iteration in range(int(_typed(self.device.read(count.now), count_type)[()])):
+                loop.number(iteration)
+                loop.run(loop.body)
+                loop.swap()
+            loop.finish()
+
+        return step
+
+    def while_(self, op: ops.WhileOp) -> Step:
+        """A loop whose condition is read before every iteration."""
+        loop = _Loop(self, op)
+        condition = self._block(op.condition.block)
+        arguments, type = self.slots(op.condition.block.args), op.condition.block.args[0].type
+
+        def holds() -> bool:
+            for slot, buffer in zip(arguments, loop.buffers(), strict=True):
+                slot.buffer = buffer
+            for step in condition:
+                step()
+            return bool(_typed(self.device.read(loop.first), type)[()])
+
+        def step() -> None:
+            loop.begin()
+            while holds():
+                loop.run(loop.body)
+                loop.swap()
+            loop.finish()
+
+        return step
+
+    def case(self, op: ops.CaseOp) -> Step:
+        """A branch whose index is read before."""
+        branches = [(self._block(region.block), self.slots(region.block.args)) for region in op.branches]
+        index, type, operands = self.slot(op.index), op.index.type, self.slots(op.operands[1:])
+
+        def step() -> None:
+            at = int(_typed(self.device.read(index.now), type)[()])
+            steps, arguments = branches[at if 0 <= at < len(branches) else -1]
+            for argument, operand in zip(arguments, operands, strict=True):
+                argument.buffer = operand.now
+            for inner in steps:
+                inner()
+
+        return step
+
+    def strips(self, op: ops.StripLoopOp) -> Step:
+        """Kernels on one strip of each buffer after another."""
+        steps, arguments = self._block(op.body.block), self.slots(op.body.block.args)
+        whole, widths = self.slots(op.operands), ints(op.steps)
+        values = list(op.operands)[: len(widths)]
+        sizes = [bytes_of(argument.type) for argument in op.body.block.args]
+        strides = [width * ops.element_size(value) for width, value in zip(widths, values, strict=True)]
+        strides += [0] * (len(whole) - len(strides))
+
+        def step() -> None:
+            for iteration in range(int_of(op.iterations)):
+                for argument, slot, stride, size in zip(arguments, whole, strides, sizes, strict=True):
+                    argument.buffer = slot.now.part(iteration * stride, size)
+                for inner in steps:
+                    inner()
+
+        return step
+
+
+class _Loop:
+    """The buffers of a loop that the host drives."""
+
+    def __init__(self, plan: Plan, op: ops.ForOp | ops.WhileOp):
+        self.plan, self.op = plan, op
+        block = op.body.block
+        self.arguments = plan.slots(block.args)
+        self.first = plan._fresh(block.args[0])
+        self.first_type = block.args[0].type
+        self.constants, self.initial, self.homes, self.spare = (plan.slots(group) for group in (op.constants, op.initial, op.outs, op.spare))
+        self.arena = plan.slot(op.arena)
+        self.own_now = [plan._fresh(a) if space_of(a.type) is Space.STACK else None for a in op.now()]
+        self.own_next = [plan._fresh(a) if space_of(a.type) is Space.STACK else None for a in op.next()]
+        self.swapped = [number for number, (a, end) in enumerate(zip(op.now(), op.written(), strict=True)) if a is not end]
+        self.now: list[Buffer] = []
+        self.next: list[Buffer] = []
+        self.body = plan._block(block)
+
+    def begin(self) -> None:
+        """Puts what is carried first where the body reads it."""
+        self.now = [own if own is not None else home.now for own, home in zip(self.own_now, self.homes, strict=True)]
+        spare = iter(self.spare)
+        self.next = [own if own is not None else next(spare).now for own in self.own_next]
+        for source, target in zip(self.initial, self.now, strict=True):
+            self.plan.device.copy(source.now, target)
+
+    def number(self, iteration: int) -> None:
+        """Writes the number of the iteration."""
+        self.plan.device.write(self.first, np.array([iteration], _dtype(self.first_type)).view(np.uint8))
+
+    def buffers(self) -> list[Buffer]:
+        """What a region is given."""
+        return [self.first, *[slot.now for slot in self.constants], *self.now, *self.next, self.arena.now]
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Runs the body."""
+        for slot, buffer in zip(self.arguments, self.buffers(), strict=True):
+            slot.buffer = buffer
+        for step in steps:
+            step()
+
+    def swap(self) -> None:
+        """What was written is read next."""
+        for number, place in enumerate(self.swapped):
+            self.now[place], self.next[number] = self.next[number], self.now[place]
+
+    def finish(self) -> None:
+        """Brings what was carried to where it belongs."""
+        for source, home in zip(self.now, self.homes, strict=True):
+            self.plan.device.copy(source, home.now)
+
+
+def _typed(data: Array, memref: Any) -> Array:
+    """Bytes as what a memref of this type holds."""
+    type = cast("Any", value_type(memref))
+    return data.view(_dtype(memref)).reshape(shape_of_type(type) if hasattr(type, "element_type") else (-1,))
+
+
+def _dtype(memref: Any) -> np.dtype[Any]:
+    """The type of the elements; the handle of a tape is two integers."""
+    type = cast("Any", value_type(memref))
+    return dtype_of(type.element_type) if hasattr(type, "element_type") else _HANDLE
+
+
+def _inner_name(op: Operation) -> str:
+    inner = op.regions[0].block.first_op if op.regions else None
+    return inner.name if inner is not None and op.name in ("kernel.native", "kernel.interpret") else op.name
+
+
+_PREPARE: dict[type[Operation], Callable[[Plan, Any], Step | None]] = {
+    ops.AllocOp: Plan.alloc,
+    ops.ViewOp: Plan.view,
+    ops.GlobalOp: Plan.constant,
+    ops.CopyOp: Plan.copy,
+    LaunchFuncOp: Plan.launch,
+    ops.LaunchOp: Plan.on_host,
+    ops.ForOp: Plan.for_,
+    ops.WhileOp: Plan.while_,
+    ops.CaseOp: Plan.case,
+    ops.StripLoopOp: Plan.strips,
+}

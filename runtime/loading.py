@@ -1,0 +1,59 @@
+"""Programs from text: read, verified, and quantized numbers written out as the integers they are stored as."""
+
+from __future__ import annotations
+
+import os
+
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.parsing.sources import decoded, read_bytes
+from wengert.ir.stages import stage
+from wengert.runtime.dump_folders import PathLike
+from wengert.runtime.errors import InputError
+from wengert.runtime.known_ops import check_known
+from wengert.runtime.program import Program
+
+
+def load(path: PathLike, *, entry: str = "main") -> Program:
+    """The program in a file of StableHLO text (pretty or generic form).
+
+    Args:
+        path: the file.
+        entry: the function that is the program; the others are what it calls.
+
+    Raises:
+        OSError: the file cannot be read.
+        DiagnosticError: the text is not a valid program; names file, line and column.
+        InputError: there is no function of the entry's name, or the file holds bytecode.
+    """
+    data = read_bytes(path)
+    if data.startswith(b"ML\xefR"):
+        raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
+    try:
+        text = decoded(data, os.fspath(path))
+    except DiagnosticError as error:
+        what = error.diagnostic.message.partition(": ")[2]
+        raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
+    return parse(text, filename=os.fspath(path), entry=entry)
+
+
+@stage()
+def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
+    """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
+    from wengert.ir.parsing.parser import parse_module
+    from wengert.ir.verification.verifier import verify
+
+    module = parse_module(text, filename)
+    verify(module, text)
+    check_known(module)
+    if "!quant." in text:
+        from wengert.transforms.core.quantized import expand_quantized
+
+        expand_quantized(module)
+    return Program(module, entry=entry, name=filename)
+
+
+def restore(text: str, entry: str, name: str) -> Program:
+    """The program that was pickled: its text was verified before, so that it is only parsed again."""
+    from wengert.ir.parsing.parser import parse_module
+
+    return Program(parse_module(text, name), entry=entry, name=name)

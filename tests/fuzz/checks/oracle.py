@@ -1,0 +1,61 @@
+"""What JAX and XLA say of a program."""
+
+from __future__ import annotations
+
+import re
+
+from fuzz.agreement import assert_agree
+from fuzz.case import Case, noise_of
+from fuzz.checks.check import Family
+
+check = Family()
+
+
+XLA_DIFFERS = re.compile(r'lgamma|count_leading_zeros|stablehlo.add"?\([^\n]*xi1>|stablehlo.add [^\n]*i1>')
+"""What XLA without optimisation computes otherwise: lgamma of narrow floats cancels at 1 and 2, no bits before a negative number are -32, and
+true + true is false."""
+
+
+@check("jax-parse", one_in=5, oracle=True)
+def jax_parse(case: Case) -> None:
+    """JAX's parser takes the program as it is printed."""
+    from fuzz.oracle import parse
+
+    parse(case.text, "the generated text")
+    parse(case.program.text(), "the printed text")
+
+
+@check("jax-parse-derivatives", one_in=10, needs="differentiable", oracle=True)
+def jax_parse_derivatives(case: Case) -> None:
+    from fuzz.oracle import parse
+
+    for name, program in (("JVP", case.jvp), ("VJP", case.vjp), ("VJP by adjoints", case.direct)):
+        if not any(op.name.startswith("core.tape") for op in program.module.walk()):
+            parse(program.text(), f"the {name}")
+
+
+@check("xla", one_in=25, oracle=True)
+def xla(case: Case) -> None:
+    from fuzz.oracle import NotThereError, execute
+
+    if XLA_DIFFERS.search(case.text):
+        return
+    try:
+        results = execute(case.program.text(), case.inputs)
+    except NotThereError:
+        return
+    assert_agree("interpreted against XLA", results, case.outputs, noise_of(case.program, case.inputs, flushing=True), loose=4)
+
+
+@check("xla-vjp", one_in=60, needs="differentiable", oracle=True)
+def xla_vjp(case: Case) -> None:
+    from fuzz.oracle import NotThereError, execute
+
+    if XLA_DIFFERS.search(case.text) or any(op.name.startswith("core.tape") for op in case.vjp.module.walk()):
+        return
+    given = [*case.inputs, *case.y_bars]
+    try:
+        results = execute(case.vjp.text(), given)
+    except NotThereError:
+        return
+    assert_agree("VJP interpreted against XLA", results, case.reverse, noise_of(case.vjp, given, flushing=True), loose=4)

@@ -1,0 +1,48 @@
+"""What must be true of the program itself: it runs, prints, and computes the same when it is optimised or compiled."""
+
+from __future__ import annotations
+
+import wengert as wg
+from fuzz.agreement import Mismatch, assert_agree
+from fuzz.case import Case
+from fuzz.checks.check import Family
+from wengert.ir.printing.printer import print_module
+
+check = Family()
+
+
+@check("interpret")
+def interpret(case: Case) -> None:
+    """It is accepted and runs."""
+    assert case.outputs is not None
+
+
+@check("round-trip")
+def round_trip(case: Case) -> None:
+    """What is printed, pretty or generic, parses to the program that it was."""
+    for generic in (False, True):
+        text = print_module(case.program.module, generic=generic)
+        again = wg.parse(text)
+        if print_module(again.module, generic=generic) != text:
+            raise Mismatch(f"printed text changes when it is parsed and printed again (generic={generic})")
+        if not again.module.is_structurally_equivalent(case.program.module):
+            raise Mismatch(f"printed text parses to another program (generic={generic})")
+
+
+@check("optimised")
+def optimised(case: Case) -> None:
+    """Core form and optimisation change nothing."""
+    from wengert.runtime.derivation import runnable
+    from wengert.runtime.interpreter import run
+
+    assert_agree("optimised core form, interpreted", run(runnable(case.program.optimized_module), case.inputs), case.outputs, case.noisy)
+
+
+@check("compiled")
+def compiled(case: Case) -> None:
+    assert_agree("compiled", case.program.compile(opt="fast")(*case.inputs), case.outputs, case.noisy)
+
+
+@check("compiled-best", one_in=6)
+def compiled_best(case: Case) -> None:
+    assert_agree("compiled with opt=best", case.program.compile()(*case.inputs), case.outputs, case.noisy)

@@ -1,0 +1,143 @@
+"""Programs whose extents are computed."""
+
+from __future__ import annotations
+
+from dynamic_programs.notation import EXTENT, V, program
+
+COMPUTED = [
+    program(
+        "dynamic_reshape",
+        "(%x: tensor<{b}x4xf64>) -> tensor<2x{c}xf64>",
+        "%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<{b}x4xf64>) -> tensor<i32>",
+        "%two = stablehlo.constant dense<2> : tensor<i32>",
+        "%m = stablehlo.multiply %n, %two : tensor<i32>",
+        "%a = stablehlo.reshape %two : (tensor<i32>) -> tensor<1xi32>",
+        "%d = stablehlo.reshape %m : (tensor<i32>) -> tensor<1xi32>",
+        "%s = stablehlo.concatenate %a, %d, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>",
+        "%r = stablehlo.dynamic_reshape %x, %s : (tensor<{b}x4xf64>, tensor<2xi32>) -> tensor<2x{c}xf64>",
+        "return %r : tensor<2x{c}xf64>",
+        static=("%r = stablehlo.reshape %x : (tensor<{b}x4xf64>) -> tensor<2x{c}xf64>", "return %r : tensor<2x{c}xf64>"),
+        extents=lambda b: {"c": 2 * b},
+    ),
+    program(
+        "dynamic_broadcast_in_dim",
+        f"(%x: {V}) -> tensor<2x{{b}}xf64>",
+        EXTENT,
+        "%two = stablehlo.constant dense<2> : tensor<1xi32>",
+        "%s = stablehlo.concatenate %two, %n1, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>",
+        f"%r = stablehlo.dynamic_broadcast_in_dim %x, %s, dims = [1] : ({V}, tensor<2xi32>) -> tensor<2x{{b}}xf64>",
+        "return %r : tensor<2x{b}xf64>",
+        static=(f"%r = stablehlo.broadcast_in_dim %x, dims = [1] : ({V}) -> tensor<2x{{b}}xf64>", "return %r : tensor<2x{b}xf64>"),
+    ),
+    program(
+        "dynamic_iota",
+        f"(%x: {V}) -> {V}",
+        EXTENT,
+        f"%i = stablehlo.dynamic_iota %n1, dim = 0 : (tensor<1xi32>) -> {V}",
+        f"%r = stablehlo.multiply %x, %i : {V}",
+        f"return %r : {V}",
+        static=(f"%i = stablehlo.iota dim = 0 : {V}", f"%r = stablehlo.multiply %x, %i : {V}", f"return %r : {V}"),
+    ),
+    program(
+        "dynamic_pad",
+        f"(%x: {V}) -> tensor<{{c}}xf64>",
+        EXTENT,
+        "%v = stablehlo.constant dense<2.0> : tensor<f64>",
+        "%o = stablehlo.constant dense<1> : tensor<1xi32>",
+        f"%r = stablehlo.dynamic_pad %x, %v, %n1, %o, %o : ({V}, tensor<f64>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<{{c}}xf64>",
+        "return %r : tensor<{c}xf64>",
+        static=(
+            "%v = stablehlo.constant dense<2.0> : tensor<f64>",
+            f"%r = stablehlo.pad %x, %v, low = [{{b}}], high = [1], interior = [1] : ({V}, tensor<f64>) -> tensor<{{c}}xf64>",
+            "return %r : tensor<{c}xf64>",
+        ),
+        extents=lambda b: {"c": 3 * b},
+    ),
+    program(
+        "real_dynamic_slice",
+        f"(%x: {V}) -> tensor<{{c}}xf64>",
+        EXTENT,
+        "%o = stablehlo.constant dense<1> : tensor<1xi32>",
+        f"%r = stablehlo.real_dynamic_slice %x, %o, %n1, %o : ({V}, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<{{c}}xf64>",
+        "return %r : tensor<{c}xf64>",
+        static=(f"%r = stablehlo.slice %x [1:{{b}}] : ({V}) -> tensor<{{c}}xf64>", "return %r : tensor<{c}xf64>"),
+        extents=lambda b: {"c": b - 1},
+    ),
+    program(
+        "real_dynamic_slice at a computed start",
+        f"(%x: {V}, %i: tensor<1xi32>) -> tensor<{{c}}xf64>",
+        EXTENT,
+        "%o = stablehlo.constant dense<1> : tensor<1xi32>",
+        "%z = stablehlo.constant dense<0> : tensor<1xi32>",
+        "%k = stablehlo.subtract %n1, %o : tensor<1xi32>",
+        "%a = stablehlo.clamp %z, %i, %o : tensor<1xi32>",
+        "%e = stablehlo.add %a, %k : tensor<1xi32>",
+        f"%r = stablehlo.real_dynamic_slice %x, %a, %e, %o : ({V}, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<{{c}}xf64>",
+        "return %r : tensor<{c}xf64>",
+        static=(
+            "%j = stablehlo.reshape %i : (tensor<1xi32>) -> tensor<i32>",
+            f"%r = stablehlo.dynamic_slice %x, %j, sizes = [{{c}}] : ({V}, tensor<i32>) -> tensor<{{c}}xf64>",
+            "return %r : tensor<{c}xf64>",
+        ),
+        extents=lambda b: {"c": b - 1},
+    ),
+    program(
+        "dynamic_gather",
+        "(%x: tensor<{b}x3xf64>, %i: tensor<2x1xi32>) -> tensor<2x{b}xf64>",
+        "%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<{b}x3xf64>) -> tensor<i32>",
+        "%n1 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>",
+        "%o = stablehlo.constant dense<1> : tensor<1xi32>",
+        "%s = stablehlo.concatenate %n1, %o, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>",
+        '%r = "stablehlo.dynamic_gather"(%x, %i, %s) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [1], start_index_map = [1], '
+        "index_vector_dim = 1>}> : (tensor<{b}x3xf64>, tensor<2x1xi32>, tensor<2xi32>) -> tensor<2x{b}xf64>",
+        "return %r : tensor<2x{b}xf64>",
+        static=(
+            '%r = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [1], start_index_map = [1], '
+            "index_vector_dim = 1>, slice_sizes = array<i64: {b}, 1>}> : (tensor<{b}x3xf64>, tensor<2x1xi32>) -> tensor<2x{b}xf64>",
+            "return %r : tensor<2x{b}xf64>",
+        ),
+    ),
+    program(
+        "dynamic_conv",
+        "(%x: tensor<1x2x{b}xf64>, %w: tensor<3x2x2xf64>) -> tensor<1x3x{c}xf64>",
+        "%n = stablehlo.get_dimension_size %x, dim = 2 : (tensor<1x2x{b}xf64>) -> tensor<i32>",
+        "%n1 = stablehlo.reshape %n : (tensor<i32>) -> tensor<1x1xi32>",
+        "%o = stablehlo.constant dense<1> : tensor<1x1xi32>",
+        "%s = stablehlo.concatenate %n1, %o, dim = 1 : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x2xi32>",
+        '%r = "stablehlo.dynamic_conv"(%x, %w, %s) <{batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, '
+        "feature_group_count = 1 : i64}> : (tensor<1x2x{b}xf64>, tensor<3x2x2xf64>, tensor<1x2xi32>) -> tensor<1x3x{c}xf64>",
+        "return %r : tensor<1x3x{c}xf64>",
+        static=(
+            "%r = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[{b}, 1]]} "
+            "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x{b}xf64>, tensor<3x2x2xf64>) -> tensor<1x3x{c}xf64>",
+            "return %r : tensor<1x3x{c}xf64>",
+        ),
+        extents=lambda b: {"c": 2 * b},
+    ),
+    program(
+        "set_dimension_size",
+        f"(%x: {V}) -> tensor<{{c}}xf64>",
+        "%k = stablehlo.constant dense<2> : tensor<i32>",
+        f"%r = stablehlo.set_dimension_size %x, %k, dim = 0 : ({V}, tensor<i32>) -> tensor<{{c}}xf64>",
+        "return %r : tensor<{c}xf64>",
+        static=(f"%r = stablehlo.slice %x [0:2] : ({V}) -> tensor<{{c}}xf64>", "return %r : tensor<{c}xf64>"),
+        extents=lambda b: {"c": 2},
+    ),
+    program(
+        "mean",
+        f"(%x: {V}) -> tensor<f64>",
+        EXTENT,
+        "%z = stablehlo.constant dense<0.0> : tensor<f64>",
+        f"%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : ({V}, tensor<f64>) -> tensor<f64>",
+        "%f = stablehlo.convert %n : (tensor<i32>) -> tensor<f64>",
+        "%r = stablehlo.divide %s, %f : tensor<f64>",
+        "return %r : tensor<f64>",
+        static=(
+            "%z = stablehlo.constant dense<0.0> : tensor<f64>",
+            f"%s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : ({V}, tensor<f64>) -> tensor<f64>",
+            "%f = stablehlo.constant dense<{b}.0> : tensor<f64>",
+            "%r = stablehlo.divide %s, %f : tensor<f64>",
+            "return %r : tensor<f64>",
+        ),
+    ),
+]

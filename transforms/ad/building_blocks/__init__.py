@@ -1,0 +1,1 @@
+"""Programs that derivative rules and adjoints are written with: matrix algebra, scans, products over groups."""

@@ -1,0 +1,27 @@
+"""Which types have tangents, and explicit zeros for structurally zero tangents."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from wengert.dialects import core
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.tensor_types import is_differentiable
+from wengert.transforms.ad.rule import Tangent
+
+
+def has_tangent(type: Attribute) -> bool:
+    """Whether values of a type have tangents: tensors of real or complex floating point, and tapes of these."""
+    return is_differentiable(type) or (isinstance(type, core.TapeType) and has_tangent(type.entry_type))
+
+
+def materialized(b: OpBuilder, tangent: Tangent, type: Attribute) -> Value:
+    """A tangent as a value: at the boundary of a function or region a structural zero becomes an explicit one."""
+    if tangent is not None:
+        return tangent
+    if isinstance(type, core.TapeType):
+        return b.create(core.TapeCreateOp, (), (type,))[0]
+    return b.zeros(cast("TensorType[Any]", type))

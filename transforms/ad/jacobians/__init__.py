@@ -1,0 +1,1 @@
+"""Whole Jacobians: modes batched over a basis, and compressed ones."""

@@ -1,0 +1,28 @@
+"""Reverse mode: the vector-Jacobian product of a function, as a function.
+
+``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``: linearizes the function, transposes the linear part, and joins the two,
+so that residuals are values of one block. The passes ``linearize,transpose,join`` are the same in three steps.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import FuncOp
+
+from wengert.transforms.ad.function import function_of
+from wengert.transforms.ad.linear.join import join_bodies
+from wengert.transforms.ad.linear.linearize import linearize
+from wengert.transforms.ad.linear.transpose import transpose_body
+from wengert.transforms.ad.requests.request import Request
+from wengert.transforms.ad.residuals.policies import AUTO, Policy
+
+NAME = "vjp"
+
+
+def vjp_function(request: Request, name: str, policy: Policy = AUTO) -> FuncOp:
+    """The VJP of a function under a new name."""
+    halves = linearize(request, policy, NAME)
+    count, residual_count = len(request.results), halves.residuals
+    transposed = transpose_body(halves.linear, range(residual_count, residual_count + len(request.wrt)), request.function, NAME, declared=True)
+    cotangents = range(residual_count, residual_count + len(request.of))
+    body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + residual_count), cotangents, policy.marks)
+    return function_of(body, name, request.function)

@@ -1,0 +1,63 @@
+"""``lower-ad``: expands all requests, and removes declared derivatives, gradient stops and guards.
+
+The result computes the same without the ad dialect; it can be compiled, or printed for other compilers.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
+
+from wengert.dialects import ad
+from wengert.dialects.ad_parts import PARTS, forget_parts
+from wengert.ir.traversal import all_ops, ops_of
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.request import replace_request
+from wengert.transforms.core.inline import inline
+from wengert.transforms.core.symbol_dce import symbol_dce
+
+
+def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
+    """Removes the ad dialect from the module, in place, except ad.stop_gradient with ``keep_stopped``. A module without it is not changed."""
+    if not uses_ad(module):
+        return
+    from wengert.transforms.ad.requests.expand import expand_ad  # with all of batching, which most programs do without
+
+    expand_ad(module)
+    for function in module.ops:
+        if isinstance(function, FuncOp):
+            function.attributes.pop(CUSTOM_JVP, None)
+            function.attributes.pop(CUSTOM_VJP, None)
+            forget_parts(function)
+    inline_checkpoints(module)
+    inline(module)
+    symbol_dce(module)
+    for op in ops_of(module, ad.GuardOp, *([] if keep_stopped else [ad.StopGradientOp])):
+        replace_request(op, [op.operand])
+
+
+def inline_checkpoints(module: ModuleOp) -> None:
+    """Replaces checkpoints by ordinary code, in place: they have no effect once the module has been differentiated."""
+    checkpoints = ops_of(module, ad.CheckpointOp)
+    for op in checkpoints:
+        _replace_by_call(op)
+    if checkpoints:
+        inline(module)
+        symbol_dce(module)
+
+
+def _replace_by_call(op: ad.CheckpointOp) -> None:
+    types = [result.type for result in op.results]
+    call = CallOp.create(operands=op.operands, result_types=types, properties={"callee": op.callee}, location=op.location)
+    assert op.parent is not None
+    op.parent.insert_op_before(call, op)
+    replace_request(op, call.results)
+
+
+def uses_ad(module: ModuleOp) -> bool:
+    """Whether the module has ops or attributes of the ad dialect, or calls (of functions that declare a derivative)."""
+    return any(op.name.startswith("ad.") or type(op) is CallOp or not _MARKER_ATTRIBUTES.isdisjoint(op.attributes) for op in all_ops(module))
+
+
+_MARKER_ATTRIBUTES = frozenset((CUSTOM_JVP, CUSTOM_VJP, *PARTS))
+"""Attributes of functions that belong to the dialect."""

@@ -1,0 +1,174 @@
+"""Residual policies: which residuals a derivative stores for its linear part, and which it recomputes.
+
+A policy is an option of the request: ``vjp{residuals=recompute-all}``. It decides at every *site*, a block whose linear part runs separately:
+the body of the linearized function, of a counted loop, of a loop with a condition, of a branch.
+
+====================  ==========================================================================================================
+``auto``              ``save-all`` in functions, since joined halves share values; ``recompute-cheap`` in loops and branches
+``save-all``          every residual is stored
+``recompute-cheap``   cheap functions of other residuals are recomputed (:mod:`wengert.transforms.ad.residuals.plan`)
+``recompute-all``     the arguments of the block are stored, and all else is recomputed, except ops that must not run twice
+====================  ==========================================================================================================
+
+Constants are never stored, whatever the policy. A policy that requests recomputation in a function marks the linear part
+(``ad.recompute``), so that no later pass shares recomputed values with the forward part. In loops and branches no mark is
+needed: the halves are closed regions of two ops, which share nothing. A policy with a budget of bytes would be one more class:
+a site knows how many times it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator, RecursiveMemoryEffect
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.ir.diagnostics import did_you_mean, one_of
+from wengert.ir.locations import error_at
+from wengert.transforms.ad.residuals.plan import Plan, plan, recomputation
+from wengert.transforms.core.closing import FREE_OPS, free_values
+from wengert.transforms.optimize.effects import is_pure, is_shareable
+
+
+class Site(Struct, frozen=True):
+    """A block, and the values of it that its linear part uses."""
+
+    block: Block
+    residuals: Sequence[SSAValue]
+    """The values that the linear part uses, in order of first use."""
+    available: Sequence[SSAValue] = ()
+    """Values that are available in the linear part anyway: the iteration and the constants of a loop, the inputs of a branch."""
+    kind: Literal["function", "loop", "branch"] = "function"
+    times: int | None = 1
+    """How many times the block runs, and so how many copies of a residual are stored; None if it is unknown."""
+
+
+class Policy(Struct, frozen=True):
+    """Decides which residuals are stored at a site."""
+
+    @property
+    def name(self) -> str:
+        """The policy as an option of a pass."""
+        raise NotImplementedError
+
+    @property
+    def marks(self) -> bool:
+        """Whether recomputation in a function is requested, and not only allowed."""
+        return False
+
+    def plan(self, site: Site) -> Plan:
+        """Plans which values of the site are stored, and the ops that recompute the other residuals from them."""
+        raise NotImplementedError
+
+
+class SaveAll(Policy, frozen=True):
+    """Stores every residual."""
+
+    @property
+    def name(self) -> str:
+        return "save-all"
+
+    def plan(self, site: Site) -> Plan:
+        available = set(site.available)
+        stored = [value for value in site.residuals if value not in available and not isinstance(value.owner, FREE_OPS)]
+        return Plan(stored, recomputation(site.block, site.residuals, {*stored, *available}))
+
+
+class RecomputeCheap(Policy, frozen=True):
+    """Recomputes what costs about as much to compute as to read."""
+
+    @property
+    def name(self) -> str:
+        return "recompute-cheap"
+
+    @property
+    def marks(self) -> bool:
+        return True
+
+    def plan(self, site: Site) -> Plan:
+        return plan(site.block, site.residuals, site.available)
+
+
+class RecomputeAll(Policy, frozen=True):
+    """Stores arguments, and results of ops that must not run twice (random numbers, for example)."""
+
+    @property
+    def name(self) -> str:
+        return "recompute-all"
+
+    @property
+    def marks(self) -> bool:
+        return True
+
+    def plan(self, site: Site) -> Plan:
+        available = set(site.available)
+        stored: dict[SSAValue, None] = {}
+        seen: set[SSAValue] = set()
+        pending = list(reversed(site.residuals))
+        while pending:
+            value = pending.pop()
+            if value in seen or value in available:
+                continue
+            seen.add(value)
+            owner = value.owner
+            if isinstance(owner, Operation) and _can_run_again(owner):
+                pending.extend(reversed(owner.operands))
+            else:
+                stored[value] = None
+        return Plan(list(stored), recomputation(site.block, site.residuals, {*stored, *available}))
+
+
+class Auto(Policy, frozen=True):
+    """The default: stores everything in functions, and recomputes cheap values in loops and branches."""
+
+    @property
+    def name(self) -> str:
+        return "auto"
+
+    def plan(self, site: Site) -> Plan:
+        return (SaveAll() if site.kind == "function" else RecomputeCheap()).plan(site)
+
+
+AUTO = Auto()
+POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll())}
+"""The policies by their names in requests and pass options."""
+
+
+def policy_named(name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
+    """The policy of this name. Raises a DiagnosticError that names the option and what it may be."""
+    if name not in POLICIES:
+        raise error_at(location, f"residuals must be {one_of(list(POLICIES))}, not '{name}'", hint=did_you_mean(name, POLICIES))
+    return POLICIES[name]
+
+
+_TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp)
+
+
+def _can_run_again(op: Operation) -> bool:
+    """Whether an op of a site may run twice: it then has the same results twice, and no other effect.
+
+    A tape may be filled twice if it is created twice. One that was stored can only be read: it is part of a record that has the tapes
+    of other iterations too, so that its size is a different one.
+    """
+    if isinstance(op, _TAPE_OPS):
+        return False
+    consumed = op.initial if isinstance(op, core.ForOp | core.WhileOp) else op.operands if op.regions else ()
+    for value in consumed:
+        if isinstance(value.type, core.TapeType) and not (isinstance(value.owner, Operation) and _can_run_again(value.owner)):
+            return False
+    return _is_repeatable(op)
+
+
+def _is_repeatable(op: Operation) -> bool:
+    """Whether an op, with its regions, depends on nothing but its operands."""
+    if not op.regions:
+        return isinstance(op, (hlo.OptimizationBarrierOp, core.TapeCreateOp, *_TAPE_OPS)) or is_shareable(op)
+    if not (is_pure(type(op)) or op.has_trait(RecursiveMemoryEffect)) or free_values(op.regions):
+        return False
+    inner = [inner for region in op.regions for block in region.blocks for inner in block.ops]
+    return all(op.has_trait(IsTerminator) or _is_repeatable(op) for op in inner)

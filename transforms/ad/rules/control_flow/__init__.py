@@ -1,0 +1,1 @@
+"""Derivatives of ops that have a body: loops, branches, checkpoints, and the tapes that loops record on."""

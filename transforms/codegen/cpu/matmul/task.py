@@ -1,0 +1,33 @@
+"""Emits a product in parts that threads may compute, as a task.
+
+Every part is the same product with fewer rows (or columns, or iterations), computed by the same kernel, so it is one function that is
+called with other addresses; a last part that is smaller has a function of its own.
+"""
+
+from __future__ import annotations
+
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
+from wengert.transforms.codegen.cpu.matmul.emission import emit_function
+from wengert.transforms.codegen.cpu.tasks import CHUNK, SCRATCH, TASK_PARAMETERS, begin_task
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.products.plan import Parts
+
+
+def emit_task(divided: Parts, name: str) -> str:
+    """``define void @name(ptr %frame, i64 %chunk, ptr %scratch)``, whose frame holds the addresses of both operands and the result."""
+    builder, size = FunctionBuilder(), ELEMENT_BYTES[divided.part.element]
+    steps = (divided.b, divided.a, divided.c) if divided.part.exchanged else (divided.a, divided.b, divided.c)
+    bases = ["%a", "%b", "%c"]
+    begin_task(builder, bases, divided.cut)
+    moved = [builder.offset(base, "i8", builder.binary("mul nuw nsw", "i64", CHUNK, str(step * size))) for base, step in zip(bases, steps, strict=True)]
+    operands = [("ptr", pointer) for pointer in (*moved, SCRATCH)]
+    texts = [emit_function(divided.part, f"{name}.part", "internal")]
+    if divided.rest is None:
+        builder.call_void(f"{name}.part", operands)
+    else:
+        texts.append(emit_function(divided.rest, f"{name}.rest", "internal"))
+        with builder.conditional(builder.icmp("ult", "i64", CHUNK, divided.cut.chunks - 1)) as branches:
+            builder.call_void(f"{name}.part", operands)
+            branches.otherwise()
+            builder.call_void(f"{name}.rest", operands)
+    return "".join([*texts, builder.definition(name, TASK_PARAMETERS, attributes="nounwind")])

@@ -1,0 +1,62 @@
+"""Chooses and checks the schedules of native kernels: which have a form for threads, and the chunks of their iterations.
+
+The kernels themselves say what may run in parallel and how long it takes (:mod:`wengert.transforms.codegen.cpu.native.base`).
+"""
+
+from __future__ import annotations
+
+from wengert.dialects.kernel import NativeOp
+from wengert.dialects.kernel.schedule import Parallel, Schedule
+from wengert.ir.locations import error_at
+from wengert.transforms.codegen.cpu.native import NativeKernel, native_kernel
+from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.target import Target
+
+
+def choose_native(op: NativeOp, target: Target, *, parallel: bool, room: int | None = None) -> Schedule | None:
+    """The schedule of a native kernel that has none; None if it has no form for threads.
+
+    Args:
+        op: the kernel.
+        target: the processor.
+        parallel: it may be shared by the thread pool.
+        room: the bytes of scratch memory that it has, if that is decided.
+    """
+    kernel = native_kernel(op, target)
+    if parallel and (cut := kernel.choose_cut()) is not None:
+        kernel.schedule = Schedule(cut=cut)
+        if room is not None and kernel.scratch_bytes() > room:
+            kernel = native_kernel(op, target)
+    iterations, nanoseconds = kernel.parallel_work()
+    if iterations < 2 and kernel.rows_to_cut() < 2:
+        return None
+    shared = split(iterations, nanoseconds) if parallel else None
+    return Schedule() if shared is None else Schedule(cut=kernel.schedule.cut, parallel=Parallel(shared.grain, shared.nanoseconds))
+
+
+def check_native(op: NativeOp, target: Target, *, parallel: bool, room: int | None = None) -> None:
+    """Raises a DiagnosticError at the op's place if it cannot run as its schedule says. The arguments are those of :func:`choose_native`."""
+    kernel = native_kernel(op, target)
+    problem = _problem(kernel, parallel=parallel)
+    if problem is None and room is not None and (needed := kernel.scratch_bytes()) > room:
+        problem = f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
+    if problem is not None:
+        raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
+
+
+def _problem(kernel: NativeKernel, *, parallel: bool) -> tuple[str, str] | None:
+    """What the schedule asks for, and why that cannot be."""
+    schedule = kernel.schedule
+    if schedule != Schedule(cut=schedule.cut, parallel=schedule.parallel):
+        return "more than a cut and a parallel loop", "a native kernel has its own loops and registers"
+    if (cut := schedule.cut) is not None:
+        rows = kernel.rows_to_cut()
+        if cut.loop or cut.overlapping or not rows or rows % cut.size:
+            return f"ranges of {cut.size} iterations of loop {cut.loop}", f"the kernel has {rows or 'no'} rows that may be cut, into equal ranges"
+    if schedule.parallel is not None:
+        if not parallel:
+            return "a parallel loop", "the kernel is part of what runs in parallel already"
+        iterations, _ = kernel.parallel_work()
+        if iterations < 2 or kernel.returns_status or kernel.uses_tapes:
+            return "a parallel loop", "the kernel has no iterations that are independent"
+    return None

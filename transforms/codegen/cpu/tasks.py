@@ -1,0 +1,55 @@
+"""Writes tasks, which are kernels that the thread pool runs in chunks, and their calls.
+
+A kernel whose outermost iterations do not depend on one another, and which takes long enough, becomes a *task*: a function
+``task(frame, chunk, scratch)`` that reads its pointers from the frame and runs the iterations ``[chunk * grain, (chunk + 1) * grain)``.
+The entry of the program fills the frame and hands the task to the pool (:mod:`wengert.runtime.cpu.pool`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.chunks import Split
+
+POOL_RUN = "wg.pool.run"
+BLAS_HOLD = "wg.pool.hold_blas"
+BLAS_RELEASE = "wg.pool.release_blas"
+DECLARATIONS = {
+    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64)",
+    BLAS_HOLD: f"declare void @{BLAS_HOLD}()",
+    BLAS_RELEASE: f"declare void @{BLAS_RELEASE}()",
+}
+"""What the runtime provides, by symbol."""
+
+FRAME = "%frame"
+"""The array of a task's pointers: a parameter of the task, and memory on the stack of the entry."""
+CHUNK, SCRATCH = "%chunk", "%scratch"
+"""The other parameters of a task: the number of a chunk, and memory that is private to the thread."""
+TASK_PARAMETERS = [f"ptr {FRAME}", f"i64 {CHUNK}", f"ptr {SCRATCH}"]
+BEGIN, END = "%begin", "%end"
+"""The first iteration of a chunk, and the one after its last."""
+
+
+def parameters(pointers: Sequence[str], cut: Split | None) -> list[str]:
+    """The parameters of a kernel: its pointers, or those of a task."""
+    return [f"ptr {p}" for p in pointers] if cut is None else TASK_PARAMETERS
+
+
+def begin_task(builder: FunctionBuilder, pointers: Sequence[str], cut: Split | None) -> None:
+    """Begins a kernel, if it is a task: reads its pointers from the frame, and computes its iterations :data:`BEGIN` to :data:`END`."""
+    if cut is None:
+        return
+    for number, pointer in enumerate(pointers):
+        builder.define(pointer, f"load ptr, ptr {builder.offset(FRAME, 'ptr', number)}")
+    builder.define(BEGIN, f"mul nuw nsw i64 {CHUNK}, {cut.grain}")
+    past = builder.op(f"add nuw nsw i64 {BEGIN}, {cut.grain}")
+    builder.define(END, f"call i64 @llvm.umin.i64(i64 {past}, i64 {cut.iterations})")
+
+
+def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: Split, scratch: str, count: int) -> None:
+    """Fills the frame and runs all chunks of a task; ``count`` bytes of scratch memory are private to each thread."""
+    for number, pointer in enumerate(pointers):
+        builder.store("ptr", pointer, builder.offset(FRAME, "ptr", number))
+    arguments = [("ptr", f"@{task}"), ("ptr", FRAME), ("i64", cut.chunks), ("ptr", scratch), ("i64", count), ("i64", cut.nanoseconds)]
+    builder.call_void(POOL_RUN, arguments)

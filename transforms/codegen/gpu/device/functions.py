@@ -1,0 +1,380 @@
+"""Writes the kernels of a gpu.module as LLVM functions, op by op, in the structure that they have.
+
+Scalar ops stand for scalar functions of the kernel dialect (:func:`wengert.dialects.gpu.scalars.meaning`), and their code is the CPU backend's
+at one lane, so that all targets compute the same bits. Positions are integers of 64 bits, or of 32 where the kernel says that they suffice; what is
+known of them is a Python integer. A complex number is a pair of registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, cast
+
+from xdsl.dialects import arith, complex, func, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, ComplexType, FloatAttr, IndexType, IntegerAttr, MemRefType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from wengert.dialects import gpu
+from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp, GenericAtomicRMWOp
+from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.locations import error_at
+from wengert.ir.traversal import ops_in
+from wengert.transforms.codegen.gpu.device.targets import GLOBAL, WORKGROUP, DeviceTarget
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
+from wengert.transforms.codegen.llvm.memory import Memory
+from wengert.transforms.codegen.llvm.module import ModuleBuilder
+from wengert.transforms.codegen.llvm.scalars import Scalars
+from wengert.transforms.codegen.llvm.types import Element, element_of, literal
+
+POSITIONS = "kernel.positions"
+"""The attribute of a kernel whose positions fit integers of another width than 64 bits: ``"i32"``."""
+ALIGNMENT = 16
+"""Buffers begin at multiples of so many bytes."""
+
+Known = Index | tuple[str, str]
+_INDEX_OPCODES: dict[type[Operation], str] = {
+    arith.SubiOp: "sub nsw",
+    arith.DivUIOp: "udiv",
+    arith.DivSIOp: "sdiv",
+    arith.RemUIOp: "urem",
+    arith.RemSIOp: "srem",
+    arith.AndIOp: "and",
+    arith.OrIOp: "or",
+    arith.XOrIOp: "xor",
+    arith.ShLIOp: "shl",
+    arith.ShRUIOp: "lshr",
+}
+_INDEX_INTRINSICS: dict[type[Operation], str] = {arith.MaxSIOp: "smax", arith.MinSIOp: "smin", arith.MaxUIOp: "umax", arith.MinUIOp: "umin"}
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_IDS: dict[type[Operation], str] = {gpu.ThreadIdOp: "thread", gpu.BlockIdOp: "block", gpu.BlockDimOp: "block_size", gpu.GridDimOp: "grid_size"}
+_ATOMICS = {
+    AtomicKind.ADDF: "fadd",
+    AtomicKind.ADDI: "add",
+    AtomicKind.ASSIGN: "xchg",
+    AtomicKind.MAXS: "max",
+    AtomicKind.MAXU: "umax",
+    AtomicKind.MINS: "min",
+    AtomicKind.MINU: "umin",
+    AtomicKind.ORI: "or",
+    AtomicKind.ANDI: "and",
+    AtomicKind.XORI: "xor",
+}
+"""The atomic kinds that LLVM has an instruction for."""
+
+
+class KernelEmitter:
+    """Writes one kernel for a target.
+
+    Attributes:
+        kernel: the gpu.func.
+        target: what it is written for.
+        module: what it shares with the module's other kernels.
+    """
+
+    def __init__(self, kernel: gpu.FuncOp, target: DeviceTarget, module: ModuleBuilder):
+        self.kernel, self.target, self.module = kernel, target, module
+        narrow = kernel.attributes.get(POSITIONS)
+        self.builder = FunctionBuilder(module, index_type="i64" if narrow is None else cast("Any", narrow).data)
+        self.scalars = Scalars(self.builder, 1, False)
+        self.memory = Memory(self.scalars, 1)
+        self.known: dict[SSAValue, Known] = {}
+
+    @property
+    def symbol(self) -> str:
+        """The kernel's name."""
+        return self.kernel.sym_name.data
+
+    def text(self) -> str:
+        """The function."""
+        parameters = [self._parameter(number, argument) for number, argument in enumerate(self.kernel.inputs)]
+        for number, buffer in enumerate(self.kernel.workgroup_buffers):
+            self.known[buffer] = self._workgroup(number, buffer)
+        for buffer in self.kernel.private_buffers:
+            self.known[buffer] = self.builder.alloca(_array(buffer.type), ALIGNMENT)
+        self._ops(self.kernel.body.block)
+        x, y, z = self._sizes()
+        attributes = self.target.attributes.format(x=x, y=y, z=z, size=x * y * z)
+        return self.builder.definition(self.symbol, parameters, head=self.target.convention, attributes=attributes)
+
+    def _sizes(self) -> tuple[int, ...]:
+        if self.kernel.known_block_size is None:
+            raise error_at(self.kernel.location, f"@{self.symbol} does not say how many threads a work-group has", "add known_block_size = array<i32: ...>")
+        return ints(self.kernel.known_block_size)
+
+    def _parameter(self, number: int, argument: SSAValue) -> str:
+        name = f"%p{number}"
+        self.known[argument] = name
+        if isinstance(argument.type, MemRefType):
+            self.builder.address_spaces[name] = GLOBAL
+            unaliased = " noalias" if "llvm.noalias" in self._attributes(number) else ""
+            return f"ptr addrspace({GLOBAL}){unaliased} align {ALIGNMENT} {name}"
+        if isinstance(argument.type, IndexType):
+            self.known[argument] = self._resized(name, "i64", self.builder.index_type) if self.builder.index_type != "i64" else name
+            return f"i64 {name}"
+        raise error_at(self.kernel.location, f"@{self.symbol}: argument #{number} of type {argument.type} is neither a buffer nor an index")
+
+    def _attributes(self, number: int) -> dict[str, Attribute]:
+        return self.kernel.arg_attrs.data[number].data if self.kernel.arg_attrs is not None else {}
+
+    def _workgroup(self, number: int, buffer: SSAValue) -> str:
+        symbol = f"{self.symbol}.shared{number}"
+        self.module.definitions[symbol] = f"@{symbol} = internal addrspace({WORKGROUP}) global {_array(buffer.type)} poison, align {ALIGNMENT}\n"
+        self.builder.address_spaces[f"@{symbol}"] = WORKGROUP
+        return f"@{symbol}"
+
+    # -- values
+
+    def value(self, value: SSAValue) -> Any:
+        """The register of a value, a pair of them, or a number."""
+        return self.known[value]
+
+    def position(self, value: SSAValue) -> Index:
+        """The register or the number of an index."""
+        return cast("Index", self.known[value])
+
+    def parts(self, values: Sequence[SSAValue]) -> list[str]:
+        """The registers of values, two for a complex one."""
+        return [str(part) for value in values for part in _parts(self.known[value])]
+
+    def bind(self, values: Sequence[SSAValue], registers: Sequence[str]) -> None:
+        """Gives values their registers, two for a complex one."""
+        given = iter(registers)
+        for value in values:
+            self.known[value] = (next(given), next(given)) if isinstance(value.type, ComplexType) else next(given)
+
+    def types(self, values: Sequence[SSAValue]) -> list[str]:
+        """The LLVM types of registers, one for each."""
+        return list(chain.from_iterable([self._type(value.type)] * (2 if isinstance(value.type, ComplexType) else 1) for value in values))
+
+    def _type(self, type: Attribute) -> str:
+        return self.builder.index_type if isinstance(type, IndexType) else element_of(type).register
+
+    # -- ops
+
+    def _ops(self, block: Block) -> Operation:
+        """Writes a block but for its end, which is returned."""
+        ops = ops_in(block)
+        for op in ops[:-1]:
+            self._op(op)
+        return ops[-1]
+
+    def _op(self, op: Operation) -> None:
+        write = _WRITERS.get(type(op))
+        if write is not None:
+            write(self, op)
+            return
+        function = meaning(op)
+        if function is not None:
+            self._scalar(op, function)
+        elif len(op.results) == 1 and all(isinstance(value.type, IndexType) for value in op.operands):
+            self.known[op.results[0]] = self._index(op)
+        else:
+            raise error_at(op.location, f"'{op.name}' has no code for a device")
+
+    def _scalar(self, op: Operation, function: Meaning) -> None:
+        operands = [self.value(value) if not isinstance(self.known[value], int) else str(self.known[value]) for value in op.operands]
+        types = [element_of(type) for type in function.operands]
+        self.known[op.results[0]] = self.scalars.apply(function.function, operands, types, element_of(function.result))
+
+    def _index(self, op: Operation) -> Known:
+        kind, operands, builder = type(op), [self.position(value) for value in op.operands], self.builder
+        if kind is arith.AddiOp:
+            return builder.add(*operands)
+        if kind is arith.MuliOp:
+            return builder.multiply(*operands)
+        if kind is arith.CmpiOp:
+            return builder.icmp(_PREDICATES[int_of(op.properties["predicate"])], builder.index_type, *operands)
+        if kind in _INDEX_INTRINSICS:
+            return builder.intrinsic(_INDEX_INTRINSICS[kind], builder.index_type, *operands)
+        if kind in _INDEX_OPCODES:
+            return builder.binary(_INDEX_OPCODES[kind], builder.index_type, *operands)
+        raise error_at(op.location, f"'{op.name}' on indices has no code for a device")
+
+    def _resized(self, x: str, source: str, target: str) -> str:
+        before, after = int(source[1:]), int(target[1:])
+        return x if before == after else self.builder.cast("trunc" if before > after else "sext", x, source, target)
+
+    # -- constants and positions
+
+    def constant(self, op: arith.ConstantOp) -> None:
+        """A number."""
+        value, type = op.value, op.result.type
+        if isinstance(type, IndexType):
+            self.known[op.result] = int_of(value)
+            return
+        assert isinstance(value, IntegerAttr | FloatAttr)
+        self.known[op.result] = literal(value.value.data, element_of(type))
+
+    def complex_constant(self, op: complex.ConstantOp) -> None:
+        """A complex number."""
+        parts = cast("ArrayAttr[FloatAttr]", op.properties["value"])
+        element = element_of(cast("ComplexType[Any]", op.results[0].type).element_type)
+        self.known[op.results[0]] = cast("tuple[str, str]", tuple(literal(part.value.data, element) for part in parts))
+
+    def index_cast(self, op: arith.IndexCastOp) -> None:
+        """An integer as an index, or the other way round."""
+        x, source, target = self.known[op.input], self._type(op.input.type), self._type(op.result.type)
+        self.known[op.result] = self._resized(str(x), source, target) if not isinstance(x, int) or isinstance(op.input.type, IndexType) else x
+
+    def select(self, op: arith.SelectOp) -> None:
+        """One of two values."""
+        condition, x, y = (self.known[value] for value in op.operands)
+        parts = [self.builder.select(str(condition), type, a, b) for type, a, b in zip(self.types([op.result]), _parts(x), _parts(y), strict=True)]
+        self.bind([op.result], parts)
+
+    def id(self, op: Operation) -> None:
+        """Where a thread is."""
+        dimension = "xyz".index(cast("Any", op.properties["dimension"]).data.value)
+        what = _IDS[type(op)]
+        if what == "block_size":
+            self.known[op.results[0]] = self._sizes()[dimension]
+        elif what not in self.target.ids:
+            if self.kernel.known_grid_size is None:
+                raise error_at(op.location, f"'{op.name}' is not known on {self.target.name}", "add known_grid_size = array<i32: ...> to the kernel")
+            self.known[op.results[0]] = ints(self.kernel.known_grid_size)[dimension]
+        else:
+            self.known[op.results[0]] = self.target.id(self.builder, what, dimension)
+
+    def barrier(self, op: gpu.BarrierOp) -> None:
+        """All threads of a work-group wait for one another."""
+        self.target.wait(self.builder)
+
+    def call(self, op: func.CallOp) -> None:
+        """A device function by its name."""
+        function = meaning_of_name(op.callee.string_value())
+        if function is None:
+            raise error_at(op.location, f"there is no device function @{op.callee.string_value()}")
+        self._scalar(op, function)
+
+    # -- memory
+
+    def address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> tuple[Element, str]:
+        """The type and the address of an element."""
+        type = cast("MemRefType[Any]", buffer.type)
+        at: Index = 0
+        for extent, index in zip(type.get_shape(), indices, strict=True):
+            at = self.builder.add(self.builder.multiply(at, extent), self.position(index))
+        element = element_of(type.element_type)
+        return element, self.builder.address(str(self.known[buffer]), element, at)
+
+    def load(self, op: memref.LoadOp) -> None:
+        """An element."""
+        self.known[op.res] = self.memory.load(*self.address(op.memref, op.indices))
+
+    def store(self, op: memref.StoreOp) -> None:
+        """An element changes."""
+        element, address = self.address(op.memref, op.indices)
+        self.memory.store(element, self._stored(op.value), address)
+
+    def _stored(self, value: SSAValue) -> Any:
+        known = self.known[value]
+        return str(known) if isinstance(known, int) else known
+
+    def alloca(self, op: memref.AllocaOp) -> None:
+        """Memory of one thread."""
+        self.known[op.memref] = self.builder.alloca(_array(op.memref.type), ALIGNMENT)
+
+    def atomic(self, op: AtomicRMWOp) -> None:
+        """An element and a value are combined, with nothing in between."""
+        kind = AtomicKind(int_of(op.kind))
+        element, address = self.address(op.memref, op.indices)
+        if kind not in _ATOMICS or element.memory != element.register:
+            raise error_at(op.location, f"'{op.name} {kind.word}' on {op.value.type} has no instruction", "memref.generic_atomic_rmw takes any function")
+        text = f"atomicrmw {_ATOMICS[kind]} {self.builder.pointer(address)}, {element.register} {self._stored(op.value)} monotonic, align {element.size}"
+        self.known[op.result] = self.builder.op(text)
+
+    def generic_atomic(self, op: GenericAtomicRMWOp) -> None:
+        """An element is replaced by a function of it, which is computed again as long as somebody else was faster."""
+        element, address = self.address(op.memref, op.indices)
+        if element.size not in (4, 8) or element.kind == "c":
+            raise error_at(op.location, f"an element of {element.size} bytes is not exchanged atomically")
+        bits, builder = f"i{8 * element.size}", self.builder
+        same = element.memory == bits
+        with builder.while_loop([(bits, builder.load(bits, address, element.size))]) as loop:
+            old = loop.values[0]
+            self.known[op.body.block.args[0]] = old if same else builder.cast("bitcast", old, bits, element.memory)
+            new = str(self._stored(self._ops(op.body.block).operands[0]))
+            wanted = new if same else builder.cast("bitcast", new, element.memory, bits)
+            pair = builder.op(f"cmpxchg {builder.pointer(address)}, {bits} {old}, {bits} {wanted} monotonic monotonic, align {element.size}")
+            failed = builder.op(f"xor i1 {builder.op(f'extractvalue {{ {bits}, i1 }} {pair}, 1')}, true")
+            seen = builder.op(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
+            loop.test(failed)
+            loop.carry(seen)
+        self.known[op.result] = old if same else builder.cast("bitcast", old, bits, element.memory)
+
+    # -- control flow
+
+    def for_(self, op: scf.ForOp) -> None:
+        """A counted loop."""
+        step = self.known[op.step]
+        if not isinstance(step, int) or not isinstance(op.lb.type, IndexType):
+            raise error_at(op.location, "a loop of a device counts with an index in steps that are a constant")
+        index, *carried = op.body.block.args
+        initial = list(zip(self.types(carried), self.parts(op.iter_args), strict=True))
+        with self.builder.loop(self.position(op.lb), self.position(op.ub), initial, step=step) as loop:
+            self.known[index] = loop.index
+            self.bind(carried, loop.values)
+            loop.carry(*self.parts(self._ops(op.body.block).operands))
+        self.bind(op.results, loop.results)
+
+    def if_(self, op: scf.IfOp) -> None:
+        """A branch."""
+        condition = str(self.known[op.cond])
+        if not op.results:
+            with self.builder.when(condition):
+                self._ops(op.true_region.block)
+            if op.false_region.blocks and len(op.false_region.block.ops) > 1:
+                with self.builder.when(self.builder.op(f"xor i1 {condition}, true")):
+                    self._ops(op.false_region.block)
+            return
+        with self.builder.conditional(condition, self.types(op.results)) as branches:
+            branches.give(*self.parts(self._ops(op.true_region.block).operands))
+            branches.otherwise()
+            branches.give(*self.parts(self._ops(op.false_region.block).operands))
+        self.bind(op.results, branches.results)
+
+    def while_(self, op: scf.WhileOp) -> None:
+        """A loop until a condition fails."""
+        before, after = op.before_region.block, op.after_region.block
+        with self.builder.while_loop(list(zip(self.types(before.args), self.parts(op.arguments), strict=True))) as loop:
+            self.bind(before.args, loop.values)
+            end = self._ops(before)
+            handed = self.parts(end.operands[1:])
+            loop.test(str(self.known[end.operands[0]]))
+            self.bind(after.args, handed)
+            loop.carry(*self.parts(self._ops(after).operands))
+        self.bind(op.results, handed)
+
+
+def _parts(value: Known) -> tuple[Index, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _array(type: Attribute) -> str:
+    """The LLVM type of a buffer that the device itself provides."""
+    memory = cast("MemRefType[Any]", type)
+    element, count = element_of(memory.element_type), 1
+    for extent in memory.get_shape():
+        count *= extent
+    return f"[{count * (2 if element.kind == 'c' else 1)} x {element.memory}]"
+
+
+_WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {
+    arith.ConstantOp: KernelEmitter.constant,
+    complex.ConstantOp: KernelEmitter.complex_constant,
+    arith.IndexCastOp: KernelEmitter.index_cast,
+    arith.SelectOp: KernelEmitter.select,
+    gpu.BarrierOp: KernelEmitter.barrier,
+    func.CallOp: KernelEmitter.call,
+    memref.LoadOp: KernelEmitter.load,
+    memref.StoreOp: KernelEmitter.store,
+    memref.AllocaOp: KernelEmitter.alloca,
+    AtomicRMWOp: KernelEmitter.atomic,
+    GenericAtomicRMWOp: KernelEmitter.generic_atomic,
+    scf.ForOp: KernelEmitter.for_,
+    scf.IfOp: KernelEmitter.if_,
+    scf.WhileOp: KernelEmitter.while_,
+    **dict.fromkeys(_IDS, KernelEmitter.id),
+}

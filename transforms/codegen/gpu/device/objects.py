@@ -1,0 +1,80 @@
+"""Objects of devices from LLVM text: PTX, SPIR-V and AMDGPU objects, by LLVM's own back ends."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from wengert.ir.stages import LOCK
+from wengert.transforms.codegen.gpu.device.targets import DeviceTarget
+from wengert.transforms.schedule.host import llvm_binding
+
+
+class DeviceCompileError(RuntimeError):
+    """LLVM rejected the generated code: a defect of this compiler."""
+
+
+@lru_cache(maxsize=1)
+def _llvm() -> Any:
+    llvm = llvm_binding()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    # without it an atomic sum of floats ends the process
+    llvm.set_option("wengert", "--spirv-ext=+SPV_EXT_shader_atomic_float_add")
+    return llvm
+
+
+@lru_cache(maxsize=16)
+def _machine_of(triple: str, chip: str, features: str, level: int) -> Any:
+    return _llvm().Target.from_triple(triple).create_target_machine(cpu=chip, features=features, opt=level)
+
+
+def _machine(target: DeviceTarget, chip: str, features: str) -> Any:
+    return _machine_of(target.triple, chip, features, target.level)
+
+
+def optimized(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> str:
+    """LLVM text after LLVM's passes of this level.
+
+    Raises:
+        DeviceCompileError: LLVM does not accept the text.
+    """
+    with LOCK:
+        return str(_optimized(text, target, chip, features, level))
+
+
+def assembly(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> str:
+    """PTX for NVIDIA's devices, assembly for others, from LLVM text.
+
+    Raises:
+        DeviceCompileError: LLVM does not accept the text.
+    """
+    with LOCK:
+        return _machine(target, chip, features).emit_assembly(_optimized(text, target, chip, features, level))
+
+
+def binary(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> bytes:
+    """A SPIR-V module, or an object file that is still to be linked, from LLVM text.
+
+    Raises:
+        DeviceCompileError: LLVM does not accept the text.
+    """
+    with LOCK:
+        return _machine(target, chip, features).emit_object(_optimized(text, target, chip, features, level))
+
+
+def _optimized(text: str, target: DeviceTarget, chip: str, features: str, level: int) -> Any:
+    llvm = _llvm()
+    machine = _machine(target, chip, features)
+    try:
+        module = llvm.parse_assembly(text)
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise DeviceCompileError(f"LLVM rejected generated code: {error}") from None
+    if level:
+        options = llvm.create_pipeline_tuning_options(speed_level=level)
+        options.slp_vectorization = options.loop_vectorization = False  # a thread is one lane
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    return module

@@ -1,0 +1,152 @@
+"""Checks whether a matrix product can run as its schedule asks for, and says why not.
+
+What is checked is whether results would be right, not whether they come fast.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wengert.dialects.kernel import MatmulOp
+from wengert.dialects.kernel.product_elements import COMPLEX
+from wengert.dialects.kernel.product_schedule import ProductSchedule, Tile
+from wengert.ir.locations import error_at
+from wengert.transforms.schedule.products.choice import blas_reads, may_turn
+from wengert.transforms.schedule.products.operands import Product, contraction, copy_order, is_empty_sum, laid_out, product_of
+from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, last_tile, scratch_bytes, with_turned_b
+
+Problem = tuple[str, str] | None
+"""What a schedule asks for, and why that cannot be."""
+
+
+class _Asked(NamedTuple):
+    """The matrix product with the operands as the kernel reads them, and the schedule."""
+
+    core: MatmulPlan
+    schedule: ProductSchedule
+    parallel: bool
+
+
+def check(op: MatmulOp, schedule: ProductSchedule, *, parallel: bool, room: int | None = None) -> None:
+    """Raises a DiagnosticError at the op's place if it cannot run so. The arguments are those of :func:`problem_of`."""
+    if problem := problem_of(product_of(op), schedule, parallel=parallel, room=room):
+        raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
+
+
+def problem_of(product: Product, schedule: ProductSchedule, *, parallel: bool = True, room: int | None = None) -> Problem:
+    """What a schedule asks for, and why a product cannot run so; None if it can.
+
+    Args:
+        product: the product.
+        schedule: how it should run.
+        parallel: it may be shared by the thread pool (it is not part of something that is).
+        room: the bytes of scratch memory that it has, if that is decided.
+    """
+    problem = _copies(product, schedule) or _inside(_asked(product, schedule, parallel=parallel))
+    if problem is None and room is not None and (needed := scratch_bytes(product, schedule)) > room:
+        return f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
+    return problem
+
+
+def _asked(product: Product, schedule: ProductSchedule, *, parallel: bool) -> _Asked:
+    core = core_of(product, schedule.copied)
+    return _Asked(exchanged(core) if schedule.exchanged else core, schedule, parallel)
+
+
+def _copies(product: Product, schedule: ProductSchedule) -> Problem:
+    """Operands that must be copied are."""
+    if is_empty_sum(product.a):
+        return ("copies", "its sums are empty, and nothing is read") if schedule.copied else None
+    for side, stored in zip(("lhs", "rhs"), product.stored, strict=True):
+        if stored != product.element and side not in schedule.copied:
+            return f"no copy of the {side}", f"its elements are converted from {stored} to {product.element}"
+    order = copy_order(product, schedule.copied)
+    a = laid_out(product.a, order) if "lhs" in schedule.copied else product.a
+    b = laid_out(product.b, order, before_free=True) if "rhs" in schedule.copied else product.b
+    if len(contraction(a, b)) > 1:
+        return f"{' and '.join(schedule.copied) or 'no operand'} to be copied", "the contracted dimensions are not laid out as one in both operands"
+    return None
+
+
+def _inside(asked: _Asked) -> Problem:
+    if asked.core.empty:
+        return None
+    for rule in (_kernel, _turned, _contiguous, _shared, _tiles):
+        if problem := rule(asked):
+            return problem
+    return None
+
+
+def _kernel(asked: _Asked) -> Problem:
+    kernel, core = asked.schedule.kernel, asked.core
+    what = f"the kernel '{kernel}'"
+    if (core.k == 0) != (kernel == "zero"):
+        return what, "its sums are empty" if core.k == 0 else f"its sums have {core.k} terms"
+    if kernel != "zero" and (core.element in COMPLEX) != (kernel == "scalar"):
+        return what, "the elements are complex" if core.element in COMPLEX else "the elements are not complex"
+    if kernel == "blas" and (asked.schedule.exchanged or not blas_reads(core)):
+        return what, "gemm reads f32 and f64, one dimension of each operand contiguous, and writes rows that are"
+    return None
+
+
+def _turned(asked: _Asked) -> Problem:
+    if not asked.schedule.turned:
+        return None
+    if asked.schedule.kernel != "dot":
+        return "B to be turned", "only 'dot' reads it so"
+    return None if may_turn(asked.core) else ("B to be turned", "it is copied already, or moves with a loop around the product")
+
+
+def _contiguous(asked: _Asked) -> Problem:
+    core, schedule = asked.core, asked.schedule
+    if schedule.kernel == "dot" and (core.a_k != 1 or (core.b_k != 1 and not schedule.turned)):
+        return "the kernel 'dot'", "the terms of a sum are not neighbours in both operands"
+    if schedule.kernel == "rows" and core.b_n != 1 and schedule.tile.lanes > 1:
+        return f"the kernel 'rows' with {schedule.tile.lanes} lanes", "the columns of B are not neighbours: 'packed' and 'gathered' do without"
+    return None
+
+
+def _shared(asked: _Asked) -> Problem:
+    share, core = asked.schedule.parallel, asked.core
+    if share is None:
+        return None
+    what = f"parts of {share.chunk} {'iterations' if share.over == 'loop' else share.over}"
+    if not asked.parallel:
+        return what, "the product is part of what runs in parallel already"
+    if core.copy_a is not None or core.result_element != core.element or core.k == 0:
+        return what, "all of an operand or of the result is converted, copied or filled in one piece"
+    if share.over != "rows" and (core.copy_b is not None or asked.schedule.turned):
+        return what, "all of B is copied in one piece"
+    if share.over == "loop" and not core.loops:
+        return what, "there is no loop around the product"
+    if share.chunk > (extent := extent_of(core, share.over)):
+        return what, f"there are {extent}"
+    return None
+
+
+def _tiles(asked: _Asked) -> Problem:
+    schedule, core = asked.schedule, with_turned_b(asked.core) if asked.schedule.turned else asked.core
+    share = schedule.parallel
+    if schedule.kernel not in (*VECTORS, "dot"):
+        return None if schedule.tile == Tile() and schedule.last is None else ("a tile", f"the kernel '{schedule.kernel}' has none")
+    if share is None or share.over == "loop":
+        if schedule.last is not None:
+            return "a tile of the last part", "all parts have the same rows and columns"
+        return _tile(core, schedule, schedule.tile, core.m, core.n)
+    sizes = [(share.chunk, schedule.tile)]
+    if rest := extent_of(core, share.over) % share.chunk:
+        sizes.append((rest, last_tile(core, schedule)))
+    elif schedule.last is not None:
+        return "a tile of the last part", "all parts are equal"
+    extents = [((size, core.n) if share.over == "rows" else (core.m, size), tile) for size, tile in sizes]
+    return next((problem for (m, n), tile in extents if (problem := _tile(core, schedule, tile, m, n))), None)
+
+
+def _tile(core: MatmulPlan, schedule: ProductSchedule, tile: Tile, m: int, n: int) -> Problem:
+    what = f"a tile of {tile.rows} by {tile.columns} registers of {tile.lanes} lanes"
+    dot = schedule.kernel == "dot"
+    if tile.lanes > (core.k if dot else n):
+        return what, f"there are {core.k} terms" if dot else f"there are {n} columns"
+    if tile.rows > m or tile.columns > (n if dot else -(-n // tile.lanes)):
+        return what, f"C, or a part of it, is {m} by {n}"
+    return None
