@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects.facts import Facts
 from wengert.ir.operations import DialectOperation
-from wengert.ir.printer import Writer
+from wengert.ir.printing.printer import Writer
 from wengert.ir.syntax.foreign import print_operation, read_operation
 from wengert.ir.syntax.parts import Syntax
 

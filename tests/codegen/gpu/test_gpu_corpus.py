@@ -14,12 +14,12 @@ from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, GpuScheduleAttr, Reduce, Tile
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.verifier import verify
+from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import GPU_LOWER, gpu_lowering, parse_pipeline
 from wengert.transforms.schedule.gpu.conflicts import apart

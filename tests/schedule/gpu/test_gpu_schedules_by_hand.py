@@ -10,9 +10,9 @@ from wengert.dialects.gpu import LaunchOp, block_size
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, GpuScheduleAttr
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parser import parse_module
-from wengert.ir.printer import print_module
-from wengert.ir.verifier import verify
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import parse_pipeline
 
