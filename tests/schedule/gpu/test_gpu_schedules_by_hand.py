@@ -45,6 +45,9 @@ PROGRAMS = {
         %c = stablehlo.constant dense<0.5> : tensor<f32>
         %0 = stablehlo.pad %x, %c, low = [2, 7], high = [1, 43], interior = [0, 0] : (tensor<6x40xf32>, tensor<f32>) -> tensor<9x90xf32>
         return %0 : tensor<9x90xf32> }""",
+    "odd": """func.func @main(%x: tensor<103xf64>) -> tensor<103xf64> {
+        %0 = stablehlo.negate %x : tensor<103xf64>
+        return %0 : tensor<103xf64> }""",
     "counts": """func.func @main(%t: tensor<5xi32>, %i: tensor<30x1xi32>, %u: tensor<30xi32>) -> tensor<5xi32> {
         %0 = "stablehlo.scatter"(%t, %i, %u) <{scatter_dimension_numbers =
             #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
@@ -97,6 +100,7 @@ OBEYED = {
         "threads = [0, 1, 2], reduce = {loops = [3], threads = 4}, group = 32",
     ],
     "padded": ["threads = [0, 1], group = 256", "threads = [0, 1], elements = 2, group = 256", "threads = [1], serial = [0], group = 128"],
+    "odd": ["threads = [0], elements = 4, group = 8", "threads = [0], elements = 16, group = 1", "threads = [0], elements = 8, group = 256"],
     "counts": ["serial = [0], group = 1", "threads = [0], atomic, group = 32"],
     "weights": ["serial = [0], group = 1"],
 }

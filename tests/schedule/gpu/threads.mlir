@@ -16,6 +16,14 @@ func.func @double(%x: tensor<4096x1024xf64>) -> tensor<4096x1024xf64> {
   return %0 : tensor<4096x1024xf64>
 }
 
+// The last thread has fewer where the loop is no multiple.
+// CHECK-LABEL: @odd
+// CHECK: gpu_schedule<threads = [0], elements = 4, group = 256, positions = i32>
+func.func @odd(%x: tensor<4194303xf32>) -> tensor<4194303xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4194303xf32>
+  return %0 : tensor<4194303xf32>
+}
+
 // Few threads have one element each, in a group of whole warps.
 // CHECK-LABEL: @small
 // CHECK: gpu_schedule<threads = [0], group = 64, positions = i32>

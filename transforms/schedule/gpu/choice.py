@@ -96,7 +96,9 @@ def _elements(threads: Sequence[int], extents: Sequence[int], accesses: Accesses
     if not straight or any(last in dimensions(at) and at.coefficient(last) != 1 for at, _ in accesses):
         return 1
     count = target.access_bytes // max(width for _, width in straight)
-    while count > 1 and (extents[last] % count or total // count < target.busy or any(not _aligned(at, last, count) for at, _ in straight)):
+    while count > 1 and (
+        (extents[last] % count and len(threads) > 1) or total // count < target.busy or any(not _aligned(at, last, count) for at, _ in straight)
+    ):
         count //= 2
     return max(count, 1)
 

@@ -86,6 +86,8 @@ def _elements(op: NestOp, schedule: GpuSchedule) -> Problem:
     team = schedule.reduce
     if team is not None and team.columns:
         return what, "threads that reduce columns have one each"
+    if team is None and len(schedule.threads) == 1:
+        return None
     last = (team.loops if team is not None else schedule.threads)[-1]
     return (what, f"the {op.extents[last]} iterations of loop {last} are no multiple of that") if op.extents[last] % count else None
 
