@@ -41,6 +41,10 @@ PROGRAMS = {
         %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1]
           : (tensor<2x13x9xf32>, tensor<2x9x11xf32>) -> tensor<2x13x11xf32>
         return %0 : tensor<2x13x11xf32> }""",
+    "transposed": """func.func @main(%x: tensor<21x5x37xf32>, %y: tensor<37x5x21xf32>) -> tensor<37x5x21xf32> {
+        %0 = stablehlo.transpose %x, dims = [2, 1, 0] : (tensor<21x5x37xf32>) -> tensor<37x5x21xf32>
+        %1 = stablehlo.subtract %0, %y : tensor<37x5x21xf32>
+        return %1 : tensor<37x5x21xf32> }""",
     "padded": """func.func @main(%x: tensor<6x40xf32>) -> tensor<9x90xf32> {
         %c = stablehlo.constant dense<0.5> : tensor<f32>
         %0 = stablehlo.pad %x, %c, low = [2, 7], high = [1, 43], interior = [0, 0] : (tensor<6x40xf32>, tensor<f32>) -> tensor<9x90xf32>
@@ -99,6 +103,12 @@ OBEYED = {
         "threads = [0], tile = {loops = [1, 2, 3], size = [16, 16, 16], thread = [1, 2]}, group = 128",
         "threads = [0, 1, 2], reduce = {loops = [3], threads = 4}, group = 32",
     ],
+    "transposed": [
+        "threads = [0, 1, 2], group = 64",
+        "threads = [1, 0, 2], transpose = {loop = 0, side = 8}, group = 16",
+        "threads = [0, 1, 2], transpose = {loop = 0, side = 16}, group = 256",
+        "threads = [0, 1, 2], transpose = {loop = 0, side = 4}, group = 4",
+    ],
     "padded": ["threads = [0, 1], group = 256", "threads = [0, 1], elements = 2, group = 256", "threads = [1], serial = [0], group = 128"],
     "odd": ["threads = [0], elements = 4, group = 8", "threads = [0], elements = 16, group = 1", "threads = [0], elements = 8, group = 256"],
     "counts": ["serial = [0], group = 1", "threads = [0], atomic, group = 32"],
@@ -137,6 +147,12 @@ REFUSED = [
         "threads = [0], tile = {loops = [1, 2, 3], size = [256, 256, 32], thread = [16, 16]}, group = 256",
         "tiles of loops [1, 2, 3], but the factors of a tile take 66560 bytes, more than 32768",
     ),
+    (
+        "transposed",
+        "threads = [2, 1, 0], transpose = {loop = 1, side = 8}, group = 16",
+        "transposing along loop 1, but nothing is read with a stride along loop 0",
+    ),
+    ("rows", "threads = [0, 1], transpose = {loop = 1, side = 8}, group = 16", "transposing along loop 1, but that is not among the threads' loops"),
     ("weights", "threads = [0], atomic, group = 32", "threads that share loop 0, but its iterations may write the same element, with values that are not"),
 ]
 MALFORMED = [
@@ -147,6 +163,7 @@ MALFORMED = [
     ("threads = [0], serial = [0]", "a loop is named twice"),
     ("elements = 3", "elements = 3 must be a power of two"),
     ("group = 2048", "group = 2048 must be from 1 to 1024"),
+    ("transpose = {loop = 0, side = 8}, group = 12", "group = 12 must be whole rows of a square of side 8"),
     ("positions = i16", "expected i32 or i64, found 'i16'"),
     ("tile = {loops = [0, 1, 2], size = [8, 8, 8], thread = [3, 2]}", "8 by 8 results are not divided by 3 by 2"),
     ("tile = {loops = [0, 1, 2], size = [8, 8, 8], thread = [2, 2]}, group = 32", "16 threads have the results of a tile, group = 32"),

@@ -33,13 +33,22 @@ func.func @small(%x: tensor<40xf32>) -> tensor<40xf32> {
 }
 
 // Neighbouring threads read neighbours, in two loads, rather than write them in one store.
-// CHECK-LABEL: @transposed
+// CHECK-LABEL: @transposed_twice
 // CHECK: gpu_schedule<threads = [1, 0], group = 256, positions = i32>
-func.func @transposed(%x: tensor<512x512xf32>, %y: tensor<512x512xf32>) -> tensor<512x512xf32> {
+func.func @transposed_twice(%x: tensor<512x512xf32>, %y: tensor<512x512xf32>) -> tensor<512x512xf32> {
   %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<512x512xf32>) -> tensor<512x512xf32>
   %1 = stablehlo.transpose %y, dims = [1, 0] : (tensor<512x512xf32>) -> tensor<512x512xf32>
   %2 = stablehlo.add %0, %1 : tensor<512x512xf32>
   return %2 : tensor<512x512xf32>
+}
+
+// What is read transposed goes through workgroup memory in squares, if there is much of it.
+// CHECK-LABEL: @transposed
+// CHECK: gpu_schedule<threads = [0, 1], transpose = {loop = 0, side = 32}, group = 256, positions = i32>
+func.func @transposed(%x: tensor<512x512xf32>, %y: tensor<512x512xf32>) -> tensor<512x512xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<512x512xf32>) -> tensor<512x512xf32>
+  %1 = stablehlo.add %0, %y : tensor<512x512xf32>
+  return %1 : tensor<512x512xf32>
 }
 
 // What does not fit into 32 bits has positions of 64.

@@ -27,6 +27,7 @@ from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
 from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
+from wengert.transforms.codegen.gpu.transposes import Transposed
 from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
 
@@ -85,6 +86,8 @@ class _Nest:
 
     def kernel(self) -> Kernel:
         """The kernel of the nest itself."""
+        if self.schedule.transpose is not None:
+            return Transposed(self.placed, self.schedule, self.memory, self._finish).kernel()
         if self.team is None:
             return Kernel(-(-self.results // self.schedule.group), self.schedule.group, self._alone)
         team = self._team(self.team)
@@ -126,6 +129,14 @@ class _Nest:
             work = _Work(self, functions, lanes=1)
             work.body.index[0] = loop.index
             work.level(self.shared - 1, {})
+
+    def _finish(self, functions: Functions, body: Body) -> None:
+        """Computes what is left of an iteration, and does its writes."""
+        for write in self.placed.writes:
+            for value in (write.value, write.base, write.condition):
+                if value is not None:
+                    body.evaluate(value)
+        _Work(self, functions, body=body).write_all({})
 
     def _several(self, functions: Functions, at: Index) -> None:
         work = _Work(self, functions)
@@ -172,11 +183,11 @@ class _Nest:
 class _Work:
     """What one thread does in its iterations."""
 
-    def __init__(self, nest: _Nest, functions: Functions, lanes: int = 0):
+    def __init__(self, nest: _Nest, functions: Functions, lanes: int = 0, body: Body | None = None):
         self.nest, self.functions, self.code = nest, functions, functions.code
         self.lanes = lanes or nest.lanes
         self.combining = Combining(functions)
-        self.body = Body(functions.code, functions, nest.placed, nest.memory.inputs, self.lanes, nest.vector)
+        self.body = body or Body(functions.code, functions, nest.placed, nest.memory.inputs, self.lanes, nest.vector)
 
     def share(self, at: Index) -> None:
         """Sets the indices of the loops that threads share, from the number of a thread or a team."""
@@ -195,7 +206,7 @@ class _Work:
                 self.body.compute(outer)
         self.body.compute(level)
         if level == nest.placed.inner:
-            self._innermost(running)
+            self.write_all(running)
             return
         begun = {total: self._neutral(total) for total in nest.totals if total.level == level and total not in running}
         carried = {**running, **begun}
@@ -236,7 +247,7 @@ class _Work:
         count = self.lanes if self.body.changes(total.at) else 1
         return [self.combining.neutral(total.write.kind, total.write.value.type)] * count
 
-    def _innermost(self, running: dict[Total, Values]) -> None:
+    def write_all(self, running: dict[Total, Values]) -> None:
         """The writes of an iteration, and what it adds to totals."""
         for write in self.nest.placed.writes:
             total = next((total for total in running if total.write == write), None)

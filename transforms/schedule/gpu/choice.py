@@ -20,6 +20,7 @@ from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
 from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach
 from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
+from wengert.transforms.schedule.gpu.transposes import choose_transpose
 
 LONG = 64
 """Fewer iterations than this are added up by one thread."""
@@ -55,9 +56,11 @@ def _choose(op: NestOp, target: GpuTarget, strict: bool) -> GpuSchedule:
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target)
     threads = _fastest_last(shared, extents, accesses)
+    if not rest and not atomic and (turned := choose_transpose(op, threads)) is not None:
+        return GpuSchedule(threads, transpose=turned, group=target.group)
     elements = _elements(threads, extents, accesses, target, prod(extents[d] for d in shared)) if threads and not rest else 1
     group = _group(prod(extents[d] for d in shared) // elements, target)
-    return GpuSchedule(threads, elements, rest, atomic=atomic, group=group)
+    return GpuSchedule(threads, elements, serial=rest, atomic=atomic, group=group)
 
 
 Accesses = Sequence[tuple[Position, int]]
@@ -142,7 +145,7 @@ def _reducing(op: NestOp, shared: Sequence[int], team: Reduce, accesses: Accesse
     results = prod(extents[d] for d in shared)
     group = max(min(target.group, team.threads * results), team.threads)
     group = team.threads * _power_of_two(group // team.threads) if not team.columns else target.group
-    return GpuSchedule(threads, elements, (), team, group=group)
+    return GpuSchedule(threads, elements, reduce=team, group=group)
 
 
 def _row_elements(team: Reduce, extents: Sequence[int], accesses: Accesses, target: GpuTarget) -> int:
