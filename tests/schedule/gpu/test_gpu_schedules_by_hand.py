@@ -14,7 +14,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
-from wengert.transforms.pipelines import parse_pipeline
+from wengert.transforms.pipelines import gpu_lowering, parse_pipeline
 
 TO_NESTS = "to-core,fuse,products-to-nests,collapse-loops"
 TO_GPU = "schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu"
@@ -217,6 +217,13 @@ def test_strict_programs_add_up_in_order() -> None:
     module = scheduled("sums", "threads = [0, 2], reduce = {loops = [1], threads = 8}, group = 32")
     with pytest.raises(DiagnosticError, match="8 threads that reduce together, but a strict program adds up in order"):
         parse_pipeline("schedule{target=gpu strict=true}").run(module)
+
+
+def test_a_strict_program_has_no_sum_in_another_order() -> None:
+    text = PROGRAMS["sums"].replace("6x40x9", "2x400x9").replace("6x9", "2x9")
+    module = parse_pipeline(gpu_lowering(strict=True)).run(parse_pipeline("to-core").run(parse_module(text)))
+    inputs = [np.random.default_rng(7).standard_normal((2, 400, 9)).astype(np.float32)]
+    np.testing.assert_array_equal(run(module, inputs)[0], np.add.accumulate(inputs[0], axis=1)[:, -1])
 
 
 def test_a_schedule_that_is_there_is_kept() -> None:
