@@ -76,6 +76,7 @@ PASS_PATHS = {
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
     "spirv-attach-target": "wengert.transforms.codegen.gpu.attach_target:SpirvAttachTargetPass",
+    "gpu-module-to-binary": "wengert.transforms.codegen.gpu.device.binaries:GpuModuleToBinaryPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -84,6 +85,9 @@ TRANSLATION_PATHS = {
     "emit-llvm": "wengert.transforms.codegen.cpu.translations:EmitLlvm",
     "optimize-llvm": "wengert.transforms.codegen.cpu.translations:OptimizeLlvm",
     "emit-asm": "wengert.transforms.codegen.cpu.translations:EmitAsm",
+    "emit-gpu-llvm": "wengert.transforms.codegen.gpu.device.translations:EmitGpuLlvm",
+    "optimize-gpu-llvm": "wengert.transforms.codegen.gpu.device.translations:OptimizeGpuLlvm",
+    "emit-gpu-asm": "wengert.transforms.codegen.gpu.device.translations:EmitGpuAsm",
 }
 """Every translation by name: what may end a pipeline."""
 
@@ -140,10 +144,28 @@ EMIT = "emit-llvm,optimize-llvm,emit-asm"
 instead.)"""
 
 
+EMIT_GPU = "emit-gpu-llvm,optimize-gpu-llvm,emit-gpu-asm"
+"""From modules of a device that have a target to its assembly. (The compiler goes on from LLVM text to the object that a driver loads instead.)"""
+
+PTX = "nvvm-attach-target{chip=sm_90 features=+ptx80}"
+"""Says that kernels are compiled for NVIDIA's devices."""
+
+AMDGPU = "rocdl-attach-target{chip=gfx942}"
+"""Says that kernels are compiled for AMD's devices."""
+
+SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,Int8 client-api=OpenCL}"
+"""Says that kernels are compiled for devices that OpenCL drivers offer."""
+
+
+def gpu_placing(target: str = "gpu") -> str:
+    """From kernels to launches of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, and kernels that equal launches share."""
+    return f"schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu,gpu-kernel-outlining"
+
+
 def gpu_lowering(target: str = "gpu") -> str:
     """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, a body for each
     launch, and kernels that equal launches share."""
-    return f"{GPU_LOWER},schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu,gpu-kernel-outlining"
+    return f"{GPU_LOWER},{gpu_placing(target)}"
 
 
 def lowering(*, reassociate: bool = True) -> str:
