@@ -26,7 +26,7 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import DEVICE
-from wengert.dialects.gpu.base import DeviceOp
+from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.operations import op_definition
 from wengert.ir.parsing.operations import OpState, Reader
@@ -151,9 +151,11 @@ class AtomicRMWOp(DeviceOp):
         kind = AtomicKind(int_of(self.kind))
         _expect_place(type, self.indices)
         if self.value.type != type.element_type or self.result.type != type.element_type:
-            raise VerifyException(f"an element of {type} is combined with a value of type {self.value.type} and returned as {self.result.type}")
+            raise VerifyException(
+                f"an element of {shown(type)} is combined with a value of type {shown(self.value.type)} and returned as {shown(self.result.type)}"
+            )
         if kind is not AtomicKind.ASSIGN and not (is_float if kind.takes_floats else is_integer)(type.element_type):
-            raise VerifyException(f"'{kind.word}' does not combine elements of type {type.element_type}")
+            raise VerifyException(f"'{kind.word}' does not combine elements of type {shown(type.element_type)}")
 
 
 @op_definition
@@ -178,7 +180,7 @@ class GenericAtomicRMWOp(DeviceOp):
         type = cast("MemRefType[Any]", self.memref.type)
         _expect_place(type, self.indices)
         if self.result.type != type.element_type or tuple(self.body.block.arg_types) != (type.element_type,):
-            raise VerifyException(f"the region takes an element of {type}, and the op returns one")
+            raise VerifyException(f"the region takes an element of {shown(type)}, and the op returns one")
 
 
 @op_definition
@@ -194,12 +196,12 @@ class AtomicYieldOp(DeviceOp):
     def verify_(self) -> None:
         parent = self.parent_op()
         if isinstance(parent, GenericAtomicRMWOp) and self.value.type != parent.result.type:
-            raise VerifyException(f"the new element has the type {parent.result.type}, found {self.value.type}")
+            raise VerifyException(f"the new element has the type {shown(parent.result.type)}, found {shown(self.value.type)}")
 
 
 def _expect_place(type: MemRefType[Any], indices: Any) -> None:
     if len(indices) != len(type.get_shape()):
-        raise VerifyException(f"an element of {type} has {len(type.get_shape())} indices, found {len(indices)}")
+        raise VerifyException(f"an element of {shown(type)} has {len(type.get_shape())} indices, found {len(indices)}")
 
 
 MemRef = Dialect(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from xdsl.ir import Attribute
+
 from wengert.dialects.facts import Facts
 from wengert.ir.operations import DialectOperation
+from wengert.ir.printing.printer import Writer
 from wengert.ir.syntax.foreign import print_operation, read_operation
 from wengert.ir.syntax.parts import Syntax
 
@@ -22,3 +25,8 @@ class DeviceOp(DialectOperation):
         if cls.SYNTAX is not None:
             cls.parse = classmethod(read_operation)  # pyright: ignore[reportAttributeAccessIssue]
             cls.print = print_operation  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def shown(type: Attribute) -> str:
+    """A type in a message, as it is written in programs."""
+    return Writer().attribute_text(type)

@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu import text
 from wengert.dialects.gpu.attributes import Reduction, ReductionAttr, ShuffleMode, ShuffleModeAttr
-from wengert.dialects.gpu.base import DeviceOp
+from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.ir.operations import op_definition
 from wengert.ir.syntax import parts as sx
 from wengert.ir.tensor_types import i1, is_float, is_integer
@@ -52,9 +52,9 @@ class ShuffleOp(DeviceOp):
 
     def verify_(self) -> None:
         if self.shuffled.type != self.value.type:
-            raise VerifyException(f"the result has the type of the value, {self.value.type}, found {self.shuffled.type}")
+            raise VerifyException(f"the result has the type of the value, {shown(self.value.type)}, found {shown(self.shuffled.type)}")
         if not (is_integer(self.value.type) or is_float(self.value.type)):
-            raise VerifyException(f"an integer or a floating-point number is shuffled, found {self.value.type}")
+            raise VerifyException(f"an integer or a floating-point number is shuffled, found {shown(self.value.type)}")
 
 
 _INTEGRAL = (Reduction.MINUI, Reduction.MINSI, Reduction.MAXUI, Reduction.MAXSI, Reduction.AND, Reduction.OR, Reduction.XOR)
@@ -85,6 +85,6 @@ class SubgroupReduceOp(DeviceOp):
     def verify_(self) -> None:
         type, kind = self.value.type, self.op.data
         if self.result.type != type:
-            raise VerifyException(f"the result has the type of the value, {type}, found {self.result.type}")
+            raise VerifyException(f"the result has the type of the value, {shown(type)}, found {shown(self.result.type)}")
         if not (is_integer(type) or is_float(type)) or (is_integer(type) and kind in _FLOATING) or (is_float(type) and kind in _INTEGRAL):
-            raise VerifyException(f"'{kind}' does not combine values of type {type}")
+            raise VerifyException(f"'{kind}' does not combine values of type {shown(type)}")

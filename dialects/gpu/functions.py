@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu import text
-from wengert.dialects.gpu.base import DeviceOp
+from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.dialects.gpu.memory import DeviceSpace, device_space
 from wengert.dialects.gpu.objects import ObjectAttr
 from wengert.ir.attributes import int_attr, int_of, ints
@@ -176,8 +176,8 @@ def expect_attributions(workgroup: Sequence[BlockArgument], private: Sequence[Bl
         type = cast("MemRefType[Any]", buffer.type)
         if not isinstance(buffer.type, MemRefType) or device_space(type) is not space or min(type.get_shape(), default=0) < 0:
             number = {DeviceSpace.WORKGROUP: "3", DeviceSpace.PRIVATE: "5"}[space]
-            raise VerifyException(f"{word} buffer #{buffer.index} must be a static memref in space {number}, found {type}")
+            raise VerifyException(f"{word} buffer #{buffer.index} must be a static memref in space {number}, found {shown(type)}")
 
 
 def _listed(types: Sequence[Attribute]) -> str:
-    return ", ".join(map(str, types))
+    return ", ".join(map(shown, types))

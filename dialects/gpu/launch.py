@@ -21,7 +21,7 @@ from xdsl.traits import HasParent, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import DEVICE
-from wengert.dialects.gpu.base import DeviceOp
+from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.dialects.gpu.functions import CONTAINER, BinaryOp, FuncOp, ModuleOp, attribution_count, expect_attributions
 from wengert.dialects.gpu.launch_text import LaunchFuncText, LaunchText
 from wengert.dialects.gpu.text import ATTRIBUTIONS, INDEX
@@ -154,10 +154,10 @@ class LaunchFuncOp(DeviceOp):
             raise TypingError(f"there is no kernel @{self.kernel_name} in @{self.module_name}", did_you_mean(f"@{self.kernel_name}", kernels, ""))
         given, expected = [value.type for value in self.arguments], kernel.function_type.inputs.data
         if len(given) != len(expected):
-            raise VerifyException(f"@{self.kernel_name} takes {len(expected)} arguments, found {len(given)}")
+            raise VerifyException(f"@{self.kernel_name} takes {len(expected)} argument{'s' * (len(expected) != 1)}, found {len(given)}")
         for number, (type, wanted) in enumerate(zip(given, expected, strict=True)):
             if type != wanted:
-                raise VerifyException(f"argument #{number} of @{self.kernel_name} has the type {wanted}, found {type}")
+                raise VerifyException(f"argument #{number} of @{self.kernel_name} has the type {shown(wanted)}, found {shown(type)}")
         known_sizes, sizes = kernel.known_block_size, block_size(self)
         if known_sizes is not None and sizes is not None and ints(known_sizes) != sizes:
             raise VerifyException(f"@{self.kernel_name} is compiled for work-groups of {ints(known_sizes)} threads, found {sizes}")

@@ -27,7 +27,7 @@ _SYMBOLS = ("module", "function")
 
 
 class LaunchText(Struct, frozen=True):
-    """``blocks(...) in (...) threads(...) in (...) workgroup(...) private(...) module(@m) function(@f) { ... } {...}``."""
+    """``blocks(...) in (...) threads(...) in (...) module(@m) function(@f) workgroup(...) private(...) { ... } {...}``."""
 
     properties: tuple[str, ...] = (ATTRIBUTIONS, *_SYMBOLS)
 
@@ -41,12 +41,12 @@ class LaunchText(Struct, frozen=True):
             sizes += self._sizes(reader, state)
         state.operand_types = (INDEX,) * len(state.operands)
         refuse(reader, ("dynamic_shared_memory_size",), _NOT_THERE)
-        attributions = read_attributions(reader, state)
         for word in _SYMBOLS:
             if reader.accept_word(word):
                 reader.need("(")
                 state.properties[word] = StringAttr(reader.symbol())
                 reader.need(")")
+        attributions = read_attributions(reader, state)
         state.regions.append(reader.region([*ids, *sizes, *attributions], named=True))
         state.set_attributes(reader.dictionary())
 
@@ -78,10 +78,10 @@ class LaunchText(Struct, frozen=True):
             sizes = zip(arguments[first + 6 : first + 9], op.operands[first : first + 3])
             shown = ", ".join([f"{_named(writer, size)} = {writer.value(value)}" for size, value in sizes])
             writer.write(f" {word}({', '.join(_named(writer, a) for a in arguments[first : first + 3])}) in ({shown})")
-        write_attributions(op, arguments[12:], writer)
         for word in _SYMBOLS:
             if (symbol := op.properties.get(word)) is not None:
                 writer.write(f" {word}({writer.symbol(cast(StringAttr, symbol).data)})")
+        write_attributions(op, arguments[12:], writer)
         writer.region(op.regions[0], arguments=False)
         writer.attribute_dictionary(op)
 

@@ -35,11 +35,11 @@ class LLVMTarget(ParametrizedAttribute):
 
     @classmethod
     def of(cls, **settings: Attribute | str | int) -> LLVMTarget:
-        """The target of these settings; those that are defaults are left out, but for the chip and its features."""
+        """The target of these settings; those that are defaults are left out, but for the chip."""
         made: dict[str, Attribute] = {}
         for key, default in cls.KEYS.items():
             value = settings.pop(key, default)
-            if value is not None and (value != default or key in ("chip", "features")) and value != "":
+            if value is not None and (value != default or key == "chip"):
                 made[key] = value if isinstance(value, Attribute) else StringAttr(value) if isinstance(value, str) else IntAttr(value)
         if settings:
             raise ValueError(f"#{cls.name} has no key '{next(iter(settings))}'")
@@ -128,7 +128,7 @@ class NVVMTargetAttr(LLVMTarget):
 
     name = "nvvm.target"
     settings: DictionaryAttr = param_def()
-    KEYS: ClassVar[Mapping[str, Default]] = {"O": 2, "triple": "nvptx64-nvidia-cuda", "chip": "sm_75", "features": "+ptx60", "flags": None, "link": None}
+    KEYS: ClassVar[Mapping[str, Default]] = {"O": 2, "triple": "nvptx64-nvidia-cuda", "chip": "sm_75", "features": "", "flags": None, "link": None}
 
 
 @irdl_attr_definition
@@ -180,7 +180,8 @@ class ResourceLimitsAttr(ParametrizedAttribute):
         def entry() -> None:
             key = parser.parse_identifier()
             parser.parse_punctuation("=")
-            made[key] = parser.parse_attribute()
+            number = parser.parse_optional_integer(allow_boolean=False)
+            made[key] = parser.parse_attribute() if number is None else IntAttr(number)
 
         parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
         return [DictionaryAttr(made)]
@@ -189,7 +190,10 @@ class ResourceLimitsAttr(ParametrizedAttribute):
         printer.print_string("<")
         for number, (key, value) in enumerate(self.limits.data.items()):
             printer.print_string(f"{', ' * bool(number)}{key} = ")
-            printer.print_attribute(value)
+            if isinstance(value, IntAttr):
+                printer.print_string(str(cast("IntAttr[int]", value).data))
+            else:
+                printer.print_attribute(value)
         printer.print_string(">")
 
 

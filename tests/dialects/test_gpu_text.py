@@ -46,7 +46,7 @@ def test_the_file_has_every_op() -> None:
 @pytest.mark.parametrize(
     ("target", "text"),
     [
-        (NVVMTargetAttr.of(), '#nvvm.target<chip = "sm_75", features = "+ptx60">'),
+        (NVVMTargetAttr.of(), '#nvvm.target<chip = "sm_75">'),
         (NVVMTargetAttr.of(O=3, chip="sm_90", features="+ptx80"), '#nvvm.target<O = 3, chip = "sm_90", features = "+ptx80">'),
         (ROCDLTargetAttr.of(chip="gfx942", features="", abi="600"), '#rocdl.target<chip = "gfx942">'),
         (SPIRVTargetAttr.of(), "#spirv.target_env<#spirv.vce<v1.0, [], []>, #spirv.resource_limits<>>"),
@@ -71,7 +71,7 @@ def test_targets_that_differ_are_not_equal() -> None:
 def test_what_a_target_does_not_say_is_usual() -> None:
     target = Parser(make_context(), "#nvvm.target").parse_attribute()
     assert isinstance(target, NVVMTargetAttr)
-    assert (target.level, target.triple, target.chip, target.features, dict(target.flags)) == (2, "nvptx64-nvidia-cuda", "sm_75", "+ptx60", {})
+    assert (target.level, target.triple, target.chip, target.features, dict(target.flags)) == (2, "nvptx64-nvidia-cuda", "sm_75", "", {})
     with pytest.raises(ValueError, match=r"#nvvm\.target has no key 'abi'"):
         NVVMTargetAttr.of(abi="600")
 

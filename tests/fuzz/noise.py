@@ -313,7 +313,8 @@ class NoisyFrame(Frame):
         x = np.asarray(x)
         if x.dtype.kind == "c":
             kept = (_has_few_bits(x.real) & _has_few_bits(x.imag)) if keeps_few else (x == 0)
-            size = np.abs(x) * float(ml_dtypes.finfo(x.dtype).eps) * ulps
+            info = ml_dtypes.finfo(x.dtype)
+            size = np.maximum(np.abs(x) * float(info.eps), float(info.smallest_subnormal)) * ulps
             error = (self._uniform(x.shape) + 1j * self._uniform(x.shape)) * size
             return np.where(kept | ~np.isfinite(x), x, (x + error).astype(x.dtype))[()]
         if x.dtype.kind not in "fV":

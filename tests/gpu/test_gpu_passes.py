@@ -57,3 +57,21 @@ def test_a_program_without_launches_stays_as_it_is() -> None:
 def test_options_that_are_wrong(pipeline: str, message: str) -> None:
     with pytest.raises(DiagnosticError, match=f"(?s){message}"):
         parse_pipeline(pipeline).run(parse_module("gpu.module @m {}"))
+
+
+@pytest.mark.parametrize("name", ["simplify", "cse", "dce", "licm", "symbol-dce"])
+def test_passes_leave_kernels_and_declarations_alone(name: str) -> None:
+    module = parse_module(GRID.replace("module {", "module {\n  func.func private @wg.abs.f32.f32(f32) -> f32", 1))
+    parse_pipeline("gpu-kernel-outlining").run(module)
+    kernels = module.body.block.first_op
+    assert kernels is not None
+    before = print_module(kernels)
+    parse_pipeline(name).run(module, verify_each=True)
+    assert print_module(kernels) == before
+
+
+@pytest.mark.parametrize("pipeline", ["emit-llvm", "gpu-kernel-outlining,emit-llvm"])
+def test_a_processor_has_no_code_for_launches(pipeline: str) -> None:
+    steps = parse_pipeline(pipeline)
+    with pytest.raises(DiagnosticError, match=r"kernel\.mlir:\d+:\d+: error: '(gpu|arith)\.[a-z_]+' has no code for a processor"):
+        steps.translate(steps.run(parse_module(GRID, "kernel.mlir")))

@@ -41,6 +41,9 @@ PROGRAMS = {
     "interleaved": """func.func @main(%x: tensor<12x4x5xf32>, %y: tensor<5x4x30xf32>) -> tensor<12x30xf32> {
         %0 = stablehlo.dot_general %x, %y, contracting_dims = [1, 2] x [1, 0] : (tensor<12x4x5xf32>, tensor<5x4x30xf32>) -> tensor<12x30xf32>
         return %0 : tensor<12x30xf32> }""",
+    "outer": """func.func @main(%x: tensor<17xf32>, %y: tensor<20xf32>) -> tensor<17x20xf32> {
+        %0 = stablehlo.dot_general %x, %y, contracting_dims = [] x [] : (tensor<17xf32>, tensor<20xf32>) -> tensor<17x20xf32>
+        return %0 : tensor<17x20xf32> }""",
     "sort": """func.func @main(%x: tensor<9x50xf32>) -> tensor<9x50xf32> {
         %0 = "stablehlo.sort"(%x) <{dimension = 1 : i64, is_stable = true}> ({
         ^bb0(%a: tensor<f32>, %b: tensor<f32>):
@@ -82,6 +85,7 @@ OBEYED = {
     "converted": ["copied = [rhs, lhs], tile = {rows = 4, columns = 2, lanes = 4}"],
     "complex": ["kernel = scalar, parallel = {over = columns, chunk = 2, nanoseconds = 50000}", "kernel = scalar, exchanged"],
     "interleaved": ["copied = [lhs]", "copied = [rhs], tile = {rows = 4, columns = 1, lanes = 8}"],
+    "outer": ["", "kernel = blas", "exchanged, tile = {rows = 2, columns = 1, lanes = 4}"],
     "sort": ["", "parallel = {chunk = 2, nanoseconds = 50000}", "parallel = {chunk = 20, nanoseconds = 50000}"],
     "convolution": ["", "cut = {loop = 0, size = 6}", "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}"],
 }

@@ -81,7 +81,7 @@ def _table(assume: frozenset[Assumption]) -> dict[type[Operation], tuple[Rewrite
 def _has_dynamic_shapes(module: Operation) -> bool:
     """Whether an extent may be unknown: in a function's arguments, or because an op computes one."""
     for function in all_ops(module):
-        if type(function) is FuncOp and any(_is_dynamic(argument) for argument in function.args):
+        if type(function) is FuncOp and function.body.blocks and any(_is_dynamic(argument) for argument in function.args):
             return True
         if type(function) in _DYNAMIC_OPS:
             return True

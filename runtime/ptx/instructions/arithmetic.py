@@ -23,7 +23,7 @@ _FLOATS = "`.f32 .f64` with `.rn .rz .rm .rp`, `.f16 .f16x2 .bf16 .bf16x2` with 
 @models("neg", "abs", family="Arithmetic", forms="`.s16 .s32 .s64`; `.f32 .f64 .f16 .f16x2 .bf16 .bf16x2`, `.ftz`")
 def arithmetic(context: Context) -> Run:
     """Sums, products, quotients and extremes."""
-    type = context.type()
+    type = context.type(*floating.TYPE_NAMES, *integer.TYPE_NAMES)
     return floating.build(context, type) if type.is_float else integer.build(context, type)
 
 
@@ -31,13 +31,13 @@ def arithmetic(context: Context) -> Run:
 @models("rcp", "sqrt", family="Arithmetic", forms="`.f32 .f64` with a rounding; `.approx` of `.f32`: as `.rn`; `rcp.approx.ftz.f64`; `.ftz`")
 def floats_only(context: Context) -> Run:
     """Instructions that integers do not have."""
-    return floating.build(context, context.type())
+    return floating.build(context, context.type(*floating.TYPE_NAMES))
 
 
 @models("rem", family="Arithmetic", forms=_INTEGERS)
 def integers_only(context: Context) -> Run:
     """The rest of a division, with the sign of the dividend."""
-    return integer.build(context, context.type())
+    return integer.build(context, context.type(*integer.TYPE_NAMES))
 
 
 @models("addc", "subc", family="Arithmetic", forms="32 and 64 bits, `.cc`")
@@ -58,14 +58,14 @@ def approximation(context: Context) -> Run:
 @models("copysign", family="Arithmetic", forms="`.f32 .f64`")
 def copysign(context: Context) -> Run:
     """The sign of the first operand on the second one."""
-    type = context.type()
+    type = context.type("f32", "f64")
     return context.elementwise(lambda sign, magnitude: np.copysign(magnitude, sign), type, type, type)
 
 
 @models("testp", family="Comparison and selection", forms="`.finite .infinite .number .notanumber .normal .subnormal` of `.f32 .f64`")
 def testp(context: Context) -> Run:
     """What kind of number it is."""
-    type = context.type()
+    type = context.type("f32", "f64")
     tiny = np.finfo(type.dtype).smallest_normal
 
     def normal(x: Array) -> Array:

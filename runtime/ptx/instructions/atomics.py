@@ -96,6 +96,8 @@ def _check(context: Context, operation: str, type: Scalar, space: str) -> None:
         context.refuse()
     if operation in ("inc", "dec") and type.name != "u32":
         context.refuse()
+    if type.kind == ("b" if operation in ("add", "min", "max") else "p"):
+        context.refuse(f".{type.name}")
 
 
 class _Update:

@@ -21,7 +21,7 @@ _LOGIC: dict[str, Callable[..., Array]] = {"and": np.bitwise_and, "or": np.bitwi
 @models("and", "or", "xor", "not", family=_FAMILY, forms="`.pred .b16 .b32 .b64`")
 def logic(context: Context) -> Run:
     """Bitwise logic."""
-    type = context.type()
+    type = context.type("pred", "b16", "b32", "b64")
     opcode = context.instruction.opcode
     return context.elementwise(_LOGIC[opcode], type, *[type] * (1 if opcode == "not" else 2))
 
@@ -29,7 +29,7 @@ def logic(context: Context) -> Run:
 @models("cnot", family=_FAMILY, forms="`.b16 .b32 .b64`")
 def cnot(context: Context) -> Run:
     """1 where the operand is 0, else 0."""
-    type = context.type()
+    type = context.type("b16", "b32", "b64")
     return context.elementwise(lambda x: (x == 0).astype(type.dtype), type, type)
 
 
@@ -50,8 +50,10 @@ def shift_right(x: Array, amount: Array) -> Array:
 @models("shr", family=_FAMILY, forms="`.b16 .b32 .b64 .u16 .u32 .u64 .s16 .s32 .s64`")
 def shift(context: Context) -> Run:
     """Shifts; amounts from the width on are total."""
-    type = context.type()
-    return context.elementwise(shift_left if context.instruction.opcode == "shl" else shift_right, type, type, _U32)
+    words = ("b16", "b32", "b64")
+    left = context.instruction.opcode == "shl"
+    type = context.type(*words, *(() if left else ("u16", "u32", "u64", "s16", "s32", "s64")))
+    return context.elementwise(shift_left if left else shift_right, type, type, _U32)
 
 
 @models("shf", family=_FAMILY, forms="`.l .r` with `.wrap .clamp`, `.b32`")
@@ -59,8 +61,7 @@ def funnel(context: Context) -> Run:
     """32 bits of two registers side by side."""
     left = context.required("l", "r") == "l"
     wrap = context.required("wrap", "clamp") == "wrap"
-    if context.type().bits != 32:
-        context.refuse()
+    context.type("b32")
 
     def run(low: Array, high: Array, amount: Array) -> Array:
         both = low.astype(np.uint64) | (high.astype(np.uint64) << np.uint64(32))
@@ -73,7 +74,7 @@ def funnel(context: Context) -> Run:
 @models("bfe", family=_FAMILY, forms="`.u32 .s32 .u64 .s64`")
 def extract(context: Context) -> Run:
     """A field of bits, extended by its sign if the type is signed."""
-    type = context.type()
+    type = context.type("u32", "s32", "u64", "s64")
     bits = type.bits
 
     def unsigned(x: Array, start: Array, length: Array) -> Array:
@@ -90,8 +91,6 @@ def extract(context: Context) -> Run:
         mask = _ones(have, type)
         return _where(sign != 0, field | ~mask, field & mask).view(x.dtype)
 
-    if type.bits not in (32, 64) or type.kind not in "us":
-        context.refuse()
     return context.elementwise(signed if type.kind == "s" else unsigned, type, type, _U32, _U32)
 
 
@@ -105,7 +104,7 @@ def _ones(length: Array, type: Scalar) -> Array:
 @models("bfi", family=_FAMILY, forms="`.b32 .b64`")
 def insert(context: Context) -> Run:
     """A field of bits put into the second operand."""
-    type = context.type()
+    type = context.type("b32", "b64")
 
     def run(field: Array, x: Array, start: Array, length: Array) -> Array:
         start, length = start & 255, np.minimum(length & 255, type.bits)
@@ -130,7 +129,7 @@ def _reversed(x: Array) -> Array:
 @models("brev", family=_FAMILY, forms="`.b32 .b64`")
 def reverse(context: Context) -> Run:
     """The bits in the other order."""
-    type = context.type()
+    type = context.type("b32", "b64")
     return context.elementwise(_reversed, type, type)
 
 
@@ -144,7 +143,7 @@ def _length(x: Array) -> Array:
 @models("clz", family=_FAMILY, forms="`.b32 .b64`")
 def leading_zeros(context: Context) -> Run:
     """The zeros above the highest bit."""
-    type = context.type()
+    type = context.type("b32", "b64")
     return context.elementwise(lambda x: np.uint32(type.bits) - _length(x.astype(np.uint64)), _U32, type)
 
 
@@ -152,7 +151,7 @@ def leading_zeros(context: Context) -> Run:
 def find(context: Context) -> Run:
     """The position of the highest bit that is not like the sign; all ones if there is none."""
     amount = context.flag("shiftamt")
-    type = context.type()
+    type = context.type("u32", "s32", "u64", "s64")
 
     def run(x: Array) -> Array:
         x = _where(x < 0, ~x, x).astype(UNSIGNED[type.bits]).astype(np.uint64)
@@ -165,16 +164,16 @@ def find(context: Context) -> Run:
 @models("popc", family=_FAMILY, forms="`.b32 .b64`")
 def population(context: Context) -> Run:
     """The number of bits that are set."""
-    type = context.type()
+    type = context.type("b32", "b64")
     return context.elementwise(lambda x: np.bitwise_count(x).astype(np.uint32), _U32, type)
 
 
 @models("lop3", family=_FAMILY, forms="`.b32`")
 def three_inputs(context: Context) -> Run:
     """Any function of three bits, by its table."""
-    type = context.type()
+    type = context.type("b32")
     table = context.operands[4] if len(context.operands) == 5 else None
-    if not isinstance(table, Integer) or type.bits != 32:
+    if not isinstance(table, Integer):
         context.refuse()
     context.finish(5)
     reads = [context.read(k, type) for k in (1, 2, 3)]
@@ -193,7 +192,7 @@ def three_inputs(context: Context) -> Run:
 @models("prmt", family=_FAMILY, forms="`.b32`")
 def permute(context: Context) -> Run:
     """Four bytes picked from eight, or copies of their signs."""
-    type = context.type()
+    type = context.type("b32")
 
     def run(a: Array, b: Array, selector: Array) -> Array:
         both = a.astype(np.uint64) | (b.astype(np.uint64) << np.uint64(32))

@@ -30,6 +30,8 @@ _ORDERED: dict[str, Compare] = {
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _FLOAT_ONLY = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 COMPARISONS = (*_ORDERED, *_UNSIGNED, *_FLOAT_ONLY)
+_COMPARED = (*(f"{kind}{bits}" for kind in "bus" for bits in (16, 32, 64)), "f16", "bf16", "f32", "f64")
+_SELECTED = (*(f"{kind}{bits}" for kind in "bus" for bits in (16, 32, 64)), "f32", "f64")
 _COMBINE: dict[str, Compare] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
@@ -89,7 +91,7 @@ def _numbers(type: Scalar) -> Callable[[Array], Array]:
 def setp(context: Context) -> Run:
     """Predicates of a comparison, combined with another predicate; the second one is of the opposite comparison, or of the upper half."""
     name, combine, ftz = _compare(context)
-    type = context.type()
+    type = context.type(*_COMPARED, "f16x2", "bf16x2")
     context.finish(4 if combine else 3)
     compare = _checked(context, name, type)
     results = context.operands[0]
@@ -121,11 +123,9 @@ def setp(context: Context) -> Run:
 def set_value(context: Context) -> Run:
     """A comparison as a number."""
     name, combine, ftz = _compare(context)
-    source = context.type()
-    result = context.type()
+    source = context.type(*_COMPARED)
+    result = context.type("u32", "s32", "f32")
     context.finish(4 if combine else 3)
-    if source.count == 2 or result.bits != 32:
-        context.refuse()
     compare = _checked(context, name, source)
     x, y = context.read(1, source), context.read(2, source)
     other: Read | None = context.read(3, _PRED) if combine else None
@@ -146,7 +146,7 @@ def set_value(context: Context) -> Run:
 @models("selp", family=_FAMILY, forms="16, 32 and 64 bits")
 def selp(context: Context) -> Run:
     """One of two values by a predicate."""
-    type = context.type()
+    type = context.type(*_SELECTED)
 
     def run(x: Array, y: Array, p: Array) -> Array:
         return _where(p, x, y)
@@ -158,10 +158,8 @@ def selp(context: Context) -> Run:
 def slct(context: Context) -> Run:
     """One of two values by the sign of a number; NaN takes the second one."""
     ftz = context.flag("ftz")
-    by = context.type()
-    type = context.type()
-    if by.name not in ("s32", "f32"):
-        context.refuse()
+    by = context.type("s32", "f32")
+    type = context.type(*_SELECTED)
 
     def run(x: Array, y: Array, c: Array) -> Array:
         return _where((flush(c) if ftz else c) >= 0, x, y)

@@ -77,11 +77,13 @@ class Context:
             self.refuse(f"a form without .{', .'.join(words)}")
         return word
 
-    def type(self) -> Scalar:
-        """The last modifier that is a type; it is taken."""
+    def type(self, *names: str) -> Scalar:
+        """The last modifier that is a type; it is taken. If names are given, it must be one of them."""
         for at in range(len(self._modifiers) - 1, -1, -1):
             found = TYPES.get(self._modifiers[at])
             if found is not None:
+                if names and found.name not in names:
+                    self.refuse(f".{found.name}")
                 del self._modifiers[at]
                 return found
         self.refuse("a form without a type")

@@ -16,6 +16,7 @@ from wengert.runtime.ptx.types import TYPES, UNSIGNED, Array, Scalar
 _where: Any = np.where
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 Function = Callable[[Array], Array]
+_CONVERTED = (*(f"{kind}{bits}" for kind in "us" for bits in (8, 16, 32, 64)), "f16", "bf16", "f32", "f64")
 
 
 @models(
@@ -28,12 +29,10 @@ def convert(context: Context) -> Run:
     """The number in another type."""
     rounding = context.choice("rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna")
     flags = [name for name in ("ftz", "sat", "relu") if context.flag(name)]
-    source = context.type()
-    result = context.type()
+    source = context.type(*_CONVERTED)
+    result = context.type(*_CONVERTED, "f16x2", "bf16x2", "tf32")
     if result.count == 2:
         return _to_pair(context, result, source, rounding or "rn", "relu" in flags)
-    if source.count == 2:
-        context.refuse("packed source")
     if result.kind == "t":
         if rounding not in ("rna", "rn") or source.name != "f32":
             context.refuse()

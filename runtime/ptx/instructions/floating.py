@@ -56,13 +56,14 @@ NEAREST: dict[str, Function] = {
     "min": minimum,
     "max": maximum,
 }
+TYPE_NAMES = ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2")
 OPERANDS = {"fma": 3, "sqrt": 1, "rcp": 1, "neg": 1, "abs": 1}
 
 
 def build(context: Context, type: Scalar) -> Run:
     """add, sub, mul, fma, div, rcp, sqrt, min, max, neg and abs of floats."""
     opcode = "fma" if context.instruction.opcode == "mad" else context.instruction.opcode
-    if type.kind == "t" or (opcode in ("div", "rcp", "sqrt") and type.bits < 32):
+    if opcode in ("div", "rcp", "sqrt") and type.name not in ("f32", "f64"):
         context.refuse(f".{type.name}")
     mode = context.choice(*MODES) or "rn"
     approximate = context.flag("approx", "full") if opcode in ("div", "rcp", "sqrt") else False
@@ -162,7 +163,7 @@ APPROXIMATIONS: dict[str, Function] = {"ex2": np.exp2, "lg2": np.log2, "sin": np
 def build_approximation(context: Context) -> Run:
     """ex2, lg2, sin, cos, tanh and rsqrt: what f64 gives, rounded to the type."""
     opcode = context.instruction.opcode
-    type = context.type()
+    type = context.type(*TYPE_NAMES)
     context.required("approx")
     ftz = context.flag("ftz")
     exact = APPROXIMATIONS[opcode]

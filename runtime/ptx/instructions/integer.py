@@ -31,6 +31,7 @@ _WRAPPING: dict[str, Callable[..., Array]] = {
     "neg": np.negative,
     "abs": np.abs,
 }
+TYPE_NAMES = ("u16", "s16", "u32", "s32", "u64", "s64")
 OPERANDS = {"neg": 1, "abs": 1, "mad": 3}
 
 
@@ -39,8 +40,8 @@ def build(context: Context, type: Scalar) -> Run:
     opcode = context.instruction.opcode
     if opcode in ("mul", "mad"):
         return _product(context, type)
-    if type.name in ("u16x2", "s16x2") or type.bits not in (16, 32, 64):
-        context.refuse()
+    if opcode in ("neg", "abs") and type.kind != "s":
+        context.refuse(f".{type.name}")
     if context.flag("sat"):
         if opcode not in ("add", "sub") or type.name != "s32":
             context.refuse(".sat")
@@ -52,7 +53,7 @@ def build(context: Context, type: Scalar) -> Run:
 
 def build_carrying(context: Context) -> Run:
     """addc, subc, madc, and mad with .cc."""
-    type = context.type()
+    type = context.type("u32", "s32", "u64", "s64")
     return _carrying(context, type, carry_in=True, carry_out=context.flag("cc"))
 
 

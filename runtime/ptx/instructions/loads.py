@@ -16,6 +16,7 @@ from wengert.runtime.ptx.types import UNSIGNED, Array
 _FAMILY = "Memory"
 _SPACES = ("global", "const", "shared", "shared::cta", "local", "param")
 _STRONG = ("volatile", "relaxed", "acquire", "release")
+_WORDS = (*(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)), "f32", "f64")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 HINTS = ("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B")
@@ -71,10 +72,8 @@ def load(context: Context) -> Run:
     # LLVM's loops around compare-and-swap begin with a plain load of the word, whose value is only a first guess.
     strong = (_is_strong(context) or context.operands[1] in context.swapped) and not constant
     count = _vector(context)
-    type = context.type()
+    type = context.type(*_WORDS)
     context.finish(2)
-    if type.bits == 128:
-        context.refuse(".b128")
     elements = context.elements(0)
     if len(elements) != count:
         context.fail(f"'{context.instruction.name}' needs {count} registers")
@@ -119,10 +118,8 @@ def store(context: Context) -> Run:
         context.refuse("stores to parameters of a kernel")
     strong = _is_strong(context)
     count = _vector(context)
-    type = context.type()
+    type = context.type(*_WORDS)
     context.finish(2)
-    if type.bits == 128:
-        context.refuse(".b128")
     elements = context.elements(1)
     if len(elements) != count:
         context.fail(f"'{context.instruction.name}' needs {count} values")
@@ -149,7 +146,7 @@ def fence(context: Context) -> Run:
     return lambda lanes: None
 
 
-@models("prefetch", "prefetchu", "applypriority", "discard", family=_FAMILY, forms="nothing")
+@models("prefetch", "prefetchu", "applypriority", family=_FAMILY, forms="nothing")
 def prefetch(context: Context) -> Run:
     """Nothing: there are no caches."""
     return lambda lanes: None

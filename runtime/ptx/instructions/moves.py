@@ -29,8 +29,8 @@ def move(context: Context) -> Run:
         return _unpack(context, target)
     if isinstance(source, Vector):
         return _pack(context, source)
-    if type.bits == 128:
-        context.refuse("128 bits")
+    if type.bits in (8, 128) or type.kind in "ht" or type.count == 2:
+        context.refuse(f".{type.name}")
     return context.elementwise(lambda x: x, type, type)
 
 
@@ -80,7 +80,7 @@ def convert_address(context: Context) -> Run:
     """An address of a space as a generic one, or the other way."""
     to = context.flag("to")
     space = context.required("global", "const", "shared", "shared::cta", "local", "param")
-    type = context.type()
+    type = context.type("u64")
     start = np.array([WINDOWS.get(space.split("::")[0], 0)], type.dtype)
     return context.elementwise((lambda x: x - start) if to else (lambda x: x + start), type, type)
 

@@ -41,7 +41,7 @@ def shuffle(context: Context) -> Control:
     """The value of another thread."""
     context.required("sync")
     mode = context.required("up", "down", "bfly", "idx")
-    context.type()
+    context.type("b32")
     context.finish(5)
     result = context.operands[0]
     targets = (result.first, result.second) if isinstance(result, Pair) else (result, None)
@@ -85,7 +85,7 @@ def vote(context: Context) -> Control:
     """What holds for the threads of the mask."""
     context.required("sync")
     mode = context.required("all", "any", "uni", "ballot")
-    type = context.type()
+    type = context.type("b32" if mode == "ballot" else "pred")
     context.finish(3)
     write = context.write(0, type)
     condition, mask = context.read(1, _PRED), context.read(2, _U32)
@@ -108,7 +108,7 @@ def match(context: Context) -> Control:
     """The threads of the mask that have the same value."""
     context.required("sync")
     mode = context.required("any", "all")
-    type = context.type()
+    type = context.type("b32", "b64")
     context.finish(3)
     result = context.operands[0]
     write = context.writer(result.first if isinstance(result, Pair) else result, _B32)
@@ -139,11 +139,10 @@ _REDUCTIONS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maxim
 def reduction(context: Context) -> Control:
     """A reduction over the threads of the mask."""
     context.required("sync")
-    combine = _REDUCTIONS[context.required(*_REDUCTIONS)]
-    type = context.type()
+    operation = context.required(*_REDUCTIONS)
+    combine = _REDUCTIONS[operation]
+    type = context.type(*(("b32",) if operation in ("and", "or", "xor") else ("u32", "s32")))
     context.finish(3)
-    if type.name not in ("u32", "s32", "b32"):
-        context.refuse()
     write = context.write(0, type)
     value, mask = context.read(1, type), context.read(2, _U32)
 
@@ -161,7 +160,7 @@ def reduction(context: Context) -> Control:
 @models("activemask", family=_FAMILY, forms="`.b32`: the threads that are here in this model")
 def active_mask(context: Context) -> Callable[[Lanes], None]:
     """The threads of the warp that execute the instruction together."""
-    context.type()
+    context.type("b32")
     context.finish(1)
     write = context.write(0, _B32)
     return lambda lanes: write(lanes, bits_of(context.machine.lanes, lanes.numbers)[lanes.numbers // WARP])

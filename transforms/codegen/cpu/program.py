@@ -10,17 +10,20 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.buffers import (
+    AllocOp,
     CaseOp,
     CopyOp,
+    EndOp,
     ForOp,
     GlobalOp,
     LaunchOp,
     StripLoopOp,
+    ViewOp,
     WhileOp,
     element_size,
     is_result,
@@ -30,6 +33,7 @@ from wengert.dialects.kernel.buffers import (
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
+from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
@@ -44,6 +48,9 @@ from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
+
+_WITHOUT_CODE = (AllocOp, ViewOp, EndOp, ReturnOp)
+"""Ops that say where buffers lie, and ends of blocks."""
 
 
 class ProgramText(Struct, frozen=True):
@@ -99,6 +106,8 @@ class _BlockCode(BlockPointers):
                 self._case(op)
             elif isinstance(op, StripLoopOp):
                 self._strips(op)
+            elif not isinstance(op, _WITHOUT_CODE):
+                raise error_at(op.location, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
             if self.alone and is_long(op):
                 self.entry.poll()
 

@@ -40,15 +40,18 @@ def attach(root: ModuleOp, pattern: str, target: Attribute) -> None:
                 op.properties["targets"] = ArrayAttr([*known, target])
 
 
-def _llvm_target(cls: type[LLVMTarget], flags: Mapping[str, bool | str], files: tuple[str, ...], **settings: str | int) -> LLVMTarget:
+def _llvm_target(cls: type[LLVMTarget], flags: Mapping[str, bool | tuple[str, ...]], files: tuple[str, ...], **settings: str | int) -> LLVMTarget:
     """A target with the flags that are set and the files that are linked."""
-    set_: dict[str, Attribute] = {name: StringAttr(value) if isinstance(value, str) else UnitAttr() for name, value in flags.items() if value}
     attributes: dict[str, Attribute] = {}
-    if set_:
-        attributes["flags"] = DictionaryAttr(set_)
+    if any(flags.values()):
+        attributes["flags"] = DictionaryAttr({name: UnitAttr() if value is True else _strings(value) for name, value in flags.items() if value})
     if files:
-        attributes["link"] = ArrayAttr([StringAttr(file) for file in files])
+        attributes["link"] = _strings(files)
     return cls.of(**settings, **attributes)
+
+
+def _strings(words: tuple[str, ...]) -> ArrayAttr[StringAttr]:
+    return ArrayAttr([StringAttr(word) for word in words])
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,8 @@ class NvvmAttachTargetPass(ModulePass):
     """LLVM's triple."""
     chip: str = "sm_75"
     """The architecture, ``sm_80`` for an A100, ``sm_90`` for an H100."""
-    features: str = "+ptx60"
-    """LLVM's features, above all the version of PTX."""
+    features: str = ""
+    """LLVM's features, above all the version of PTX: ``+ptx80``. Default: the oldest that the chip needs."""
     O: int = 2  # noqa: E741
     """LLVM's optimisation level."""
     fast: bool = False
@@ -74,10 +77,10 @@ class NvvmAttachTargetPass(ModulePass):
     l: tuple[str, ...] = ()  # noqa: E741
     """Files of bitcode to link."""
     ptxas_cmd_options: str = ""
-    """Options for NVIDIA's assembler."""
+    """Options for NVIDIA's assembler, separated by spaces."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        flags = {"fast": self.fast, "ftz": self.ftz, "ptxas-cmd-options": self.ptxas_cmd_options}
+        flags = {"fast": self.fast, "ftz": self.ftz, "ptxas-cmd-options": tuple(self.ptxas_cmd_options.split())}
         attach(op, self.module, _llvm_target(NVVMTargetAttr, flags, self.l, O=self.O, triple=self.triple, chip=self.chip, features=self.features))
 
 

@@ -50,7 +50,7 @@ def _fill(buffer: Buffer, count: int, kind: str) -> Kernel:
 
     def write(functions: Functions, ids: Ids) -> None:
         code, combining = functions.code, Combining(functions)
-        at = code.plus(code.times(ids.group, threads), ids.thread)
+        at = code.plus(code.times(ids.group, threads) if count > threads else 0, ids.thread)
         with code.when(code.below(at, count) if count % threads else None):
             code.store(combining.rounded(kind, combining.neutral(kind, buffer.element), buffer.element), buffer.memref, at)
 
@@ -108,7 +108,7 @@ class _Nest:
 
     def _alone(self, functions: Functions, ids: Ids) -> None:
         code, group = functions.code, self.schedule.group
-        at = code.plus(code.times(ids.group, group), ids.thread) if group > 1 else ids.group if self.results > 1 else 0
+        at = code.plus(code.times(ids.group, group) if self.results > group else 0, ids.thread if group > 1 else 0)
         with code.when(code.below(at, self.results) if self.results % group else None):
             work = _Work(self, functions)
             work.share(at)

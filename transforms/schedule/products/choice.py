@@ -7,6 +7,7 @@ nothing; parts by rows read (or pack) all of B each, and are made so large that 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -105,6 +106,7 @@ def _lanes(target: Target, element: str) -> int:
     return target.vector_bytes // ELEMENT_BYTES[element]
 
 
+@lru_cache(maxsize=1024)
 def _kernel(product: Product, target: Target, *, blas: bool) -> ProductSchedule:
     """The kernel for the layout and the sizes, on one thread."""
     schedule = ProductSchedule(copied=needed_copies(product))

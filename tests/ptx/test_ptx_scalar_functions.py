@@ -19,9 +19,8 @@ from wengert.dialects.chlo import Chlo
 from wengert.dialects.core import Core
 from wengert.dialects.facts import Work, facts_of
 from wengert.dialects.scalar_functions import scalar_name
-from wengert.dialects.stablehlo import StableHLO
+from wengert.dialects.stablehlo import RemainderOp, StableHLO
 from wengert.dialects.stablehlo.base import BinaryOp
-from wengert.dialects.stablehlo import RemainderOp
 from wengert.ir.element_classes import FLOAT, SIGNED, UNSIGNED
 from wengert.ir.tensor_types import dtype_of, f32, f64, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -151,7 +152,5 @@ def test_every_prefix_of_a_module_is_read_or_refused() -> None:
     """No text makes the parser fail in a way of its own."""
     text = module_text("{ .param .b32 a; st.param.b32 [a], 1; } @%p1 bra x; x: mov.b64 {%r1, %r2}, %d1; ret;", before=".const .f32 c[2] = {1.0, 2.0};")
     for end in range(len(text)):
-        try:
+        with contextlib.suppress(ptx.ParseError, ptx.UnsupportedError):
             ptx.parse(text[:end])
-        except (ptx.ParseError, ptx.UnsupportedError):
-            pass

@@ -52,7 +52,7 @@ def test_data_that_have_not_come(waiting: str) -> None:
 
 
 def test_a_wait_is_no_barrier() -> None:
-    with pytest.raises(ptx.Fault, match="race: .* of shared memory"):
+    with pytest.raises(ptx.Fault, match=r"race: .* of shared memory"):
         copied("cp.async.ca.shared.global [%r22], [%d1], 16; cp.async.wait_all;")
 
 

@@ -1,0 +1,71 @@
+// RUN: wengert-opt %s -p "to-core,fuse,products-to-nests,collapse-loops,schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu" | filecheck %s
+
+// Whole groups ask nothing; the last group of others asks whether a thread has an element.
+// CHECK-LABEL: @whole
+// CHECK: %[[X:.*]] = kernel.view %x[0] : memref<64x4xf32> to memref<256xf32, 1>
+// CHECK: gpu.launch
+// CHECK-NOT: scf.if
+// CHECK: %[[V:.*]] = memref.load %[[X]][%[[I:.*]]] : memref<256xf32, 1>
+// CHECK-NEXT: %[[E:.*]] = math.exp %[[V]] : f32
+// CHECK-NEXT: memref.store %[[E]], %{{.*}}[%[[I]]] : memref<256xf32, 1>
+// CHECK-NEXT: gpu.terminator
+func.func public @whole(%x: tensor<64x4xf32>) -> tensor<64x4xf32> {
+  %0 = stablehlo.exponential %x : tensor<64x4xf32>
+  return %0 : tensor<64x4xf32>
+}
+
+// CHECK-LABEL: @part
+// CHECK: %[[IN:.*]] = arith.cmpi ult
+// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: memref.store
+func.func public @part(%x: tensor<41xf32>) -> tensor<41xf32> {
+  %0 = stablehlo.sine %x : tensor<41xf32>
+  return %0 : tensor<41xf32>
+}
+
+// Integers have no sign; what an op does to them says it. What has no op is a call.
+// CHECK-LABEL: @integers
+// CHECK: arith.maxui %{{.*}}, %{{.*}} : i32
+// CHECK: call @wg.divide.ui32.ui32.ui32(%{{.*}}, %{{.*}}) : (i32, i32) -> i32
+func.func public @integers(%x: tensor<64xui32>, %y: tensor<64xui32>) -> tensor<64xui32> {
+  %0 = stablehlo.maximum %x, %y : tensor<64xui32>
+  %1 = stablehlo.divide %0, %y : tensor<64xui32>
+  return %1 : tensor<64xui32>
+}
+
+// A guard is a branch that reads, or zero.
+// CHECK-LABEL: @padded
+// CHECK: %[[HOLDS:.*]] = arith.cmpi ult
+// CHECK-NEXT: %{{.*}} = scf.if %[[HOLDS]] -> (f32) {
+// CHECK-NEXT: memref.load
+// CHECK: arith.select %[[HOLDS]]
+func.func public @padded(%x: tensor<60xf32>) -> tensor<64xf32> {
+  %c = stablehlo.constant dense<0.5> : tensor<f32>
+  %0 = stablehlo.pad %x, %c, low = [3], high = [1], interior = [0] : (tensor<60xf32>, tensor<f32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// A nest that overwrites what it reads has one buffer.
+// CHECK-LABEL: @in_place
+// CHECK: gpu.launch
+// CHECK: gpu.launch
+// CHECK: %[[V:.*]] = memref.load %[[B:.*]][%[[I:.*]]] : memref<64xf32, 1>
+// CHECK-NEXT: %[[T:.*]] = math.tanh %[[V]] : f32
+// CHECK-NEXT: memref.store %[[T]], %[[B]][%[[I]]] : memref<64xf32, 1>
+func.func public @in_place(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x8xf32>
+  %2 = stablehlo.dot_general %1, %y, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// Integers of four bits are no type of devices: the host runs this.
+// CHECK-LABEL: @narrow
+// CHECK-NOT: gpu.launch
+// CHECK: kernel.launch
+func.func public @narrow(%x: tensor<64xi4>) -> tensor<64xi4> {
+  %0 = stablehlo.add %x, %x : tensor<64xi4>
+  return %0 : tensor<64xi4>
+}
+
+// CHECK: func.func private @wg.divide.ui32.ui32.ui32(i32, i32) -> i32
