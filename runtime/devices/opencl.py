@@ -21,6 +21,7 @@ from wengert.runtime.errors import InputError
 from wengert.transforms.pipelines import SPIRV
 
 EXTRA = "wengert[opencl]"
+NO_DEVICE = f"no OpenCL driver offers a device that takes SPIR-V; pip install '{EXTRA[:-1]}-cpu]' brings one for x86-64 processors"
 ALIGNMENT = 128
 """Allocations begin at multiples of so many bytes: of the longest vector of OpenCL C, beyond which drivers need not go."""
 POISON = 0xFB
@@ -35,7 +36,7 @@ def binding() -> Any:
         import pyopencl
     except ImportError:
         raise InputError(
-            f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' for a device that every processor is"
+            f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' with a driver for x86-64 processors"
         ) from None
     return pyopencl
 
@@ -71,7 +72,7 @@ def device_named(part: str = "") -> OpenCLDevice:
             return OpenCLDevice(device)
     if known:
         raise InputError(f"no OpenCL device is named {part!r}; there are: {', '.join(map(name_of, known))}")
-    raise InputError(f"no OpenCL driver offers a device that takes SPIR-V; pip install '{EXTRA[:-1]}-cpu]' brings one for x86-64 processors")
+    raise InputError(NO_DEVICE)
 
 
 class OpenCLDevice(Device):
@@ -86,7 +87,7 @@ class OpenCLDevice(Device):
         if device is None:
             device = next(devices(), None)
         if device is None:
-            raise InputError(f"no OpenCL driver offers a device that takes SPIR-V; pip install '{EXTRA[:-1]}-cpu]' brings one for x86-64 processors")
+            raise InputError(NO_DEVICE)
         self.name = name_of(device)
         self.memory_bytes: int = device.global_mem_size
         self.target: Attribute = SPIRVTargetAttr.of("v1.4", CAPABILITIES, client_api="OpenCL")
