@@ -77,6 +77,7 @@ PASS_PATHS = {
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
     "spirv-attach-target": "wengert.transforms.codegen.gpu.attach_target:SpirvAttachTargetPass",
+    "gpu-module-to-binary": "wengert.transforms.codegen.gpu.device.binaries:GpuModuleToBinaryPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -85,6 +86,9 @@ TRANSLATION_PATHS = {
     "emit-llvm": "wengert.transforms.codegen.cpu.translations:EmitLlvm",
     "optimize-llvm": "wengert.transforms.codegen.cpu.translations:OptimizeLlvm",
     "emit-asm": "wengert.transforms.codegen.cpu.translations:EmitAsm",
+    "emit-gpu-llvm": "wengert.transforms.codegen.gpu.device.translations:EmitGpuLlvm",
+    "optimize-gpu-llvm": "wengert.transforms.codegen.gpu.device.translations:OptimizeGpuLlvm",
+    "emit-gpu-asm": "wengert.transforms.codegen.gpu.device.translations:EmitGpuAsm",
 }
 """Every translation by name: what may end a pipeline."""
 
@@ -141,12 +145,30 @@ EMIT = "emit-llvm,optimize-llvm,emit-asm"
 instead.)"""
 
 
-def gpu_lowering(target: str = "gpu", *, strict: bool = False) -> str:
-    """From core-level IR to kernels of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, a body for each launch, and kernels
+EMIT_GPU = "emit-gpu-llvm,optimize-gpu-llvm,emit-gpu-asm"
+"""From modules of a device that have a target to its assembly. (The compiler goes on from LLVM text to the object that a driver loads instead.)"""
+
+PTX = "nvvm-attach-target{chip=sm_90 features=+ptx80}"
+"""Says that kernels are compiled for NVIDIA's devices."""
+
+AMDGPU = "rocdl-attach-target{chip=gfx942}"
+"""Says that kernels are compiled for AMD's devices."""
+
+SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,Int8 client-api=OpenCL}"
+"""Says that kernels are compiled for devices that OpenCL drivers offer."""
+
+
+def gpu_placing(target: str = "gpu", *, strict: bool = False) -> str:
+    """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of kernels
     that equal launches share. Sums keep their order if ``strict``."""
-    kernels = GPU_LOWER.replace("{reassociate=true}", "") if strict else GPU_LOWER
     placed = f"schedule{{target={target}{' strict=true' if strict else ''}}},bufferize{{target={target}}}"
-    return f"{kernels},{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
+    return f"{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
+
+
+def gpu_lowering(target: str = "gpu", *, strict: bool = False) -> str:
+    """From core-level IR to kernels of a GPU: :data:`GPU_LOWER`, without what reassociates sums if ``strict``, and :func:`gpu_placing`."""
+    kernels = GPU_LOWER.replace("{reassociate=true}", "") if strict else GPU_LOWER
+    return f"{kernels},{gpu_placing(target, strict=strict)}"
 
 
 def lowering(*, reassociate: bool = True) -> str:
