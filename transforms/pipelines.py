@@ -159,8 +159,8 @@ SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,
 
 
 def gpu_placing(target: str = "gpu", *, strict: bool = False) -> str:
-    """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of kernels
-    that equal launches share. Sums keep their order if ``strict``."""
+    """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of
+    kernels that equal launches share. Sums keep their order if ``strict``."""
     placed = f"schedule{{target={target}{' strict=true' if strict else ''}}},bufferize{{target={target}}}"
     return f"{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
 
