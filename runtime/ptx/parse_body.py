@@ -178,10 +178,7 @@ class BodyParser:
         cursor = self.cursor
         token = cursor.token
         base = self._parse_simple()
-        if cursor.accept("+"):
-            offset = cursor.integer()
-        else:
-            offset = cursor.integer() if cursor.text == "-" else 0
+        offset = cursor.integer() if cursor.accept("+") else 0
         cursor.expect("]")
         if isinstance(base, Symbol):
             return Address(Symbol(base.name), base.offset + offset)

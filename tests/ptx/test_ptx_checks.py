@@ -47,7 +47,7 @@ def test_an_access_behind_an_allocation() -> None:
 
 
 def test_an_access_before_an_allocation() -> None:
-    reported = fault(f"{FIRST} ld.global.u32 %r1, [%d1-8]; ret;", "out of bounds", "read of 4 bytes")
+    reported = fault(f"{FIRST} ld.global.u32 %r1, [%d1+-8]; ret;", "out of bounds", "read of 4 bytes")
     assert (reported.thread, reported.block) == ((0, 0, 0), (0, 0, 0))
 
 

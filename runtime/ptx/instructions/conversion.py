@@ -57,6 +57,9 @@ def _between(context: Context, source: Scalar, result: Scalar, rounding: str, fl
     if result.is_float:
         return lambda x: _integer_to_float(x, result, rounding)
     if "sat" in flags:
+        own, limits = np.iinfo(source.dtype), np.iinfo(result.dtype)
+        if limits.min <= own.min and own.max <= limits.max:
+            context.refuse(".sat where every number has its like")
         return lambda x: _clamped(x, result)
     return lambda x: x.astype(result.dtype)
 
