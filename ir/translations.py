@@ -14,11 +14,11 @@ from typing import ClassVar, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
-Form = Literal["mlir", "ll", "s"]
-"""The form of a stage of a compilation, by the extension of its file: MLIR, LLVM text, assembly."""
+Form = Literal["mlir", "ll", "s", "isa"]
+"""The form of a stage of a compilation, by the extension of its file: MLIR, LLVM text, assembly, assembly of a device (PTX)."""
 
-WORDS: dict[Form, str] = {"mlir": "MLIR", "ll": "LLVM text", "s": "assembly"}
-COMMENTS: dict[Form, str] = {"mlir": "//", "ll": ";", "s": "#"}
+WORDS: dict[Form, str] = {"mlir": "MLIR", "ll": "LLVM text", "s": "assembly", "isa": "assembly of a device"}
+COMMENTS: dict[Form, str] = {"mlir": "//", "ll": ";", "s": "#", "isa": "//"}
 """The start of a comment in each form."""
 
 

@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", metavar="PROGRAM.mlir", help=f"what to demonstrate on (default: examples/{EXAMPLE}.mlir)")
     parser.add_argument("--inputs", metavar="FILE.npz", help="its inputs (default: the .npz file beside it, or random ones)")
     parser.add_argument("--dump-dir", metavar="DIR", help="where to write the IR after every stage (default: a temporary folder)")
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -105,6 +105,7 @@ class Demonstration:
         pulled = self._compiled("reverse", self.vjp, [*self.inputs, *self.cotangents])[len(primal) :]
         left = sum(inner(c, t) for c, t in zip(self.cotangents, pushed, strict=True))
         right = sum(inner(b, t) for b, t in zip(pulled, self.tangents, strict=True))
+        self._on_a_device(pulled)
         print(f"   cotangents . JVP = {left:.15g}\n   VJP . tangents   = {right:.15g}, which should be the same")
 
     def _compiled(self, name: str, program: Program, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -113,6 +114,23 @@ class Demonstration:
         best = min(timed(lambda: compiled(*inputs))[1] for _ in range(20))
         print(f"   {name:8} compiled for {self.backend} in {seconds(making)}, first run {seconds(first)}, then {seconds(best)} per run")
         return results
+
+    def _on_a_device(self, expected: Sequence[Array]) -> None:
+        """Runs the reverse derivative on a device of an OpenCL driver, if there is one."""
+        try:
+            compiled, making = timed(lambda: self.vjp.compile("opencl"))
+        except InputError as error:
+            print(f"   reverse  not run on a device: {error}")
+            return
+        results, _ = timed(lambda: compiled(*self.inputs, *self.cotangents)[-len(expected) :])
+        again, taken = timed(lambda: compiled(*self.inputs, *self.cotangents)[-len(expected) :])
+        apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(results, expected, strict=True))
+        same = all(a.tobytes() == b.tobytes() for a, b in zip(results, again, strict=True))
+        counted = compiled.stats
+        print(f"   reverse  on the device {counted.device}: compiled in {seconds(making)}, {seconds(taken)} per run, {counted.launches} launches of")
+        print(
+            f"            {counted.kernels} kernels, {sum(counted.host.values())} ops on the host; {apart:.1e} from {self.backend}, again {'the same' if same else 'OTHER'} bits"
+        )
 
     def check(self) -> None:
         """Checked against differences, argument by argument."""

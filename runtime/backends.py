@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import finishing, needs_ad_lowering, preparation, runnable, with_main
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BACKENDS = ("cpu", "interpreter")
+BACKENDS = ("cpu", "interpreter", "opencl", "ptx-interpreter")
 
 
 class Executable(Protocol):
@@ -41,6 +42,8 @@ def build(program: Program, backend: str, *, dump_dir: Path | None = None, **opt
     if backend == "interpreter":
         _check_options(backend, options, ())
         return InterpreterExecutable(program)
+    if backend in ("opencl", "ptx-interpreter"):
+        return build_for_device(program, backend, dump_dir, options)
     if backend == "cuda":
         raise InputError(f"backend 'cuda' is not yet supported; available: {', '.join(BACKENDS)}")
     raise unknown_backend(backend)
@@ -94,3 +97,19 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
         core = program.optimized_module
         return cpu.compile(core, before=finishing(core), **options)
     return cpu.compile_with_dumps(with_main(program.module, program.entry), preparation(program), dump_dir, **options)
+
+
+def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
+    """Kernels for a device, and a plan of their launches. With a folder for dumps: every stage, down to the assembly of the kernels.
+
+    ``device`` is a part of the name of one of several OpenCL devices; ``poison`` fills memory with wrong values before every call, for tests.
+    """
+    from wengert.runtime.devices import compile as devices
+
+    _check_options(backend, options, ("device", "poison") if backend == "opencl" else ("poison",))
+    poison = bool(options.pop("poison", False))
+    device = devices.device_for(backend, **options)
+    if dump_dir is not None:
+        return devices.compile(with_main(program.module, program.entry), preparation(program), device, dump_dir=dump_dir, poison=poison)
+    core = program.optimized_module
+    return devices.compile(copy_module(core), finishing(core), device, poison=poison)

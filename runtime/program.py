@@ -88,7 +88,8 @@ class Program:
         """A callable of the same signature, kept for the next request with the same options.
 
         Args:
-            backend: "cpu" (LLVM) or "interpreter" (NumPy; slow, the definition of the semantics).
+            backend: "cpu" (LLVM), "interpreter" (NumPy; slow, the definition of the semantics), "opencl" (a device of an OpenCL driver; needs the
+                extra of this name) or "ptx-interpreter" (kernels for NVIDIA's devices, interpreted and checked; slow).
             dump_dir: a folder for the IR after every stage; compiles anew so that all stages appear.
                 With the environment variable WENGERT_DUMP_DIR everything that is differentiated or compiled leaves its
                 stages in a numbered folder there.

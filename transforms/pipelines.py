@@ -72,10 +72,12 @@ PASS_PATHS = {
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
+    "merge-launches": "wengert.transforms.codegen.gpu.merging:MergeLaunchesPass",
     "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
     "spirv-attach-target": "wengert.transforms.codegen.gpu.attach_target:SpirvAttachTargetPass",
+    "gpu-module-to-binary": "wengert.transforms.codegen.gpu.device.binaries:GpuModuleToBinaryPass",
 }
 """Every pass by name: the module and class that it is imported from."""
 
@@ -84,6 +86,9 @@ TRANSLATION_PATHS = {
     "emit-llvm": "wengert.transforms.codegen.cpu.translations:EmitLlvm",
     "optimize-llvm": "wengert.transforms.codegen.cpu.translations:OptimizeLlvm",
     "emit-asm": "wengert.transforms.codegen.cpu.translations:EmitAsm",
+    "emit-gpu-llvm": "wengert.transforms.codegen.gpu.device.translations:EmitGpuLlvm",
+    "optimize-gpu-llvm": "wengert.transforms.codegen.gpu.device.translations:OptimizeGpuLlvm",
+    "emit-gpu-asm": "wengert.transforms.codegen.gpu.device.translations:EmitGpuAsm",
 }
 """Every translation by name: what may end a pipeline."""
 
@@ -140,10 +145,30 @@ EMIT = "emit-llvm,optimize-llvm,emit-asm"
 instead.)"""
 
 
-def gpu_lowering(target: str = "gpu") -> str:
-    """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, a body for each
-    launch, and kernels that equal launches share."""
-    return f"{GPU_LOWER},schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu,gpu-kernel-outlining"
+EMIT_GPU = "emit-gpu-llvm,optimize-gpu-llvm,emit-gpu-asm"
+"""From modules of a device that have a target to its assembly. (The compiler goes on from LLVM text to the object that a driver loads instead.)"""
+
+PTX = "nvvm-attach-target{chip=sm_90 features=+ptx80}"
+"""Says that kernels are compiled for NVIDIA's devices."""
+
+AMDGPU = "rocdl-attach-target{chip=gfx942}"
+"""Says that kernels are compiled for AMD's devices."""
+
+SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,Int8 client-api=OpenCL}"
+"""Says that kernels are compiled for devices that OpenCL drivers offer."""
+
+
+def gpu_placing(target: str = "gpu", *, strict: bool = False) -> str:
+    """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of kernels
+    that equal launches share. Sums keep their order if ``strict``."""
+    placed = f"schedule{{target={target}{' strict=true' if strict else ''}}},bufferize{{target={target}}}"
+    return f"{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
+
+
+def gpu_lowering(target: str = "gpu", *, strict: bool = False) -> str:
+    """From core-level IR to kernels of a GPU: :data:`GPU_LOWER`, without what reassociates sums if ``strict``, and :func:`gpu_placing`."""
+    kernels = GPU_LOWER.replace("{reassociate=true}", "") if strict else GPU_LOWER
+    return f"{kernels},{gpu_placing(target, strict=strict)}"
 
 
 def lowering(*, reassociate: bool = True) -> str:

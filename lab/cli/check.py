@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_positions(parser)
     arguments.add_inputs(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for directions, cotangents, and inputs that are not given (default: 0)")
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("--second-order", action="store_true", help="check the JVP of the VJP against differences of the VJP too")
     parser.add_argument("--tests", type=test_names, default=TESTS, metavar="A,B", help=f"only these of: {', '.join(TESTS)}")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

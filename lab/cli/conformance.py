@@ -20,7 +20,7 @@ from wengert.runtime.errors import InputError
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("folder", metavar="DIR", help="a corpus: manifest.json and a folder per program")
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("--dtype", type=arguments.names, default=("f64", "f32"), metavar="f64,f32", help="precisions (default: both)")
     kinds = f"of {', '.join(KINDS)}; all (default) is the first five, text the others"
     parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=kinds)

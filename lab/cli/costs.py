@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_inputs(parser)
     parser.add_argument("--measure", action="store_true", help="run the programs for times and memory")
     parser.add_argument("--strategies", action="store_true", help="show both ways to reverse the program")
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="what runs them: cpu (default) or interpreter")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="what runs them: cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 

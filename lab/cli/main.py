@@ -24,6 +24,7 @@ COMMANDS = {
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",
+    "devices": "the devices that are there, and what to install for others",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
     "opt": "apply passes to a file (the same as wengert-opt)",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     arguments.add_program(parser)
     arguments.add_inputs(parser)
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or interpreter")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the results as out_0, out_1, ... instead of printing them")
     parser.add_argument("--stats", action="store_true", help="print what the backend counted to stderr, as JSON")
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every stage of the compilation")

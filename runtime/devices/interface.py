@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct
 from xdsl.ir import Attribute
+
+from wengert.runtime.errors import InputError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Sizes = tuple[int, int, int]
@@ -30,7 +32,7 @@ class Buffer(Struct, frozen=True, eq=False):
         return self.memory is other.memory and self.offset == other.offset
 
 
-class DeviceError(RuntimeError):
+class DeviceError(InputError):
     """A device that is not there, has no room, or refused what it was given."""
 
 
@@ -40,10 +42,18 @@ class Device(ABC):
     Attributes:
         name: as its driver names it.
         target: what kernels are compiled for.
+        memory_bytes: how much memory it has.
     """
 
     name: str
     target: Attribute
+    memory_bytes: int
+    object_type: ClassVar[type[str | bytes]]
+    """What it loads: text or bytes."""
+    attach: ClassVar[str]
+    """The pass that gives modules its target."""
+    to_binary: ClassVar[str]
+    """The pass that makes of them what it loads."""
 
     @abstractmethod
     def allocate(self, size: int) -> Buffer:
@@ -62,8 +72,8 @@ class Device(ABC):
         """Copies memory of the device that does not overlap, or is the same."""
 
     @abstractmethod
-    def fill(self, buffer: Buffer, byte: int) -> None:
-        """Sets every byte."""
+    def poison(self, buffer: Buffer) -> None:
+        """Makes the contents of a buffer wrong, for tests."""
 
     @abstractmethod
     def load(self, object: str | bytes) -> Any:

@@ -50,26 +50,34 @@ class Plan:
     """The steps of a host function.
 
     Attributes:
-        launches: how many kernels one run has launched so far.
-        host: the ops that have run on the host so far, by name.
+        launches: how many kernels the last run has launched.
+        host: the ops that the last run has run on the host, by name.
     """
 
     def __init__(self, function: FuncOp, device: Device, kernels: Mapping[str, Any], *, poison: bool = False):
         self.device, self.kernels, self.poison = device, kernels, poison
         self.launches = 0
         self.host: Counter[str] = Counter()
+        self._scratch: list[Buffer] = []
         self._frame = Frame(Machine(None), None)
         self._slots: dict[SSAValue, Slot] = {}
         self._arguments = [self.slot(argument) for argument in function.body.block.args]
         self._types = [argument.type for argument in function.body.block.args]
-        self._steps = self._block(function.body.block)
+        self._steps = self.block(function.body.block)
 
     def run(self, buffers: Sequence[Buffer]) -> None:
         """Runs the program on the buffers of its arguments: inputs and results, in their order."""
         for slot, buffer in zip(self._arguments, buffers, strict=True):
             slot.buffer = buffer
+        self.launches = 0
+        self.host.clear()
+        self._frame.tapes.clear()
+        if self.poison:
+            for buffer in self._scratch:
+                self.device.poison(buffer)
         for step in self._steps:
             step()
+        self.device.wait()
 
     def slot(self, value: SSAValue) -> Slot:
         """The value's slot."""
@@ -84,7 +92,8 @@ class Plan:
 
     # -- preparation
 
-    def _block(self, block: Block) -> list[Step]:
+    def block(self, block: Block) -> list[Step]:
+        """The steps of a block."""
         steps = [self._step(op) for op in ops_in(block)]
         return [step for step in steps if step is not None]
 
@@ -100,12 +109,12 @@ class Plan:
 
     def alloc(self, op: ops.AllocOp) -> None:
         """Memory that is there as long as the plan."""
-        self.slot(op.memref).buffer = self._fresh(op.memref)
+        self.slot(op.memref).buffer = self.fresh(op.memref)
 
-    def _fresh(self, value: SSAValue) -> Buffer:
+    def fresh(self, value: SSAValue) -> Buffer:
+        """Memory for a value, there as long as the plan."""
         buffer = self.device.allocate(bytes_of(value.type))
-        if self.poison:
-            self.device.fill(buffer, 0xFB)
+        self._scratch.append(buffer)
         return buffer
 
     def view(self, op: ops.ViewOp) -> Step:
@@ -180,7 +189,7 @@ class Plan:
     def while_(self, op: ops.WhileOp) -> Step:
         """A loop whose condition is read before every iteration."""
         loop = _Loop(self, op)
-        condition = self._block(op.condition.block)
+        condition = self.block(op.condition.block)
         arguments, type = self.slots(op.condition.block.args), op.condition.block.args[0].type
 
         def holds() -> bool:
@@ -201,7 +210,7 @@ class Plan:
 
     def case(self, op: ops.CaseOp) -> Step:
         """A branch whose index is read before."""
-        branches = [(self._block(region.block), self.slots(region.block.args)) for region in op.branches]
+        branches = [(self.block(region.block), self.slots(region.block.args)) for region in op.branches]
         index, type, operands = self.slot(op.index), op.index.type, self.slots(op.operands[1:])
 
         def step() -> None:
@@ -216,7 +225,7 @@ class Plan:
 
     def strips(self, op: ops.StripLoopOp) -> Step:
         """Kernels on one strip of each buffer after another."""
-        steps, arguments = self._block(op.body.block), self.slots(op.body.block.args)
+        steps, arguments = self.block(op.body.block), self.slots(op.body.block.args)
         whole, widths = self.slots(op.operands), ints(op.steps)
         values = list(op.operands)[: len(widths)]
         sizes = [bytes_of(argument.type) for argument in op.body.block.args]
@@ -240,16 +249,16 @@ class _Loop:
         self.plan, self.op = plan, op
         block = op.body.block
         self.arguments = plan.slots(block.args)
-        self.first = plan._fresh(block.args[0])
+        self.first = plan.fresh(block.args[0])
         self.first_type = block.args[0].type
         self.constants, self.initial, self.homes, self.spare = (plan.slots(group) for group in (op.constants, op.initial, op.outs, op.spare))
         self.arena = plan.slot(op.arena)
-        self.own_now = [plan._fresh(a) if space_of(a.type) is Space.STACK else None for a in op.now()]
-        self.own_next = [plan._fresh(a) if space_of(a.type) is Space.STACK else None for a in op.next()]
+        self.own_now = [plan.fresh(a) if space_of(a.type) is Space.STACK else None for a in op.now()]
+        self.own_next = [plan.fresh(a) if space_of(a.type) is Space.STACK else None for a in op.next()]
         self.swapped = [number for number, (a, end) in enumerate(zip(op.now(), op.written(), strict=True)) if a is not end]
         self.now: list[Buffer] = []
         self.next: list[Buffer] = []
-        self.body = plan._block(block)
+        self.body = plan.block(block)
 
     def begin(self) -> None:
         """Puts what is carried first where the body reads it."""

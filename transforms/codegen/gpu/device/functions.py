@@ -7,7 +7,7 @@ known of them is a Python integer. A complex number is a pair of registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, cast
 
@@ -71,10 +71,11 @@ class KernelEmitter:
         kernel: the gpu.func.
         target: what it is written for.
         module: what it shares with the module's other kernels.
+        attributes: function attributes besides those of the target.
     """
 
-    def __init__(self, kernel: gpu.FuncOp, target: DeviceTarget, module: ModuleBuilder):
-        self.kernel, self.target, self.module = kernel, target, module
+    def __init__(self, kernel: gpu.FuncOp, target: DeviceTarget, module: ModuleBuilder, attributes: str = ""):
+        self.kernel, self.target, self.module, self.attributes = kernel, target, module, attributes
         narrow = kernel.attributes.get(POSITIONS)
         self.builder = FunctionBuilder(module, index_type="i64" if narrow is None else cast("Any", narrow).data)
         self.scalars = Scalars(self.builder, 1, False)
@@ -95,7 +96,7 @@ class KernelEmitter:
             self.known[buffer] = self.builder.alloca(_array(buffer.type), ALIGNMENT)
         self._ops(self.kernel.body.block)
         x, y, z = self._sizes()
-        attributes = self.target.attributes.format(x=x, y=y, z=z, size=x * y * z)
+        attributes = " ".join(text for text in (self.target.attributes.format(x=x, y=y, z=z, size=x * y * z), self.attributes) if text)
         return self.builder.definition(self.symbol, parameters, head=self.target.convention, attributes=attributes)
 
     def _sizes(self) -> tuple[int, ...]:
@@ -115,7 +116,7 @@ class KernelEmitter:
             return f"i64 {name}"
         raise error_at(self.kernel.location, f"@{self.symbol}: argument #{number} of type {argument.type} is neither a buffer nor an index")
 
-    def _attributes(self, number: int) -> dict[str, Attribute]:
+    def _attributes(self, number: int) -> Mapping[str, Attribute]:
         return self.kernel.arg_attrs.data[number].data if self.kernel.arg_attrs is not None else {}
 
     def _workgroup(self, number: int, buffer: SSAValue) -> str:

@@ -24,13 +24,9 @@ def _llvm() -> Any:
     return llvm
 
 
-@lru_cache(maxsize=16)
-def _machine_of(triple: str, chip: str, features: str, level: int) -> Any:
-    return _llvm().Target.from_triple(triple).create_target_machine(cpu=chip, features=features, opt=level)
-
-
 def _machine(target: DeviceTarget, chip: str, features: str) -> Any:
-    return _machine_of(target.triple, chip, features, target.level)
+    """A new machine for each module: that of SPIR-V keeps what it knows of the last one, and a second one ends the process."""
+    return _llvm().Target.from_triple(target.triple).create_target_machine(cpu=chip, features=features, opt=target.level)
 
 
 def optimized(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> str:
@@ -41,6 +37,16 @@ def optimized(text: str, target: DeviceTarget, chip: str = "", features: str = "
     """
     with LOCK:
         return str(_optimized(text, target, chip, features, level))
+
+
+def bitcode(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> bytes:
+    """LLVM text after LLVM's passes of this level, as bitcode.
+
+    Raises:
+        DeviceCompileError: LLVM does not accept the text.
+    """
+    with LOCK:
+        return _optimized(text, target, chip, features, level).as_bitcode()
 
 
 def assembly(text: str, target: DeviceTarget, chip: str = "", features: str = "", *, level: int = 2) -> str:

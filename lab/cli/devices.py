@@ -1,0 +1,40 @@
+"""``wengert devices``."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+
+from wengert.lab.cli.exit_codes import Exit
+from wengert.runtime.devices import opencl
+from wengert.runtime.errors import InputError
+from wengert.runtime.memory import plain
+
+Row = tuple[str, str, str]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """There is nothing to choose."""
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Lists backends with their devices."""
+    rows: list[Row] = [("cpu", f"this processor ({platform.machine()})", "")]
+    rows += [("interpreter", "NumPy", "slow: the definition of the semantics"), *opencl_rows()]
+    rows.append(("ptx-interpreter", "interpreter of PTX", "slow: runs kernels for NVIDIA's devices and checks every access"))
+    rows.append(("cuda", "none", "kernels are compiled (gpu-module-to-binary), but not yet launched"))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for backend, device, remark in rows:
+        print(f"{backend:{widths[0]}}  {device:{widths[1]}}  {remark}".rstrip())
+    return Exit.OK
+
+
+def opencl_rows() -> list[Row]:
+    """The devices of OpenCL drivers, or what to install."""
+    try:
+        known = list(opencl.devices())
+    except InputError as error:
+        return [("opencl", "none", str(error))]
+    if not known:
+        return [("opencl", "none", opencl.NO_DEVICE)]
+    return [("opencl", opencl.name_of(device), f"{plain(device.global_mem_size)} of memory") for device in known]
