@@ -205,7 +205,7 @@ class BodyParser:
         name = self._resolved(token.text)
         if name is not None and name in self.registers:
             return Register(name)
-        if token.text.startswith("%"):
+        if token.text.startswith("%") or (name is None and token.text in SPECIAL):
             return self._special(token)
         return Symbol(name or token.text, self._symbol_offset())
 

@@ -12,6 +12,8 @@ import pytest
 from exact_rounding import FORMATS, PRECISION, drawn, rounded, special
 from ptx_programs import applied, same_numbers
 
+from wengert.runtime.ptx.fused import fma
+
 RNG = np.random.default_rng(13)
 
 
@@ -109,6 +111,14 @@ def triples(type: str, count: int) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize(("type", "mode"), [*itertools.product(["f32", "f64"], ["rn", "rz", "rm", "rp"]), ("f16", "rn"), ("bf16", "rn")])
 def test_fused(type: str, mode: str) -> None:
     check(f"fma.{mode}", type, multiplied_and_added, plain_fma, mode, *triples(type, 512))
+
+
+def test_arrays_of_any_length_are_fused() -> None:
+    """Also longer ones than one call takes, and operands of one element."""
+    x = RNG.integers(-1000, 1000, 40_000).astype(np.float32)
+    for y, z in ((x[::-1], x), (x[:1], x), (x, x[:1]), (x[:1], x[1:2])):
+        np.testing.assert_array_equal(fma(x, y, z), x * y + z)
+    np.testing.assert_array_equal(fma(x[:1], x[1:2], x), x[0] * x[1] + x)
 
 
 def test_where_two_roundings_differ_from_one() -> None:

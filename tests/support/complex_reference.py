@@ -11,7 +11,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-ZERO = mp.mpf(10) ** -400
+ZERO = mp.mpf(10) ** -900
 """What a zero counts as beside a branch cut."""
 
 
@@ -56,7 +56,7 @@ def exactly(name: str, z: complex) -> Any:
         return None
     size = sum(abs(np.log10(abs(part))) for part in (z.real, z.imag) if part != 0)  # a small part is lost in the square of a large one
     on_cut = name in CUT and 0 in (z.real, z.imag)
-    with mp.workdps(int(40 + 2.2 * (size + (400 if on_cut else 0)))):
+    with mp.workdps(int(40 + 2.2 * (size + (900 if on_cut else 0)))):
         try:
             return EXACT[name](mp.mpc(*(_signed(part) if on_cut else mp.mpf(part) for part in (z.real, z.imag))))
         except (ZeroDivisionError, ValueError):
