@@ -11,7 +11,7 @@ from wengert.transforms.codegen.gpu.device.targets import SPIRV, DeviceTarget
 from wengert.transforms.schedule.host import llvm_binding
 
 ATTEMPTS = 30
-"""How often SPIR-V is written until its labels are unique (:mod:`wengert.transforms.codegen.gpu.device.spirv_labels`); a few percent of the times they are not."""
+"""How often SPIR-V is written until its labels are unique (:mod:`wengert.transforms.codegen.gpu.device.spirv_labels`)."""
 
 
 class DeviceCompileError(RuntimeError):

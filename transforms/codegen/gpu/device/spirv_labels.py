@@ -1,7 +1,7 @@
 """Finds labels of a SPIR-V module that are there twice.
 
-LLVM 22.1 now and then writes two labels of one number into a function, for the same text only some of the times; a driver then crashes, or branches to the wrong
-one. So what it writes is looked at, and written again.
+LLVM 22.1 now and then writes two labels of one number into a function, in a few percent of the times that it is given the same text. A driver then
+crashes, or branches to the wrong one. So what it writes is looked at, and written again.
 
 (The Khronos Group, "SPIR-V Specification" 1.6, 2.3 and 3.52: an instruction begins with a word that holds its length and its opcode.)
 """
