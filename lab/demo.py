@@ -128,7 +128,7 @@ class Demonstration:
         same = all(a.tobytes() == b.tobytes() for a, b in zip(results, again, strict=True))
         counted = compiled.stats
         print(f"   reverse  on the device {counted.device}: compiled in {seconds(making)}, {seconds(taken)} per run, {counted.launches} launches of")
-        print(f"            {counted.kernels} kernels, {sum(counted.host.values())} ops on the host; {apart:.1e} from {self.backend}")
+        print(f"            {counted.kernels} kernels, {sum(counted.host.values())} ops on the host; {apart:.1e} from {self.backend};")
         print(f"            a second run gives {'the same' if same else 'OTHER'} bits")
 
     def check(self) -> None:

@@ -72,6 +72,7 @@ PASS_PATHS = {
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
+    "merge-launches": "wengert.transforms.codegen.gpu.merging:MergeLaunchesPass",
     "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
@@ -157,15 +158,17 @@ SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,
 """Says that kernels are compiled for devices that OpenCL drivers offer."""
 
 
-def gpu_placing(target: str = "gpu") -> str:
-    """From kernels to launches of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, and kernels that equal launches share."""
-    return f"schedule{{target={target}}},bufferize{{target={target}}},kernels-to-gpu,gpu-kernel-outlining"
+def gpu_placing(target: str = "gpu", *, strict: bool = False) -> str:
+    """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of
+    kernels that equal launches share. Sums keep their order if ``strict``."""
+    placed = f"schedule{{target={target}{' strict=true' if strict else ''}}},bufferize{{target={target}}}"
+    return f"{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
 
 
-def gpu_lowering(target: str = "gpu") -> str:
-    """From core-level IR to launches of a GPU (a name that ``schedule`` knows): :data:`GPU_LOWER`, schedules, memory, a body for each
-    launch, and kernels that equal launches share."""
-    return f"{GPU_LOWER},{gpu_placing(target)}"
+def gpu_lowering(target: str = "gpu", *, strict: bool = False) -> str:
+    """From core-level IR to kernels of a GPU: :data:`GPU_LOWER`, without what reassociates sums if ``strict``, and :func:`gpu_placing`."""
+    kernels = GPU_LOWER.replace("{reassociate=true}", "") if strict else GPU_LOWER
+    return f"{kernels},{gpu_placing(target, strict=strict)}"
 
 
 def lowering(*, reassociate: bool = True) -> str:

@@ -29,8 +29,8 @@ class ObjectAttr(ParametrizedAttribute):
     @classmethod
     def of(cls, target: Attribute, format: ObjectFormat, text: str | bytes, properties: DictionaryAttr = _NOTHING) -> ObjectAttr:
         """The object of a target from its text or its bytes."""
-        held = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
-        return cls(target, StringAttr(format), StringAttr(held), properties)
+        string = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
+        return cls(target, StringAttr(format), StringAttr(string), properties)
 
     @property
     def kind(self) -> ObjectFormat:

@@ -9,6 +9,8 @@ In this order it says:
 - ``threads``: the loops whose iterations are spread over threads (or, where threads reduce together, over teams of them), the slowest first.
   Threads that are neighbours run neighbouring iterations of the last one.
 - ``elements``: a thread runs so many consecutive iterations of the loop that neighbouring threads share, so that it reads and writes them with one access.
+- ``transpose``: what is read with a stride along the last of the loops of ``threads``, and contiguously along ``loop``, another of them, goes through workgroup
+  memory: a group has ``side`` by ``side`` iterations of the two, reads in the order of memory, waits, and then computes.
 - ``serial``: the loops that a thread runs by itself, one iteration after the other, from the outermost to the innermost.
 - ``reduce``: the loops over which ``threads`` threads of a group, a team, reduce together: each combines its iterations in order, then a tree combines
   theirs in workgroup memory. The threads of a team are neighbours; with ``columns`` neighbours compute neighbouring results, so that columns of a matrix
@@ -77,6 +79,16 @@ class Tile(Struct, frozen=True):
             raise VerifyException(f"tile: {self.size[0]} by {self.size[1]} results are not divided by {self.thread[0]} by {self.thread[1]}")
 
 
+class Transpose(Struct, frozen=True):
+    """The loop along which transposed operands are contiguous, and the side of the tiles in which they are read; see the module's docstring."""
+
+    loop: int
+    side: int
+
+    def __str__(self) -> str:
+        return f"{{loop = {self.loop}, side = {self.side}}}"
+
+
 def _joined(numbers: tuple[int, ...]) -> str:
     return ", ".join(map(str, numbers))
 
@@ -86,6 +98,7 @@ class GpuSchedule(Struct, frozen=True):
 
     threads: tuple[int, ...] = ()
     elements: int = 1
+    transpose: Transpose | None = None
     serial: tuple[int, ...] = ()
     reduce: Reduce | None = None
     tile: Tile | None = None
@@ -105,6 +118,8 @@ class GpuSchedule(Struct, frozen=True):
             entries.append(f"threads = [{', '.join(map(str, self.threads))}]")
         if self.elements != 1:
             entries.append(f"elements = {self.elements}")
+        if self.transpose is not None:
+            entries.append(f"transpose = {self.transpose}")
         if self.serial:
             entries.append(f"serial = [{', '.join(map(str, self.serial))}]")
         if self.reduce is not None:
@@ -122,6 +137,8 @@ class GpuSchedule(Struct, frozen=True):
             raise VerifyException(f"group = {self.group} must be from 1 to {MOST_THREADS}")
         if not 1 <= self.elements <= MOST_ELEMENTS or self.elements & (self.elements - 1):
             raise VerifyException(f"elements = {self.elements} must be a power of two of at most {MOST_ELEMENTS}")
+        if (turned := self.transpose) is not None and (turned.side < 1 or self.group % turned.side or turned.side**2 % self.group):
+            raise VerifyException(f"transpose: group = {self.group} must be whole rows of a square of side {turned.side}")
         if (tile := self.tile) is not None:
             tile.verify()
             if self.serial or self.reduce is not None or self.elements != 1:
@@ -181,6 +198,25 @@ def _reduce(parser: AttrParser) -> Reduce:
     return Reduce(**read)  # pyright: ignore[reportArgumentType]
 
 
+def _transpose(parser: AttrParser) -> Transpose:
+    read: dict[str, int] = {}
+
+    def one() -> None:
+        start = parser.pos
+        name = parser.parse_identifier()
+        if name not in ("loop", "side"):
+            parser.raise_error(f"expected one of loop, side, found '{name}'", start)
+        parser.parse_characters("=")
+        read[name] = parser.parse_integer()
+
+    start = parser.pos
+    parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
+    missing = [name for name in ("loop", "side") if name not in read]
+    if missing:
+        parser.raise_error(f"{missing[0]} is missing", start)
+    return Transpose(**read)
+
+
 def _tile(parser: AttrParser) -> Tile:
     read: dict[str, tuple[int, ...]] = {}
 
@@ -211,6 +247,7 @@ def _positions(parser: AttrParser) -> str:
 _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "threads": _loops,
     "elements": AttrParser.parse_integer,
+    "transpose": _transpose,
     "serial": _loops,
     "reduce": _reduce,
     "tile": _tile,

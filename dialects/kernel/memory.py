@@ -138,6 +138,6 @@ def byte_size(value: SSAValue) -> int:
     return bytes_of(value.type)
 
 
-def aligned(count: int) -> int:
-    """The bytes that a buffer of so many bytes occupies."""
-    return (max(count, 1) + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+def aligned(count: int, alignment: int = ALIGNMENT) -> int:
+    """The bytes that a buffer of so many bytes occupies where buffers begin at multiples of ``alignment``."""
+    return (max(count, 1) + alignment - 1) // alignment * alignment

@@ -125,10 +125,10 @@ class Cursor:
     def type(self) -> Scalar:
         """``.f32`` or another type."""
         token = self.kind("dotted", "a type")
-        found = TYPES.get(token.text[1:])
-        if found is None:
+        type = TYPES.get(token.text[1:])
+        if type is None:
             self.fail(f"expected a type, found '{token.text}'", token)
-        return found
+        return type
 
     def skip_line(self) -> None:
         """Passes what is left of this line."""

@@ -53,13 +53,13 @@ def read(instruction: Instruction) -> set[str]:
 
 def successors(position: int, instruction: Instruction) -> list[int]:
     """The positions that may follow."""
-    found = [position + 1] if instruction.guard or instruction.opcode not in ("bra", "brx", "ret", "exit", "trap") else []
+    positions = [position + 1] if instruction.guard or instruction.opcode not in ("bra", "brx", "ret", "exit", "trap") else []
     for operand in instruction.operands:
         if isinstance(operand, Target):
-            found.append(operand.position)
+            positions.append(operand.position)
         elif isinstance(operand, Targets):
-            found += operand.positions
-    return found
+            positions += operand.positions
+    return positions
 
 
 def analyse(instructions: Sequence[Instruction]) -> Definitions:
@@ -108,9 +108,9 @@ def _solve(instructions: Sequence[Instruction], surely: list[int], everything: i
 
 
 def _leaders(instructions: Sequence[Instruction]) -> Iterator[int]:
-    found = {0}
+    leaders = {0}
     for position, instruction in enumerate(instructions):
         after = successors(position, instruction)
         if after != [position + 1]:
-            found.update(p for p in (*after, position + 1) if p < len(instructions))
-    yield from found
+            leaders.update(p for p in (*after, position + 1) if p < len(instructions))
+    yield from leaders

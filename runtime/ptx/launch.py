@@ -29,7 +29,8 @@ MOST_SHARED = 227 * 1024
 _BATCH_LANES = 1 << 14
 """So many threads run side by side: enough that NumPy's calls do not count, few enough that registers stay in the cache."""
 _BATCH_BYTES = 1 << 27
-_KEPT = 64
+_KEPT_BYTES = 1 << 28
+"""Machines of earlier launches are kept up to so many bytes."""
 
 Argument = Any
 """A pointer or an integer as an int, a number as a NumPy scalar of the parameter's size, or bytes."""
@@ -104,9 +105,9 @@ class Image:
         """The machine for launches of this kind, made anew if it is not there yet."""
         key = linked.function.name, grid, block, dynamic, checks
         if key not in self._ready:
-            while len(self._ready) >= _KEPT:
-                del self._ready[next(iter(self._ready))]
             machine = Machine(linked, self.module.source, self.memory, grid, block, _batch(linked, grid, block, dynamic), dynamic, checks)
+            while self._ready and machine.size + sum(kept.size for kept, _ in self._ready.values()) > _KEPT_BYTES:
+                del self._ready[next(iter(self._ready))]
             self._ready[key] = machine, Scheduler(machine, _assemble(machine, definitions))
         return self._ready[key]
 

@@ -97,6 +97,12 @@ class Machine:
         self.launch_threads: Array = numbers
         self.first_block = 0
 
+    @property
+    def size(self) -> int:
+        """About how many bytes the machine takes."""
+        own = [space.size for name, space in self.spaces.items() if name != "global"]
+        return 2 * sum(own) + sum(array.nbytes for array in self.registers.values())
+
     def _register(self, type: Scalar) -> Array:
         return np.zeros(self.lanes, np.bool_ if type.kind == "p" else UNSIGNED[type.bits])
 

@@ -150,7 +150,7 @@ class Memory(ByteSpace):
         self.data[start : start + size] = POISON
         self.state[start : start + size] &= ~np.uint8(INITIALIZED)
 
-    def copy(self, target: int, source: int, size: int) -> None:
+    def copy(self, source: int, target: int, size: int) -> None:
         """Copies bytes within the memory, with what is known of them."""
         to, start = self._checked(target, size, WRITABLE), self._checked(source, size, READABLE)
         self.data[to : to + size] = self.data[start : start + size].copy()

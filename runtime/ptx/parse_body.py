@@ -178,10 +178,7 @@ class BodyParser:
         cursor = self.cursor
         token = cursor.token
         base = self._parse_simple()
-        if cursor.accept("+"):
-            offset = cursor.integer()
-        else:
-            offset = cursor.integer() if cursor.text == "-" else 0
+        offset = cursor.integer() if cursor.accept("+") else 0
         cursor.expect("]")
         if isinstance(base, Symbol):
             return Address(Symbol(base.name), base.offset + offset)
@@ -205,7 +202,7 @@ class BodyParser:
         name = self._resolved(token.text)
         if name is not None and name in self.registers:
             return Register(name)
-        if token.text.startswith("%"):
+        if token.text.startswith("%") or (name is None and token.text in SPECIAL):
             return self._special(token)
         return Symbol(name or token.text, self._symbol_offset())
 

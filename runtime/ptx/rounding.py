@@ -82,8 +82,10 @@ def packed(low: Array, high: Array) -> Array:
 
 def adjusted(nearest: Array, exact: Array, mode: str) -> Array:
     """A number that was rounded to nearest, rounded in another mode; ``exact`` is what was rounded, in a wider type."""
+    if mode == "rn":
+        return nearest
     wide = nearest.astype(exact.dtype)
-    return stepped(nearest, np.sign(_where(np.isnan(wide), 0, wide - exact)) if mode != "rn" else np.zeros_like(wide), mode)
+    return stepped(nearest, np.sign(_where(np.isnan(wide), 0, wide - exact)), mode)
 
 
 def stepped(nearest: Array, side: Array, mode: str) -> Array:
@@ -116,11 +118,11 @@ def directed(name: str, nearest: Array, mode: str, *operands: Array) -> Array:
     sides = np.zeros(len(values[0]))
     for at, (result, *xs) in enumerate(zip(*[v.tolist() for v in values])):
         sides[at] = _side(name, result, xs)
-    found = stepped(values[0].copy(), sides, mode)
+    result = stepped(values[0].copy(), sides, mode)
     if mode == "rm" and name in ("add", "sub", "fma"):
-        cancelled = (found == 0) & (sides == 0) & ~_same_zeros(name, values[1:])
-        found = _where(cancelled, -np.abs(found), found)
-    return found
+        cancelled = (result == 0) & (sides == 0) & ~_same_zeros(name, values[1:])
+        result = _where(cancelled, -np.abs(result), result)
+    return result
 
 
 def _same_zeros(name: str, operands: Any) -> Array:

@@ -34,7 +34,7 @@ def thread_registers(thread: Any, block_extents: Extents, grid: Extents, shared_
     one = np.uint64(1)
     below = (one << lane) - one
     threads = int(np.prod(block_extents))
-    found: dict[str, Any] = {
+    registers: dict[str, Any] = {
         "%laneid": lane,
         "%warpid": thread // WARP,
         "%lanemask_eq": one << lane,
@@ -43,11 +43,11 @@ def thread_registers(thread: Any, block_extents: Extents, grid: Extents, shared_
         "%lanemask_gt": ~(below | (one << lane)) & np.uint64(0xFFFFFFFF),
         "%lanemask_ge": ~below & np.uint64(0xFFFFFFFF),
     }
-    found |= {f"%tid.{axis}": value for axis, value in zip("xyz", coordinates(thread, block_extents))}
-    found |= {f"%ntid.{axis}": value for axis, value in zip("xyz", block_extents)}
-    found |= {f"%nctaid.{axis}": value for axis, value in zip("xyz", grid)}
-    found |= {"%nwarpid": -(-threads // WARP), "%gridid": 0, "WARP_SZ": WARP, "%dynamic_smem_size": shared_bytes[0], "%total_smem_size": shared_bytes[1]}
-    return {name: np.broadcast_to(np.asarray(value).astype(np.uint32), thread.shape) for name, value in found.items()}
+    registers |= {f"%tid.{axis}": value for axis, value in zip("xyz", coordinates(thread, block_extents))}
+    registers |= {f"%ntid.{axis}": value for axis, value in zip("xyz", block_extents)}
+    registers |= {f"%nctaid.{axis}": value for axis, value in zip("xyz", grid)}
+    registers |= {"%nwarpid": -(-threads // WARP), "%gridid": 0, "WARP_SZ": WARP, "%dynamic_smem_size": shared_bytes[0], "%total_smem_size": shared_bytes[1]}
+    return {name: np.broadcast_to(np.asarray(value).astype(np.uint32), thread.shape) for name, value in registers.items()}
 
 
 def block_registers(block: Any, grid: Extents) -> dict[str, Any]:

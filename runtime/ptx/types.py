@@ -49,6 +49,8 @@ TYPES: dict[str, Scalar] = {
     "pred": Scalar("pred", "p", 1),
     "bf16": Scalar("bf16", "h", 16),
     "tf32": Scalar("tf32", "t", 32),
+    "u16x2": Scalar("u16x2", "u", 32, 2),
+    "s16x2": Scalar("s16x2", "s", 32, 2),
     "f16x2": Scalar("f16x2", "f", 32, 2),
     "bf16x2": Scalar("bf16x2", "h", 32, 2),
     "b128": Scalar("b128", "b", 128),

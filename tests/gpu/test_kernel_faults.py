@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from device_kernels import program, run_kernel
+from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.kernel.buffers import is_result
+from wengert.dialects.kernel.memory import value_type
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.tensor_types import dtype_of
+from wengert.ir.verification.verifier import verify
+from wengert.runtime.interpreter import run
 from wengert.runtime.interpreter.gpu import KernelFaultError
 
 X = np.arange(16, dtype=np.float32)
@@ -241,3 +249,49 @@ def test_races_are_seen_between_groups_that_do_not_run_at_once(monkeypatch: pyte
         KernelFaultError, match=r"thread \(0, 0, 0\) of block \(1, 0, 0\) writes element 0 of %y, which thread \(0, 0, 0\) of block \(0, 0, 0\) writes"
     ):
         run_kernel(body, "%x: memref<16xf32, 1>; %y: memref<16xf32, 1>", [X], grid=2)
+
+
+KERNELS = Path(__file__).parent / "kernels"
+BARRIERS = [(path, number) for path in sorted(KERNELS.glob("*.mlir")) for number in range(path.read_text().count("gpu.barrier"))]
+
+
+@pytest.mark.parametrize(("path", "number"), BARRIERS, ids=lambda part: part.stem if isinstance(part, Path) else str(part))
+def test_every_barrier_of_a_kernel_is_needed(path: Path, number: int) -> None:
+    """A kernel without one of its barriers races, or reads what is not yet written."""
+    before, *others = path.read_text().split("gpu.barrier")
+    text = before + "".join([("" if place == number else "gpu.barrier") + part for place, part in enumerate(others)])
+    with pytest.raises(KernelFaultError, match=r"data race|nobody has written"):
+        run_text(text)
+
+
+MUTATIONS = [
+    ("elementwise", "arith.constant 1000 : index", "arith.constant 1001 : index", "accesses element 1000 of %x in thread (232, 0, 0) of block (3, 0, 0)"),
+    ("elementwise", "arith.muli %b, %d", "arith.subi %b, %b", "data race"),
+    ("gather", "arith.maxsi %i, %zero", "arith.subi %zero, %i", "accesses element -"),
+    ("row_sums", "arith.cmpi eq, %t, %c0", "arith.cmpi uge, %t, %c0", "data race"),
+    ("row_sums", "step %d", "step %t", "has a step that is not positive"),
+    ("column_maxima", "arith.constant 20 : index", "arith.constant 21 : index", "accesses element 640 of %x in thread (0, 0, 0)"),
+    ("transpose", "memref<272xf32, 3>", "memref<255xf32, 3>", "of %tile"),
+    ("product", "arith.muli %i, %c8", "arith.muli %i, %c16", "accesses element 64 of %r"),
+    ("shuffled_sum", "arith.constant 32 : i32", "arith.constant 64 : i32", "has a width that is not between 1 and 32"),
+    ("scatter_add", "memref.atomic_rmw addf %v, %y[%at] : (f32, memref<10xf32, 1>) -> f32", "memref.load %y[%at] : memref<10xf32, 1>\n memref.store %v, %y[%at] : memref<10xf32, 1>", "data race"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "right", "wrong", "message"), MUTATIONS, ids=lambda part: str(part)[:24])
+def test_mistakes_in_kernels_are_seen(name: str, right: str, wrong: str, message: str) -> None:
+    text = (KERNELS / f"{name}.mlir").read_text()
+    assert right in text
+    with pytest.raises(KernelFaultError, match=re.escape(message)):
+        run_text(text.replace(right, wrong))
+
+
+def run_text(text: str) -> None:
+    """Runs a program on random numbers, integers in [0, 10)."""
+    module = parse_module(text, "kernel.mlir")
+    verify(module)
+    (main,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    draw = np.random.default_rng(0)
+    types: list[Any] = [value_type(type) for number, type in enumerate(main.function_type.inputs) if not is_result(main, number)]
+    drawn = [(draw.random(type.get_shape()) * (10 if dtype_of(type.element_type).kind in "iu" else 1), dtype_of(type.element_type)) for type in types]
+    run(module, [numbers.astype(dtype) for numbers, dtype in drawn])

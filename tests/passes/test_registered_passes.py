@@ -23,6 +23,7 @@ func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
 """
 PIPELINES = {
     "bufferize": "fuse,bufferize",
+    "merge-launches": "fuse,schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu,merge-launches",
     "kernels-to-gpu": "fuse,schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu",
     "transpose": "linearize,transpose{wrt=1}",
     "join": "linearize,transpose,join",

@@ -155,7 +155,7 @@ OPERATIONS = {
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_atomic_integers(operation: str, space: str) -> None:
     bitwise = operation in ("and", "or", "xor", "exch")
-    for type in ("u32",) if operation in ("inc", "dec") else ("b32", "b64") if bitwise else ("u32", "s32", "u64", "s64"):
+    for type in ("u32",) if operation in ("inc", "dec") else ("b32", "b64") if bitwise else ("u32", "s32", "u64", *(("s64",) if operation != "add" else ())):
         dtype = np.dtype(f"{'i' if type[0] == 's' else 'u'}{int(type[1:]) // 8}")
         limits = np.iinfo(dtype)
         start = RNG.integers(limits.min, limits.max, 5, dtype=dtype)

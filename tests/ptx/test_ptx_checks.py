@@ -1,4 +1,4 @@
-"""Errors that are found while a kernel runs: each is reported where it happens, and kernels without it are not accused."""
+"""Errors that are reported while a kernel runs: each is reported where it happens, and kernels without it are not accused."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def accepted(body: str, *, threads: int = 64, blocks: int = 2, arrays: Any = (WO
 
 
 def test_an_access_behind_an_allocation() -> None:
-    found = fault(f"{FIRST} st.global.u32 [%d1+12], 0; ret;", "out of bounds", "write of 4 bytes", check="bounds", arrays=[WORDS[:128]])
-    assert (found.thread, found.block) == ((61, 0, 0), (1, 0, 0))
-    assert "st.global.u32" in found.render()
-    assert "test.ptx:" in found.render()
+    reported = fault(f"{FIRST} st.global.u32 [%d1+12], 0; ret;", "out of bounds", "write of 4 bytes", check="bounds", arrays=[WORDS[:128]])
+    assert (reported.thread, reported.block) == ((61, 0, 0), (1, 0, 0))
+    assert "st.global.u32" in reported.render()
+    assert "test.ptx:" in reported.render()
 
 
 def test_an_access_before_an_allocation() -> None:
-    found = fault(f"{FIRST} ld.global.u32 %r1, [%d1-8]; ret;", "out of bounds", "read of 4 bytes")
-    assert (found.thread, found.block) == ((0, 0, 0), (0, 0, 0))
+    reported = fault(f"{FIRST} ld.global.u32 %r1, [%d1+-8]; ret;", "out of bounds", "read of 4 bytes")
+    assert (reported.thread, reported.block) == ((0, 0, 0), (0, 0, 0))
 
 
 def test_addresses_that_are_none() -> None:
@@ -101,8 +101,8 @@ def test_memory_that_nobody_wrote() -> None:
 def test_shared_memory_is_fresh_in_every_block() -> None:
     """What one batch of blocks leaves behind, the next one must not read."""
     body = f"""{MINE} mov.u32 %r1, %ctaid.x; setp.lt.u32 %p1, %r1, 250; @%p1 st.shared.u32 [%r22], 1; ld.shared.u32 %r2, [%r22]; ret;"""
-    found = fault(body, "uninitialized", blocks=300, arrays=())
-    assert found.block == (250, 0, 0)
+    reported = fault(body, "uninitialized", blocks=300, arrays=())
+    assert reported.block == (250, 0, 0)
 
 
 def test_padding_may_be_read_by_vectors() -> None:
@@ -113,8 +113,8 @@ def test_padding_may_be_read_by_vectors() -> None:
 
 def test_registers_that_were_not_written() -> None:
     head = f"{FIRST} setp.lt.u32 %p1, %r32, 10;"
-    found = fault(f"{head} @%p1 mov.u32 %r1, 5; st.global.u32 [%d1], %r1; ret;", "undefined register", "'%r1' is read before", check="registers", blocks=1)
-    assert found.thread == (10, 0, 0)
+    reported = fault(f"{head} @%p1 mov.u32 %r1, 5; st.global.u32 [%d1], %r1; ret;", "undefined register", "'%r1' is read before", check="registers", blocks=1)
+    assert reported.thread == (10, 0, 0)
     fault(f"{head} @%p1 bra skip; mov.u32 %r1, 5; skip: add.u32 %r2, %r1, 1; ret;", "undefined register", check="registers")
     accepted(f"{head} @%p1 mov.u32 %r1, 5; @!%p1 mov.u32 %r1, 6; st.global.u32 [%d1], %r1; ret;")
     accepted(
@@ -131,8 +131,8 @@ def test_a_barrier_that_is_missing() -> None:
     """Each thread reads what one of another warp writes."""
     body = f"{MINE} {NEIGHBOUR} st.shared.u32 [%r22], %r20; BARRIER ld.shared.u32 %r1, [%r23]; ret;"
     accepted(body.replace("BARRIER", "bar.sync 0;"))
-    found = fault(body.replace("BARRIER", ""), "race", r"are read while thread \(\d+, 0, 0\) of block \(0, 0, 0\) may use them", check="races")
-    assert found.block == (0, 0, 0)
+    reported = fault(body.replace("BARRIER", ""), "race", r"are read while thread \(\d+, 0, 0\) of block \(0, 0, 0\) may use them", check="races")
+    assert reported.block == (0, 0, 0)
 
 
 def test_a_write_after_a_read() -> None:
@@ -179,8 +179,8 @@ def test_races_in_global_memory() -> None:
     )
     body = f"{parameter} mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; or.b32 %r1, %r1, %r2; setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%d2], 1;"
     accepted(f"{body} ret;", blocks=500)
-    found = fault(f"{body} setp.eq.u32 %p2, %r2, 499; @%p2 ld.global.u32 %r3, [%d2]; ret;", "race", r"block \(0, 0, 0\) may use them", blocks=500)
-    assert found.block == (499, 0, 0)
+    reported = fault(f"{body} setp.eq.u32 %p2, %r2, 499; @%p2 ld.global.u32 %r3, [%d2]; ret;", "race", r"block \(0, 0, 0\) may use them", blocks=500)
+    assert reported.block == (499, 0, 0)
 
 
 def test_launches_are_in_order() -> None:

@@ -39,7 +39,7 @@ def test_copies_keep_what_is_known() -> None:
     memory = ptx.Memory(1 << 16)
     a, b = memory.allocate(8), memory.allocate(8)
     memory.write(a, np.float32([2.5]))
-    memory.copy(b, a, 8)
+    memory.copy(a, b, 8)
     assert memory.read(b, 1, np.float32).tolist() == [2.5]
     with pytest.raises(ptx.MemoryAccessError, match="byte 4"):
         memory.read(b, 2, np.float32)

@@ -12,6 +12,9 @@ import pytest
 from exact_rounding import FORMATS, PRECISION, drawn, rounded, special
 from ptx_programs import applied, same_numbers
 
+from wengert.runtime import ptx
+from wengert.runtime.ptx.fused import fma
+
 RNG = np.random.default_rng(13)
 
 
@@ -111,6 +114,14 @@ def test_fused(type: str, mode: str) -> None:
     check(f"fma.{mode}", type, multiplied_and_added, plain_fma, mode, *triples(type, 512))
 
 
+def test_arrays_of_any_length_are_fused() -> None:
+    """Also longer ones than one call takes, and operands of one element."""
+    x = RNG.integers(-1000, 1000, 40_000).astype(np.float32)
+    for y, z in ((x[::-1], x), (x[:1], x), (x, x[:1]), (x[:1], x[1:2])):
+        np.testing.assert_array_equal(fma(x, y, z), x * y + z)
+    np.testing.assert_array_equal(fma(x[:1], x[1:2], x), x[0] * x[1] + x)
+
+
 def test_where_two_roundings_differ_from_one() -> None:
     """f32 results whose f64 sum lies in the middle between two f32 numbers, and halves whose f32 sum does."""
     x = np.repeat(np.float32(1 + 2.0**-23), 32)
@@ -147,6 +158,10 @@ def test_reciprocals_and_roots(type: str, mode: str) -> None:
 def test_extremes(name: str, nan: bool, type: str) -> None:
     x, y = pairs(type, 256)
     word = np.dtype(f"u{x.dtype.itemsize}")
+    if nan and type == "f64":
+        with pytest.raises(ptx.UnsupportedError, match=r"'\.NaN' in this place"):
+            applied(f"{name}.NaN.f64", word, [x.view(word), y.view(word)])
+        return
     got = applied(f"{name}{'.NaN' if nan else ''}.{type}", word, [x.view(word), y.view(word)]).view(x.dtype)
 
     def wanted(a: float, b: float) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from ptx_programs import compiled, image_of
 
+from wengert.runtime import ptx
+
 RNG = np.random.default_rng(29)
 IDS = """
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -179,6 +181,24 @@ end:
         return (i & 7) * i + more
 
     assert kernel(text, [np.zeros(64, np.uint32)], before=before)[0].tolist() == [pick(pick(i, 1000), 5) for i in range(64)]
+
+
+@pytest.mark.parametrize("space", ["", ", addrspace(5)"])
+def test_the_stack_has_generic_addresses(space: str) -> None:
+    """LLVM 22.1 makes right code of an alloca without an address space; one in the local space it converts to generic addresses, and uses these as local ones."""
+    pointer = "ptr addrspace(5)" if space else "ptr"
+    text = f"""{at("a", "i32")}
+  %s = alloca [8 x i32]{space}
+  %n = and i32 %i, 7
+  %q = getelementptr i32, {pointer} %s, i32 %n
+  store i32 %i, {pointer} %q
+  %v = load i32, {pointer} %q
+  store i32 %v, ptr addrspace(1) %pa"""
+    if space:
+        with pytest.raises(ptx.Fault, match="lie outside of local memory"):
+            kernel(text, [np.zeros(64, np.uint32)])
+    else:
+        assert kernel(text, [np.zeros(64, np.uint32)])[0].tolist() == list(range(64))
 
 
 def test_shared_memory_and_barriers() -> None:

@@ -82,6 +82,20 @@ def test_signs(type: str) -> None:
     check(f"abs.{type}", type, abs, x)
 
 
+def test_extremes_that_are_at_least_zero() -> None:
+    x, y = numbers("s32")
+    check("min.relu.s32", "s32", lambda a, b: max(min(a, b), 0), x, y)
+    check("max.relu.s32", "s32", lambda a, b: max(a, b, 0), x, y)
+
+
+@pytest.mark.parametrize("type", ["u16", "s16"])
+@pytest.mark.parametrize(("opcode", "wanted"), [("add", lambda x, y: x + y), ("min", min), ("max", max)])
+def test_pairs(opcode: str, type: str, wanted: Callable[..., int]) -> None:
+    x, y = (z[: len(z) // 2 * 2] for z in numbers(type))
+    got = applied(f"{opcode}.{type}x2", np.uint32, [x.view(np.uint32), y.view(np.uint32)]).view(DTYPES[type])
+    assert got.tolist() == [wrapped(wanted(int(a), int(b)), DTYPES[type]) for a, b in zip(x, y)]
+
+
 def test_saturation() -> None:
     limits = np.iinfo(np.int32)
     x, y = numbers("s32")

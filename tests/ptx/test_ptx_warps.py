@@ -97,6 +97,7 @@ def test_what_a_thread_knows_of_its_warp() -> None:
     assert (
         exchanged("mov.u32 %r8, %warpid; mov.u32 %r7, %nwarpid; mad.lo.u32 %r9, %r7, 10, %r8;", x, threads=96).tolist() == (30 + np.arange(96) // 32).tolist()
     )
+    assert exchanged("mov.u32 %r9, WARP_SZ;", x, threads=96).tolist() == [32] * 96
     assert exchanged("activemask.b32 %r9;", x, threads=96).tolist() == [0xFFFFFFFF] * 96
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-ZERO = mp.mpf(10) ** -400
+ZERO = mp.mpf(10) ** -900
 """What a zero counts as beside a branch cut."""
 
 
@@ -54,9 +54,9 @@ def exactly(name: str, z: complex) -> Any:
     """The function's value as mpmath has it, with digits enough for what cancels; None at zero and at poles."""
     if z == 0:
         return None
-    size = max(abs(np.log10(abs(part))) for part in (z.real, z.imag) if part != 0)
+    size = sum(abs(np.log10(abs(part))) for part in (z.real, z.imag) if part != 0)  # a small part is lost in the square of a large one
     on_cut = name in CUT and 0 in (z.real, z.imag)
-    with mp.workdps(int(40 + 2.2 * max(size, 400 if on_cut else 0))):
+    with mp.workdps(int(40 + 2.2 * (size + (900 if on_cut else 0)))):
         try:
             return EXACT[name](mp.mpc(*(_signed(part) if on_cut else mp.mpf(part) for part in (z.real, z.imag))))
         except (ZeroDivisionError, ValueError):

@@ -13,6 +13,7 @@ from ptx_programs import compiled, image_of
 from wengert.runtime import ptx
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.module import AddressSpaces, ModuleBuilder
+from wengert.transforms.schedule.host import host
 
 Write = Callable[[FunctionBuilder, list[str]], str]
 """Appends the instructions of a scalar function; the name of the result."""
@@ -48,10 +49,8 @@ def on_processor(write: Write, types: list[str], result: str, arrays: list[Any],
         values = [builder.load(type, builder.offset(name, type, loop.index)) for name, type in zip(names, types)]
         builder.store(result, write(builder, values), builder.offset("%out", result, loop.index))
     text = builder.module.text() + builder.definition("f", [*[f"ptr {name}" for name in [*names, "%out"]], "i64 %n"], head="")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
-    machine = llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+    processor = host()
+    machine = llvm.Target.from_triple(processor.triple).create_target_machine(cpu=processor.cpu, features=processor.features, opt=2, jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
     engine.finalize_object()
     _engines.append(engine)

@@ -28,6 +28,11 @@ _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, 
 class Needs(Protocol):
     """What a target's kernels need of memory."""
 
+    @property
+    def alignment(self) -> int:
+        """The bytes of which every buffer begins at a multiple."""
+        ...
+
     def scratch_bytes(self, op: Operation) -> int:
         """The bytes that an op uses while it runs, besides its operands and results."""
         ...
@@ -59,7 +64,7 @@ def bufferize(module: ModuleOp, needs: Needs) -> ModuleOp:
     for function in ops_in(module.body.block):
         if isinstance(function, FuncOp) and function.body.blocks and not is_bufferized(function):
             check_kernel_level(function)
-            rewrite(function, assign(function.body.block, needs.scratch_bytes))
+            rewrite(function, assign(function.body.block, needs.scratch_bytes, needs.alignment))
     return module
 
 

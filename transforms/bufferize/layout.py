@@ -79,14 +79,16 @@ class MemoryLayout(Struct):
     scratch: dict[Operation, Range] = field(default_factory=dict[Operation, "Range"])
     inner: dict[Block, MemoryLayout] = field(default_factory=dict[Block, "MemoryLayout"])
     arena_bytes: int = 0
+    alignment: int = ALIGNMENT
 
 
 Scratch = Callable[[Operation], int]
 
 
-def assign(block: Block, scratch: Scratch = lambda op: 0) -> MemoryLayout:
-    """Assigns a place to every value of a kernel-level block; ``scratch`` gives the bytes that an op needs while it runs."""
-    return _Assignment(block, scratch, [], frozenset()).run()
+def assign(block: Block, scratch: Scratch = lambda op: 0, alignment: int = ALIGNMENT) -> MemoryLayout:
+    """Assigns a place, at a multiple of ``alignment`` bytes, to every value of a kernel-level block; ``scratch`` gives the bytes that an op needs while it
+    runs."""
+    return _Assignment(block, scratch, MemoryLayout(alignment=alignment), frozenset()).run()
 
 
 def in_place_nests(function: FuncOp) -> frozenset[NestOp]:
@@ -105,13 +107,13 @@ def overwriting_nests(layout: MemoryLayout) -> list[NestOp]:
     return [*overwriting, *[nest for inner in layout.inner.values() for nest in overwriting_nests(inner)]]
 
 
-def loop_layout(op: core.ForOp | core.WhileOp) -> tuple[list[int], int]:
+def loop_layout(op: core.ForOp | core.WhileOp, alignment: int) -> tuple[list[int], int]:
     """Offsets in a loop's scratch memory: of a second buffer for everything carried, and of the index or condition."""
     offsets: list[int] = []
     end = 0
     for value in op.initial:
         offsets.append(end)
-        end += aligned(byte_size(value))
+        end += aligned(byte_size(value), alignment)
     return offsets, end
 
 
@@ -142,12 +144,12 @@ class _Storage:
 
 
 class _Assignment:
-    def __init__(self, block: Block, scratch: Scratch, constants: list[stablehlo.ConstantOp], mutable: frozenset[int]):
+    def __init__(self, block: Block, scratch: Scratch, layout: MemoryLayout, mutable: frozenset[int]):
         self.block = block
         self.scratch = scratch
         self.mutable = mutable
         self.ops = ops_in(block)
-        self.layout = MemoryLayout(constants=constants)
+        self.layout = layout
         self.storage: dict[SSAValue, _Storage] = {}
         self.last_use: dict[SSAValue, int] = {}
 
@@ -221,7 +223,8 @@ class _Assignment:
     def _assign_region(self, op: Operation, block: Block) -> None:
         """Assigns the values of a region; a loop's body may overwrite what it carries."""
         mutable = frozenset([argument.index for argument in carried(op, block)]) if block is op.regions[-1].block else frozenset[int]()
-        self.layout.inner[block] = _Assignment(block, self.scratch, self.layout.constants, mutable).run()
+        inner = MemoryLayout(constants=self.layout.constants, alignment=self.layout.alignment)
+        self.layout.inner[block] = _Assignment(block, self.scratch, inner, mutable).run()
 
     # -- places
 
@@ -240,7 +243,7 @@ class _Assignment:
         for storage in {id(s): s for s in self.storage.values()}.values():
             if storage.place is None:
                 ends.setdefault(storage.last, []).append(storage)
-        free = _FreeList()
+        free = _FreeList(self.layout.alignment)
         reused: set[int] = set()
         for number, op in enumerate(self.ops):
             if isinstance(op, NestOp) and not runs_twice(op):
@@ -263,7 +266,7 @@ class _Assignment:
         if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
             return self.scratch(op)
         regions = max(self.layout.inner[region.block].arena_bytes for region in op.regions)
-        return regions if isinstance(op, core.CaseOp | StripMineOp) else loop_layout(op)[1] + ALIGNMENT + regions
+        return regions if isinstance(op, core.CaseOp | StripMineOp) else loop_layout(op, self.layout.alignment)[1] + self.layout.alignment + regions
 
     def _reuse(self, number: int, op: NestOp, reused: set[int]) -> set[int]:
         """Gives results the memory of operands that die here and are read only where they are overwritten."""
@@ -320,13 +323,14 @@ def _same_layout(operand: SSAValue, result: SSAValue, old: _Storage, new: _Stora
 class _FreeList:
     """Free ranges of an arena that grows at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, alignment: int) -> None:
+        self.alignment = alignment
         self.ranges: list[tuple[int, int]] = []
         self.end = 0
 
     def take(self, count: int) -> int:
         """The offset of a range of so many bytes: the smallest free one that is large enough, or new ones at the end."""
-        count = aligned(count)
+        count = aligned(count, self.alignment)
         fitting = [(high - low, low, high) for low, high in self.ranges if high - low >= count]
         if fitting:
             _, low, high = min(fitting)
@@ -343,7 +347,7 @@ class _FreeList:
 
     def give(self, low: int, count: int) -> None:
         """Returns a range, joining it with its neighbours."""
-        high = low + aligned(count)
+        high = low + aligned(count, self.alignment)
         for other in list(self.ranges):
             if other[1] == low or other[0] == high:
                 self.ranges.remove(other)

@@ -16,7 +16,7 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.buffers.text import SEGMENTS
-from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, bytes_in, memref_of, space_of, value_type
+from wengert.dialects.kernel.memory import Space, byte_size, bytes_in, memref_of, space_of, value_type
 from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.attributes import int_array, int_attr, ints, segment_sizes
 from wengert.ir.construction import append, block_with, detach, insert_before
@@ -28,7 +28,6 @@ from wengert.transforms.bufferize.layout import CELL_BYTES, MemoryLayout, Origin
 ITERATION = memref_of(tensor((), i64), Space.STACK)
 CONDITION = memref_of(tensor((), i1), Space.STACK)
 _NOTHING, _RESULT = DictionaryAttr({}), DictionaryAttr({ops.RESULT: UnitAttr()})
-_ALIGNED = {"alignment": int_attr(ALIGNMENT)}
 
 RegionBuffers = tuple[Sequence[SSAValue], Sequence[SSAValue], SSAValue | None]
 """The buffers of a region's arguments and of its terminator's operands, and its arena."""
@@ -48,7 +47,7 @@ def rewrite(function: FuncOp, layout: MemoryLayout) -> FuncOp:
         result.name_hint = "out"
     arena: SSAValue | None = None
     if layout.arena_bytes:
-        alloc = ops.AllocOp.create(result_types=[bytes_in(layout.arena_bytes, Space.ARENA)], properties=_ALIGNED)
+        alloc = ops.AllocOp.create(result_types=[bytes_in(layout.arena_bytes, Space.ARENA)], properties={"alignment": int_attr(layout.alignment)})
         alloc.memref.name_hint = "arena"
         append(body, alloc)
         arena = alloc.memref
@@ -156,7 +155,7 @@ class _BlockWriter:
         if cell is None:
             alike = all(value.type == type for value in values)
             memref = memref_of(type, Space.STACK) if alike else bytes_in(max(map(byte_size, values)), Space.STACK)
-            cell = self.stack[at] = self._add(ops.AllocOp.create(result_types=[memref], properties=_ALIGNED))
+            cell = self.stack[at] = self._add(ops.AllocOp.create(result_types=[memref], properties={"alignment": int_attr(self.layout.alignment)}))
         type_there = value_type(cell.type)
         return cell if type_there is type or type_there == type else self._view(cell, 0, memref_of(type, Space.STACK))
 
@@ -213,7 +212,7 @@ class _BlockWriter:
         _BlockWriter(old, new, self.layout.inner[old], *buffers, in_loop=in_loop).run(end)
 
     def _loop(self, op: core.ForOp | core.WhileOp) -> None:
-        part, (offsets, end) = self.layout.scratch[op], loop_layout(op)
+        part, (offsets, end) = self.layout.scratch[op], loop_layout(op, self.layout.alignment)
         (memory,) = self._range(part)
         constants, initial, outs = ([self.buffer(value) for value in values] for values in (op.constant_operands, op.initial, op.results))
         swaps = self._swaps(op)
@@ -223,7 +222,8 @@ class _BlockWriter:
             for at, result, swap, small in zip(offsets, op.results, swaps, on_stack, strict=True)
             if swap and not small
         ]
-        arena = self._new_view(memory, end + ALIGNMENT, bytes_in(part.bytes - end - ALIGNMENT, Space.ARENA))
+        inner = end + self.layout.alignment
+        arena = self._new_view(memory, inner, bytes_in(part.bytes - inner, Space.ARENA))
         either = [memref_of(result.type, Space.STACK if small else Space.DEFAULT) for result, small in zip(op.results, on_stack, strict=True)]
         now = [two if swap or small else out.type for two, swap, small, out in zip(either, swaps, on_stack, outs, strict=True)]
         following = [two for two, swap in zip(either, swaps, strict=True) if swap]

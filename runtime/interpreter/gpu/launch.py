@@ -116,13 +116,13 @@ def _subgroup(body: Block) -> int:
 
 def _written(body: Block) -> set[SSAValue] | None:
     """The buffers that a kernel writes; None if it hands buffers to functions, so that nobody knows."""
-    found: set[SSAValue] = set()
+    buffers: set[SSAValue] = set()
     for op in all_ops(cast(Operation, body.parent_op())):
         if isinstance(op, memref.StoreOp | AtomicRMWOp | GenericAtomicRMWOp):
-            found.add(op.memref)
+            buffers.add(op.memref)
         elif isinstance(op, func.CallOp) and any(isinstance(value.type, MemRefType) for value in op.operands):
             return None
-    return found
+    return buffers
 
 
 class Kernel:

@@ -15,15 +15,22 @@ _INTEGERS = "`.u16 .s16 .u32 .s32 .u64 .s64`"
 _FLOATS = "`.f32 .f64` with `.rn .rz .rm .rp`, `.f16 .f16x2 .bf16 .bf16x2` with `.rn`; `.ftz .sat`"
 
 
-@models("add", "sub", family="Arithmetic", forms=f"{_INTEGERS}, `.sat.s32`, `.cc` of 32 and 64 bits; {_FLOATS}")
+@models("add", family="Arithmetic", forms=f"{_INTEGERS}, `.u16x2 .s16x2`, `.sat.s32`, `.cc` of 32 and 64 bits; {_FLOATS}")
+@models("sub", family="Arithmetic", forms=f"{_INTEGERS}, `.sat.s32`, `.cc` of 32 and 64 bits; {_FLOATS}")
 @models("mul", family="Arithmetic", forms=f"`.lo .hi .wide` of {_INTEGERS}; {_FLOATS}")
 @models("mad", family="Arithmetic", forms=f"`.lo .hi .wide` of {_INTEGERS}, `.cc`; `.f32 .f64` as `fma`")
 @models("div", family="Arithmetic", forms=f"{_INTEGERS}; `.f32 .f64` with a rounding; `.approx .full` of `.f32`: as `.rn`; `.ftz`")
-@models("min", "max", family="Arithmetic", forms=f"{_INTEGERS}; `.f32 .f64 .f16 .f16x2 .bf16 .bf16x2`, `.NaN .ftz`")
+@models(
+    "min",
+    "max",
+    family="Arithmetic",
+    forms=f"{_INTEGERS}, `.u16x2 .s16x2`, `.relu` of `.s32 .s16x2`; `.f32 .f64 .f16 .f16x2 .bf16 .bf16x2`, `.ftz`, `.NaN` but of `.f64`",
+)
 @models("neg", "abs", family="Arithmetic", forms="`.s16 .s32 .s64`; `.f32 .f64 .f16 .f16x2 .bf16 .bf16x2`, `.ftz`")
 def arithmetic(context: Context) -> Run:
     """Sums, products, quotients and extremes."""
-    type = context.type(*floating.TYPE_NAMES, *integer.TYPE_NAMES)
+    pairs = integer.PAIRS if context.instruction.opcode in ("add", "min", "max") else ()
+    type = context.type(*floating.TYPE_NAMES, *integer.TYPE_NAMES, *pairs)
     return floating.build(context, type) if type.is_float else integer.build(context, type)
 
 

@@ -94,7 +94,7 @@ def _check(context: Context, operation: str, type: Scalar, space: str) -> None:
         or type.bits > 64
     ):
         context.refuse()
-    if operation in ("inc", "dec") and type.name != "u32":
+    if (operation in ("inc", "dec") and type.name != "u32") or (operation == "add" and type.name == "s64"):
         context.refuse()
     if type.kind == ("b" if operation in ("add", "min", "max") else "p"):
         context.refuse(f".{type.name}")

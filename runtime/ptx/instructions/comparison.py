@@ -109,11 +109,11 @@ def setp(context: Context) -> Run:
         return [answer, ~answer]
 
     def run(lanes: Lanes) -> None:
-        found = answers(lanes)
+        predicates = answers(lanes)
         if combine and other:
             condition = other(lanes)
-            found = [combine(answer, condition) for answer in found]
-        for write, answer in zip(writes, found):
+            predicates = [combine(answer, condition) for answer in predicates]
+        for write, answer in zip(writes, predicates):
             write(lanes, answer)
 
     return run

@@ -80,12 +80,12 @@ class Context:
     def type(self, *names: str) -> Scalar:
         """The last modifier that is a type; it is taken. If names are given, it must be one of them."""
         for at in range(len(self._modifiers) - 1, -1, -1):
-            found = TYPES.get(self._modifiers[at])
-            if found is not None:
-                if names and found.name not in names:
-                    self.refuse(f".{found.name}")
+            type = TYPES.get(self._modifiers[at])
+            if type is not None:
+                if names and type.name not in names:
+                    self.refuse(f".{type.name}")
                 del self._modifiers[at]
-                return found
+                return type
         self.refuse("a form without a type")
 
     def finish(self, operands: int | None = None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.runtime.ptx.instructions.context import Context, Run
 from wengert.runtime.ptx.instructions.floating import saturated
 from wengert.runtime.ptx.instructions.table import models
-from wengert.runtime.ptx.rounding import add_odd, adjusted, flush, from_bf16, packed, to_bf16
+from wengert.runtime.ptx.rounding import add_odd, adjusted, flush, from_bf16, packed, stepped, to_bf16
 from wengert.runtime.ptx.types import TYPES, UNSIGNED, Array, Scalar
 
 _where: Any = np.where
@@ -57,6 +57,9 @@ def _between(context: Context, source: Scalar, result: Scalar, rounding: str, fl
     if result.is_float:
         return lambda x: _integer_to_float(x, result, rounding)
     if "sat" in flags:
+        own, limits = np.iinfo(source.dtype), np.iinfo(result.dtype)
+        if limits.min <= own.min and own.max <= limits.max:
+            context.refuse(".sat where every number has its like")
         return lambda x: _clamped(x, result)
     return lambda x: x.astype(result.dtype)
 
@@ -98,8 +101,6 @@ def _integer_to_float(x: Array, result: Scalar, mode: str) -> Array:
 
 def adjusted_sum(nearest: Array, high: Array, low: Array, mode: str) -> Array:
     """A sum of f64 numbers, the first one the larger, in another mode than to nearest."""
-    from wengert.runtime.ptx.rounding import stepped
-
     error = (high - nearest) + low
     return stepped(nearest, -np.sign(error), mode)
 
@@ -123,8 +124,8 @@ def _float_to_float(context: Context, source: Scalar, result: Scalar, rounding: 
             x = integral(x)
         x = saturated(x) if "sat" in flags else x
         x = _where(x > 0, x, np.copysign(x.dtype.type(0), 1)) if "relu" in flags else x
-        found = _rounded(x, result, "rn" if integral else rounding)
-        return flush(found) if "ftz" in flags and result.name == "f32" else found
+        converted = _rounded(x, result, "rn" if integral else rounding)
+        return flush(converted) if "ftz" in flags and result.name == "f32" else converted
 
     return run
 

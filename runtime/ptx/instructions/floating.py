@@ -79,6 +79,8 @@ def build(context: Context, type: Scalar) -> Run:
 
 def _function(context: Context, opcode: str, type: Scalar, mode: str, approximate: bool) -> Function:
     if opcode in ("min", "max"):
+        if type.bits == 64:
+            return NEAREST[opcode]  # there is no .NaN, which is left over then
         return _with_nan(NEAREST[opcode]) if context.flag("NaN") else NEAREST[opcode]
     if type.bits == 16 or type.count == 2:
         if mode != "rn":

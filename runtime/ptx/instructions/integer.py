@@ -10,6 +10,7 @@ import numpy as np
 from wengert.runtime.interpreter.numerics.integers import divide, remainder
 from wengert.runtime.ptx.instructions.context import Context, Run
 from wengert.runtime.ptx.lanes import Lanes
+from wengert.runtime.ptx.rounding import packed
 from wengert.runtime.ptx.types import SIGNED, TYPES, UNSIGNED, Array, Scalar
 
 _where: Any = np.where
@@ -32,6 +33,7 @@ _WRAPPING: dict[str, Callable[..., Array]] = {
     "abs": np.abs,
 }
 TYPE_NAMES = ("u16", "s16", "u32", "s32", "u64", "s64")
+PAIRS = ("u16x2", "s16x2")
 OPERANDS = {"neg": 1, "abs": 1, "mad": 3}
 
 
@@ -42,13 +44,36 @@ def build(context: Context, type: Scalar) -> Run:
         return _product(context, type)
     if opcode in ("neg", "abs") and type.kind != "s":
         context.refuse(f".{type.name}")
+    if opcode in ("min", "max") and type.name in ("s32", "s16x2") and context.flag("relu"):
+        return _elementwise(context, _at_least_zero(_WRAPPING[opcode]), type, 2)
     if context.flag("sat"):
         if opcode not in ("add", "sub") or type.name != "s32":
             context.refuse(".sat")
         return _saturating(context, type)
     if opcode in ("add", "sub") and context.flag("cc"):
         return _carrying(context, type, carry_in=False, carry_out=True)
-    return context.elementwise(_WRAPPING[opcode], type, *[type] * OPERANDS.get(opcode, 2))
+    return _elementwise(context, _WRAPPING[opcode], type, OPERANDS.get(opcode, 2))
+
+
+def _elementwise(context: Context, function: Callable[..., Array], type: Scalar, count: int) -> Run:
+    """A function of integers, or of the two halves of words."""
+    if type.count == 1:
+        return context.elementwise(function, type, *[type] * count)
+    half: Any = np.int16 if type.kind == "s" else np.uint16
+
+    def pairs(*words: Array) -> Array:
+        low, high = (function(*[(x >> np.uint32(shift)).astype(np.uint16).view(half) for x in words]) for shift in (0, 16))
+        return packed(low, high)
+
+    return context.elementwise(pairs, TYPES["b32"], *[TYPES["b32"]] * count)
+
+
+def _at_least_zero(function: Callable[..., Array]) -> Callable[..., Array]:
+    def run(x: Array, y: Array) -> Array:
+        result = function(x, y)
+        return np.maximum(result, result.dtype.type(0))
+
+    return run
 
 
 def build_carrying(context: Context) -> Run:

@@ -70,7 +70,7 @@ def load(context: Context) -> Run:
     space = space_of(context, 1)
     constant = context.flag("nc")
     # LLVM's loops around compare-and-swap begin with a plain load of the word, whose value is only a first guess.
-    strong = (_is_strong(context) or context.operands[1] in context.swapped) and not constant
+    strong = (_is_strong(context) or not context.swapped.isdisjoint(context.operands[1:2])) and not constant
     count = _vector(context)
     type = context.type(*_WORDS)
     context.finish(2)

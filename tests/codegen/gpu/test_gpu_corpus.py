@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from reference_programs import assert_agrees, in_all_precisions, needs_corpus, share
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.buffers import LaunchOp
-from wengert.dialects.kernel.gpu_schedule import GpuSchedule, GpuScheduleAttr, Reduce, Tile
+from wengert.dialects.kernel.gpu_schedule import GpuSchedule, GpuScheduleAttr, Reduce, Tile, Transpose
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compile import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.program import load
+from wengert.runtime.loading import load
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import GPU_LOWER, gpu_lowering, parse_pipeline
 from wengert.transforms.schedule.gpu.conflicts import apart
@@ -88,8 +89,9 @@ def drawn(op: NestOp, generator: random.Random) -> GpuSchedule:
     while True:
         schedule = _drawn(op, generator)
         try:
+            schedule.verify()
             check_gpu(op, schedule)
-        except DiagnosticError:
+        except (DiagnosticError, VerifyException):
             continue
         return schedule
 
@@ -111,4 +113,6 @@ def _drawn(op: NestOp, generator: random.Random) -> GpuSchedule:
     rest = [d for d in loops if d not in threads]
     cut, group = generator.randint(0, len(rest)), generator.choice((1, 4, 32))
     reduce = Reduce(tuple(rest[:cut]), generator.choice((1, 2, 4)) if group > 1 else 1, generator.random() < 0.4, generator.choice((1, 1, 3))) if cut else None
-    return GpuSchedule(threads, generator.choice((1, 1, 2, 4)), tuple(rest[cut:]), reduce, atomic=generator.random() < 0.2, group=group)
+    if reduce is None and not rest and len(threads) > 1 and generator.random() < 0.5:
+        return GpuSchedule(threads, transpose=Transpose(generator.choice(threads[:-1]), generator.choice((2, 8))), group=group)
+    return GpuSchedule(threads, generator.choice((1, 1, 2, 4)), serial=tuple(rest[cut:]), reduce=reduce, atomic=generator.random() < 0.2, group=group)

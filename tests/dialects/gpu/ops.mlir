@@ -2,7 +2,7 @@
 // Every op and attribute of the gpu level, in the form in which it is printed.
 
 module attributes {gpu.container_module} {
-  gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_90", features = "+ptx80", flags = {fast, ftz}>, #rocdl.target<chip = "gfx942">, #spirv.target_env<#spirv.vce<v1.4, [Kernel, Addresses], [SPV_KHR_expect_assume]>, api=OpenCL, Intel:CPU:12, #spirv.resource_limits<subgroup_size = 32>>, #nvvm.target] attributes {a = 1 : i32} {
+  gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_90", features = "+ptx80", flags = {fast, ftz}>, #rocdl.target<chip = "gfx942">, #spirv.target_env<#spirv.vce<v1.4, [Kernel, Addresses], [SPV_KHR_expect_assume]>, api=OpenCL, Intel:CPU:12, #spirv.resource_limits<subgroup_size = 64>>, #nvvm.target] attributes {a = 1 : i32} {
     func.func private @wg.remainder.f32.f32.f32(f32, f32) -> f32
     gpu.func @k(%x: memref<64xf32, 1> {llvm.noalias}, %n: index, %z: memref<4xcomplex<f32>, 1>) workgroup(%w: memref<128xf32, 3>, %v: memref<1xi32, 3>) private(%p: memref<4xf32, 5>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
       %t = gpu.thread_id x upper_bound 128
@@ -63,7 +63,6 @@ module attributes {gpu.container_module} {
     }
   }
   gpu.binary @bin [#gpu.object<#nvvm.target<chip = "sm_90">, assembly = "abc\00\FFd\22">, #gpu.object<#nvvm.target, properties = {O = 3 : i32}, "x">, #gpu.object<#spirv.target_env<#spirv.vce<v1.0, [], []>, #spirv.resource_limits<>>, bin = "">]
-  gpu.binary @bin2 <#gpu.select_object<1>> [#gpu.object<#nvvm.target, offload = "">]
   func.func @main(%x: memref<64xf32, 1>, %n: index, %z: memref<4xcomplex<f32>, 1>) {
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -78,7 +77,7 @@ module attributes {gpu.container_module} {
   }
 }
 
-// CHECK: gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_90", features = "+ptx80", flags = {fast, ftz}>, #rocdl.target<chip = "gfx942">, #spirv.target_env<#spirv.vce<v1.4, [Kernel, Addresses], [SPV_KHR_expect_assume]>, api=OpenCL, Intel:CPU:12, #spirv.resource_limits<subgroup_size = 32>>, #nvvm.target] attributes {a = 1 : i32} {
+// CHECK: gpu.module @kernels [#nvvm.target<O = 3, chip = "sm_90", features = "+ptx80", flags = {fast, ftz}>, #rocdl.target<chip = "gfx942">, #spirv.target_env<#spirv.vce<v1.4, [Kernel, Addresses], [SPV_KHR_expect_assume]>, api=OpenCL, Intel:CPU:12, #spirv.resource_limits<subgroup_size = 64>>, #nvvm.target] attributes {a = 1 : i32} {
 // CHECK: gpu.func @k(%x: memref<64xf32, 1> {llvm.noalias}, %n: index, %z: memref<4xcomplex<f32>, 1>) workgroup(%w: memref<128xf32, 3>, %v: memref<1xi32, 3>) private(%p: memref<4xf32, 5>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
 // CHECK: %t = gpu.thread_id x upper_bound 128
 // CHECK: %l = gpu.lane_id
@@ -94,7 +93,6 @@ module attributes {gpu.container_module} {
 // CHECK: gpu.barrier
 // CHECK: gpu.func @dev(%a: f32) -> f32 {
 // CHECK: gpu.binary @bin [#gpu.object<#nvvm.target<chip = "sm_90">, assembly = "abc\00\FFd\22">, #gpu.object<#nvvm.target, properties = {O = 3 : i32}, "x">, #gpu.object<#spirv.target_env<#spirv.vce<v1.0, [], []>, #spirv.resource_limits<>>, bin = "">]
-// CHECK: gpu.binary @bin2 <#gpu.select_object<1>> [#gpu.object<#nvvm.target, offload = "">]
 // CHECK: gpu.launch_func @kernels::@k blocks in (%0, %0, %0) threads in (%1, %0, %0) args(%x : memref<64xf32, 1>, %n : index, %z : memref<4xcomplex<f32>, 1>)
 // CHECK: gpu.launch blocks(%bx, %by, %bz) in (%gx = %0, %gy = %0, %gz = %0) threads(%tx, %ty, %tz) in (%sx = %1, %sy = %0, %sz = %0) module(@m) function(@f) workgroup(%w: memref<8xf32, 3>) {
 // CHECK: gpu.terminator

@@ -14,7 +14,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
-from wengert.transforms.pipelines import parse_pipeline
+from wengert.transforms.pipelines import gpu_lowering, parse_pipeline
 
 TO_NESTS = "to-core,fuse,products-to-nests,collapse-loops"
 TO_GPU = "schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu"
@@ -41,10 +41,17 @@ PROGRAMS = {
         %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1]
           : (tensor<2x13x9xf32>, tensor<2x9x11xf32>) -> tensor<2x13x11xf32>
         return %0 : tensor<2x13x11xf32> }""",
+    "transposed": """func.func @main(%x: tensor<21x5x37xf32>, %y: tensor<37x5x21xf32>) -> tensor<37x5x21xf32> {
+        %0 = stablehlo.transpose %x, dims = [2, 1, 0] : (tensor<21x5x37xf32>) -> tensor<37x5x21xf32>
+        %1 = stablehlo.subtract %0, %y : tensor<37x5x21xf32>
+        return %1 : tensor<37x5x21xf32> }""",
     "padded": """func.func @main(%x: tensor<6x40xf32>) -> tensor<9x90xf32> {
         %c = stablehlo.constant dense<0.5> : tensor<f32>
         %0 = stablehlo.pad %x, %c, low = [2, 7], high = [1, 43], interior = [0, 0] : (tensor<6x40xf32>, tensor<f32>) -> tensor<9x90xf32>
         return %0 : tensor<9x90xf32> }""",
+    "odd": """func.func @main(%x: tensor<103xf64>) -> tensor<103xf64> {
+        %0 = stablehlo.negate %x : tensor<103xf64>
+        return %0 : tensor<103xf64> }""",
     "counts": """func.func @main(%t: tensor<5xi32>, %i: tensor<30x1xi32>, %u: tensor<30xi32>) -> tensor<5xi32> {
         %0 = "stablehlo.scatter"(%t, %i, %u) <{scatter_dimension_numbers =
             #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
@@ -96,7 +103,14 @@ OBEYED = {
         "threads = [0], tile = {loops = [1, 2, 3], size = [16, 16, 16], thread = [1, 2]}, group = 128",
         "threads = [0, 1, 2], reduce = {loops = [3], threads = 4}, group = 32",
     ],
+    "transposed": [
+        "threads = [0, 1, 2], group = 64",
+        "threads = [1, 0, 2], transpose = {loop = 0, side = 8}, group = 16",
+        "threads = [0, 1, 2], transpose = {loop = 0, side = 16}, group = 256",
+        "threads = [0, 1, 2], transpose = {loop = 0, side = 4}, group = 4",
+    ],
     "padded": ["threads = [0, 1], group = 256", "threads = [0, 1], elements = 2, group = 256", "threads = [1], serial = [0], group = 128"],
+    "odd": ["threads = [0], elements = 4, group = 8", "threads = [0], elements = 16, group = 1", "threads = [0], elements = 8, group = 256"],
     "counts": ["serial = [0], group = 1", "threads = [0], atomic, group = 32"],
     "weights": ["serial = [0], group = 1"],
 }
@@ -133,6 +147,12 @@ REFUSED = [
         "threads = [0], tile = {loops = [1, 2, 3], size = [256, 256, 32], thread = [16, 16]}, group = 256",
         "tiles of loops [1, 2, 3], but the factors of a tile take 66560 bytes, more than 32768",
     ),
+    (
+        "transposed",
+        "threads = [2, 1, 0], transpose = {loop = 1, side = 8}, group = 16",
+        "transposing along loop 1, but nothing is read with a stride along loop 0",
+    ),
+    ("rows", "threads = [0, 1], transpose = {loop = 1, side = 8}, group = 16", "transposing along loop 1, but that is not among the threads' loops"),
     ("weights", "threads = [0], atomic, group = 32", "threads that share loop 0, but its iterations may write the same element, with values that are not"),
 ]
 MALFORMED = [
@@ -143,6 +163,7 @@ MALFORMED = [
     ("threads = [0], serial = [0]", "a loop is named twice"),
     ("elements = 3", "elements = 3 must be a power of two"),
     ("group = 2048", "group = 2048 must be from 1 to 1024"),
+    ("transpose = {loop = 0, side = 8}, group = 12", "group = 12 must be whole rows of a square of side 8"),
     ("positions = i16", "expected i32 or i64, found 'i16'"),
     ("tile = {loops = [0, 1, 2], size = [8, 8, 8], thread = [3, 2]}", "8 by 8 results are not divided by 3 by 2"),
     ("tile = {loops = [0, 1, 2], size = [8, 8, 8], thread = [2, 2]}, group = 32", "16 threads have the results of a tile, group = 32"),
@@ -196,6 +217,13 @@ def test_strict_programs_add_up_in_order() -> None:
     module = scheduled("sums", "threads = [0, 2], reduce = {loops = [1], threads = 8}, group = 32")
     with pytest.raises(DiagnosticError, match="8 threads that reduce together, but a strict program adds up in order"):
         parse_pipeline("schedule{target=gpu strict=true}").run(module)
+
+
+def test_a_strict_program_has_no_sum_in_another_order() -> None:
+    text = PROGRAMS["sums"].replace("6x40x9", "2x400x9").replace("6x9", "2x9")
+    module = parse_pipeline(gpu_lowering(strict=True)).run(parse_pipeline("to-core").run(parse_module(text)))
+    inputs = [np.random.default_rng(7).standard_normal((2, 400, 9)).astype(np.float32)]
+    np.testing.assert_array_equal(run(module, inputs)[0], np.add.accumulate(inputs[0], axis=1)[:, -1])
 
 
 def test_a_schedule_that_is_there_is_kept() -> None:

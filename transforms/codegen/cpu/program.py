@@ -51,6 +51,8 @@ from wengert.transforms.schedule.target import Target
 
 _WITHOUT_CODE = (AllocOp, ViewOp, EndOp, ReturnOp)
 """Ops that say where buffers lie, and ends of blocks."""
+_NUMBER = "arith.constant"
+"""A number of the host's function: what takes it is the op that has no code."""
 
 
 class ProgramText(Struct, frozen=True):
@@ -106,7 +108,7 @@ class _BlockCode(BlockPointers):
                 self._case(op)
             elif isinstance(op, StripLoopOp):
                 self._strips(op)
-            elif not isinstance(op, _WITHOUT_CODE):
+            elif not isinstance(op, _WITHOUT_CODE) and op.name != _NUMBER:
                 raise error_at(op.location, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
             if self.alone and is_long(op):
                 self.entry.poll()

@@ -6,6 +6,7 @@ from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import MatmulOp, NativeOp
+from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.schedule.target import Target
 
@@ -14,6 +15,11 @@ class MemoryNeeds(Struct, frozen=True):
     """What kernels need of memory on this processor."""
 
     target: Target
+
+    @property
+    def alignment(self) -> int:
+        """The bytes of which every buffer begins at a multiple."""
+        return ALIGNMENT
 
     def scratch_bytes(self, op: Operation) -> int:
         """The bytes that an op uses while it runs."""

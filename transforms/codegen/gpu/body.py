@@ -73,6 +73,8 @@ class Body:
 
     def copies(self, write: Write) -> int:
         """How many lanes a write is done in: one, if neither its position nor its value nor its condition changes."""
+        if self.lanes == 1:
+            return 1
         parts = [value for value in (write.value, write.base, write.condition) if value is not None]
         return self.lanes if self.changes(self.placed.loops[write.at]) or any(self.varying[value] for value in parts) else 1
 

@@ -95,6 +95,10 @@ class Functions:
         )
         return made if made is not None else self.call(function, operands, types, type)
 
+    def negated(self, condition: SSAValue) -> SSAValue:
+        """Whether a condition does not hold."""
+        return self.code.shared(arith.XOrIOp, [condition, self.code.constant(1, i1)], i1)
+
     def call(self, function: str, operands: Sequence[SSAValue], types: Sequence[Attribute], type: Attribute) -> SSAValue:
         """A call of the device function of this name and these types."""
         name, wanted = Meaning(function, tuple(types), type).name, register_type(type)
@@ -127,7 +131,7 @@ class Functions:
 
     def _boolean(self, function: str, operands: Sequence[SSAValue]) -> SSAValue | None:
         if function == "not":
-            return self.code.op(arith.XOrIOp, [operands[0], self.code.constant(1, i1)], i1)
+            return self.negated(operands[0])
         if function in _ORDERED:
             return self.code.compare(function if function in ("eq", "ne") else f"u{function}", *operands)
         cls = _BOOLEAN_OPS.get(function)

@@ -27,6 +27,7 @@ from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
 from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
+from wengert.transforms.codegen.gpu.transposes import Transposed
 from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
 
@@ -71,7 +72,7 @@ class _Nest:
         self.totals = totals_of(placed, self.shared)
         self.of_team = [total for total in self.totals if self.reduced and total.level < self.shared]
         shares = self.lanes if self.vector < self.shared else 1
-        self.results = prod(placed.extents[: self.shared]) // shares
+        self.results = -(-prod(placed.extents[: self.shared]) // shares)
 
     @property
     def _columns(self) -> bool:
@@ -85,6 +86,8 @@ class _Nest:
 
     def kernel(self) -> Kernel:
         """The kernel of the nest itself."""
+        if self.schedule.transpose is not None:
+            return Transposed(self.placed, self.schedule, self.memory, self._finish).kernel()
         if self.team is None:
             return Kernel(-(-self.results // self.schedule.group), self.schedule.group, self._alone)
         team = self._team(self.team)
@@ -110,9 +113,35 @@ class _Nest:
         code, group = functions.code, self.schedule.group
         at = code.plus(code.times(ids.group, group) if self.results > group else 0, ids.thread if group > 1 else 0)
         with code.when(code.below(at, self.results) if self.results % group else None):
-            work = _Work(self, functions)
-            work.share(at)
+            self._run(functions, at)
+
+    def _run(self, functions: Functions, at: Index) -> None:
+        """The iterations of one thread; the last thread may have fewer elements than the others."""
+        code, count = functions.code, prod(self.placed.extents[: self.shared])
+        rest = count % self.lanes if self.vector < self.shared else 0
+        if not rest:
+            self._several(functions, at)
+            return
+        full = code.below(at, count // self.lanes)
+        with code.when(full):
+            self._several(functions, at)
+        with code.when(functions.negated(full)), code.loop(count - rest, count, 1) as loop:
+            work = _Work(self, functions, lanes=1)
+            work.body.index[0] = loop.index
             work.level(self.shared - 1, {})
+
+    def _finish(self, functions: Functions, body: Body) -> None:
+        """Computes what is left of an iteration, and does its writes."""
+        for write in self.placed.writes:
+            for value in (write.value, write.base, write.condition):
+                if value is not None:
+                    body.evaluate(value)
+        _Work(self, functions, body=body).write_all({})
+
+    def _several(self, functions: Functions, at: Index) -> None:
+        work = _Work(self, functions)
+        work.share(at)
+        work.level(self.shared - 1, {})
 
     def _together(self, functions: Functions, ids: Ids, team: Team) -> None:
         code, work = functions.code, _Work(self, functions)
@@ -154,10 +183,11 @@ class _Nest:
 class _Work:
     """What one thread does in its iterations."""
 
-    def __init__(self, nest: _Nest, functions: Functions):
+    def __init__(self, nest: _Nest, functions: Functions, lanes: int = 0, body: Body | None = None):
         self.nest, self.functions, self.code = nest, functions, functions.code
+        self.lanes = lanes or nest.lanes
         self.combining = Combining(functions)
-        self.body = Body(functions.code, functions, nest.placed, nest.memory.inputs, nest.lanes, nest.vector)
+        self.body = body or Body(functions.code, functions, nest.placed, nest.memory.inputs, self.lanes, nest.vector)
 
     def share(self, at: Index) -> None:
         """Sets the indices of the loops that threads share, from the number of a thread or a team."""
@@ -176,7 +206,7 @@ class _Work:
                 self.body.compute(outer)
         self.body.compute(level)
         if level == nest.placed.inner:
-            self._innermost(running)
+            self.write_all(running)
             return
         begun = {total: self._neutral(total) for total in nest.totals if total.level == level and total not in running}
         carried = {**running, **begun}
@@ -214,10 +244,10 @@ class _Work:
 
     def _neutral(self, total: Total) -> Values:
         """What a total begins with, in each lane in which its element is another one."""
-        count = self.nest.lanes if self.body.changes(total.at) else 1
+        count = self.lanes if self.body.changes(total.at) else 1
         return [self.combining.neutral(total.write.kind, total.write.value.type)] * count
 
-    def _innermost(self, running: dict[Total, Values]) -> None:
+    def write_all(self, running: dict[Total, Values]) -> None:
         """The writes of an iteration, and what it adds to totals."""
         for write in self.nest.placed.writes:
             total = next((total for total in running if total.write == write), None)
@@ -232,7 +262,7 @@ class _Work:
         """Combines a total with the values of all lanes: each with its own, or one with all of them in order."""
         write, element = total.write, total.write.value.type
         sums = list(running[total])
-        for lane in range(self.nest.lanes):
+        for lane in range(self.lanes):
             value = self.combining.widened(write.kind, self.body.get(write.value, lane), element)
             place = lane if len(sums) > 1 else 0
             sums[place] = self.combining.combined(write.kind, sums[place], value, element)

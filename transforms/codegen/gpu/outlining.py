@@ -23,8 +23,9 @@ Before and after::
       gpu.launch_func @kernels::@main_k0 blocks in (%n, %one, %one) threads in (%m, %one, %one) args(%0 : memref<64xf32, 1>, ...)
 
 It is upstream's pass of this name, with three differences: all kernels are in one module (there, each has its own), launches whose bodies are equal share a
-kernel, and a kernel is named after its function, its number, and what it computes if its location says so. Constants are copied into kernels; everything
-else that a body uses from outside is an argument.
+kernel (so the size of the grid is not noted on it), and a kernel is named after its function, its number, and what it computes if its location says so.
+Constants are copied into kernels, for which upstream has a pass of its own, ``gpu-launch-sink-index-computations``; everything else that a body uses from
+outside is an argument.
 """
 
 from __future__ import annotations
@@ -187,37 +188,42 @@ def _close(launch: LaunchOp, copied: dict[Operation, None]) -> list[SSAValue]:
 def _kernel(launch: LaunchOp, name: str, captured: Sequence[SSAValue], sizes: Sequence[int] | None) -> DeviceFuncOp:
     """The kernel of a launch whose body is closed; the body is taken from it."""
     region: Region = launch.detach_region(launch.body)
-    block, count = region.block, len(captured)
-    first = block.first_op
-    assert first is not None
-    for argument, make in zip(block.args[:12], _IDS, strict=True):
-        if argument.uses.get_length():
-            op = make()
-            op.location = launch.location
-            op.results[0].name_hint = argument.name_hint
-            block.insert_op_before(op, first)
-            argument.replace_all_uses_with(op.results[0])
-    for argument in tuple(block.args[:12]):
-        block.erase_arg(argument)
-    attributions = len(block.args) - count
-    for number in range(count):
-        argument = block.args[attributions + number]
-        moved = block.insert_arg(argument.type, number, argument.location)
-        attributions += 1
-        moved.name_hint = argument.name_hint
-        argument.replace_all_uses_with(moved)
-    for argument in tuple(block.args[attributions:]):
-        block.erase_arg(argument)
+    block = region.block
+    _replace_ids(block, launch.location)
+    _put_first(block, len(captured))
     end = block.last_op
     assert isinstance(end, TerminatorOp), "the verifier wants one"
-    returned = ReturnOp.create(location=end.location)
-    block.insert_op_before(returned, end)
+    block.insert_op_before(ReturnOp.create(location=end.location), end)
     end.detach()
     end.erase()
     made = DeviceFuncOp.of_kernel(name, [value.type for value in captured], region, workgroup=attribution_count(launch), block_size=sizes or ())
     made.attributes.update(launch.attributes)
     made.location = launch.location
     return made
+
+
+def _replace_ids(block: Block, location: LocationAttr) -> None:
+    """Makes ops of the numbers and sizes that the body of a launch takes as its first arguments."""
+    first = block.first_op
+    assert first is not None
+    for argument, make in zip(block.args[:12], _IDS, strict=True):
+        if argument.uses.get_length():
+            op = make()
+            op.location = location
+            op.results[0].name_hint = argument.name_hint
+            block.insert_op_before(op, first)
+            argument.replace_all_uses_with(op.results[0])
+    for argument in tuple(block.args[:12]):
+        block.erase_arg(argument)
+
+
+def _put_first(block: Block, count: int) -> None:
+    """Moves the last arguments of a block, so many, in front of the others: a kernel's inputs come before its buffers."""
+    for number, argument in enumerate(tuple(block.args[len(block.args) - count :])):
+        moved = block.insert_arg(argument.type, number, argument.location)
+        moved.name_hint = argument.name_hint
+        argument.replace_all_uses_with(moved)
+        block.erase_arg(argument)
 
 
 def _name(launch: LaunchOp, number: int) -> str:

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import NestOp
-from wengert.dialects.kernel.memory import bytes_of
+from wengert.dialects.kernel.memory import aligned, bytes_of
 from wengert.ir.tensor_types import tensor
 from wengert.transforms.codegen.gpu.totals import Combining
 from wengert.transforms.schedule.gpu.legality import is_total
 
 ALIGNMENT = 256
-"""What is in scratch memory begins at multiples of so many bytes."""
+"""Buffers of a device begin at multiples of so many bytes: what drivers ask for of a part of a buffer, and all transactions of memory."""
 
 
 def scratch_types(op: NestOp) -> list[TensorType[Any]]:
@@ -32,11 +32,16 @@ def scratch_types(op: NestOp) -> list[TensorType[Any]]:
 
 def padded(type: TensorType[Any]) -> int:
     """The bytes of a part of scratch memory."""
-    return -(-bytes_of(type) // ALIGNMENT) * ALIGNMENT
+    return aligned(bytes_of(type), ALIGNMENT)
 
 
 class GpuNeeds(Struct, frozen=True):
     """What kernels of a GPU need of memory."""
+
+    @property
+    def alignment(self) -> int:
+        """The bytes of which every buffer begins at a multiple."""
+        return ALIGNMENT
 
     def scratch_bytes(self, op: Operation) -> int:
         """The bytes that an op uses while it runs, besides its operands and results."""

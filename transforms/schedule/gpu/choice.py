@@ -20,6 +20,7 @@ from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
 from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach
 from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
+from wengert.transforms.schedule.gpu.transposes import choose_transpose
 
 LONG = 64
 """Fewer iterations than this are added up by one thread."""
@@ -55,9 +56,11 @@ def _choose(op: NestOp, target: GpuTarget, strict: bool) -> GpuSchedule:
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target)
     threads = _fastest_last(shared, extents, accesses)
+    if not rest and not atomic and (turned := choose_transpose(op, threads)) is not None:
+        return GpuSchedule(threads, transpose=turned, group=target.group)
     elements = _elements(threads, extents, accesses, target, prod(extents[d] for d in shared)) if threads and not rest else 1
     group = _group(prod(extents[d] for d in shared) // elements, target)
-    return GpuSchedule(threads, elements, rest, atomic=atomic, group=group)
+    return GpuSchedule(threads, elements, serial=rest, atomic=atomic, group=group)
 
 
 Accesses = Sequence[tuple[Position, int]]
@@ -96,7 +99,9 @@ def _elements(threads: Sequence[int], extents: Sequence[int], accesses: Accesses
     if not straight or any(last in dimensions(at) and at.coefficient(last) != 1 for at, _ in accesses):
         return 1
     count = target.access_bytes // max(width for _, width in straight)
-    while count > 1 and (extents[last] % count or total // count < target.busy or any(not _aligned(at, last, count) for at, _ in straight)):
+    while count > 1 and (
+        (extents[last] % count and len(threads) > 1) or total // count < target.busy or any(not _aligned(at, last, count) for at, _ in straight)
+    ):
         count //= 2
     return max(count, 1)
 
@@ -140,7 +145,7 @@ def _reducing(op: NestOp, shared: Sequence[int], team: Reduce, accesses: Accesse
     results = prod(extents[d] for d in shared)
     group = max(min(target.group, team.threads * results), team.threads)
     group = team.threads * _power_of_two(group // team.threads) if not team.columns else target.group
-    return GpuSchedule(threads, elements, (), team, group=group)
+    return GpuSchedule(threads, elements, reduce=team, group=group)
 
 
 def _row_elements(team: Reduce, extents: Sequence[int], accesses: Accesses, target: GpuTarget) -> int:

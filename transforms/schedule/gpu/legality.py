@@ -9,9 +9,10 @@ from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import is_complex, is_float, size
+from wengert.ir.tensor_types import bytes_of_type, is_complex, is_float, size, tensor
 from wengert.transforms.schedule.gpu.conflicts import apart, loops_of
 from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, pitch, product_of
+from wengert.transforms.schedule.gpu.transposes import transposed_loads
 
 MOST_IN_I32 = 1 << 30
 """Half of what is positive leaves room for threads of the last group that have nothing to do, and for what is added on the way."""
@@ -21,9 +22,11 @@ Problem = tuple[str, str] | None
 
 def check_gpu(op: NestOp, schedule: GpuSchedule, *, strict: bool = False) -> None:
     """A DiagnosticError at the nest's place if it cannot run so."""
-    for rule in (_loops, _shared, _tile, _elements, _reduction, _serial, _range):
+    for rule in (_loops, _shared, _transpose, _tile, _elements, _reduction, _serial, _range):
         if problem := rule(op, schedule):
             raise _refusal(op, *problem)
+    if strict and schedule.tile is not None:
+        raise _refusal(op, "tiles", "a strict program rounds every product")
     if strict and (team := schedule.reduce) is not None and any(_rounds(write) for write in op.writes if is_total(op, write, team.loops)):
         raise _refusal(op, f"{team.threads} threads that reduce together", "a strict program adds up in order")
 
@@ -62,6 +65,22 @@ def _shared(op: NestOp, schedule: GpuSchedule) -> Problem:
     return f"threads that share loop {meeting[0]}", why
 
 
+def _transpose(op: NestOp, schedule: GpuSchedule) -> Problem:
+    turned = schedule.transpose
+    if turned is None:
+        return None
+    what = f"transposing along loop {turned.loop}"
+    if schedule.serial or schedule.reduce is not None or schedule.tile is not None or schedule.elements != 1:
+        return what, "also for loops that a thread runs, or for several elements of a thread"
+    if turned.loop not in schedule.threads[:-1]:
+        return what, "that is not among the threads' loops, or the last of them"
+    loads = transposed_loads(op, turned.loop, schedule.threads[-1])
+    if not loads:
+        return what, f"nothing is read with a stride along loop {schedule.threads[-1]} that is contiguous along it"
+    needed = turned.side * (turned.side + 1) * sum(bytes_of_type(tensor((), load.result.type)) for load in loads)
+    return (what, f"its squares take {needed} bytes, more than {MOST_WORKGROUP_BYTES}") if needed > MOST_WORKGROUP_BYTES else None
+
+
 def _tile(op: NestOp, schedule: GpuSchedule) -> Problem:
     tile = schedule.tile
     if tile is None:
@@ -86,6 +105,8 @@ def _elements(op: NestOp, schedule: GpuSchedule) -> Problem:
     team = schedule.reduce
     if team is not None and team.columns:
         return what, "threads that reduce columns have one each"
+    if team is None and len(schedule.threads) == 1:
+        return None
     last = (team.loops if team is not None else schedule.threads)[-1]
     return (what, f"the {op.extents[last]} iterations of loop {last} are no multiple of that") if op.extents[last] % count else None
 

@@ -12,7 +12,7 @@ import math
 
 from wengert.transforms.codegen.llvm.math.complex_arithmetic import Complex, is_unbounded
 from wengert.transforms.codegen.llvm.math.complex_logarithm import log_modulus
-from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
+from wengert.transforms.codegen.llvm.math.expressions import Float, Mask, MathBuilder
 from wengert.transforms.codegen.llvm.math.hyperbolic import acosh as real_acosh
 from wengert.transforms.codegen.llvm.math.inverse_trigonometric import atan2
 from wengert.transforms.codegen.llvm.math.logarithm import INFINITY, NAN
@@ -47,16 +47,21 @@ def _at_the_ends(builder: MathBuilder, x: Float, y: Float, large: float) -> tupl
     return builder.select(huge, y, root), builder.select(huge, log_modulus(builder, Complex(x, y)) + math.log(2), size)
 
 
+def _is_moderate(builder: MathBuilder, x: Float, y: Float, large: float) -> Mask:
+    """Whether no square overflows, and y^2 / (x + 1) does not underflow."""
+    return (x <= large) & (y <= large) & (y * y >= (x + 1.0) * (16.0 * builder.format.smallest_normal))
+
+
 def _root_and_size(builder: MathBuilder, z: Complex) -> tuple[Float, Float]:
     x, y = builder.abs(z.re), builder.abs(z.im)
-    large, small = math.sqrt(builder.format.largest) / 8.0, math.sqrt(builder.format.smallest_normal) * 4.0
-    moderate = (x <= large) & (y <= large) & (y >= small)
-    root, size = builder.rarely(~moderate, _moderate(builder, x, y), lambda: _either(builder, z, x, y, large, small))
+    large = math.sqrt(builder.format.largest) / 8.0
+    moderate = _is_moderate(builder, x, y, large)
+    root, size = builder.rarely(~moderate, _moderate(builder, x, y), lambda: _either(builder, z, x, y, large))
     return root, size
 
 
-def _either(builder: MathBuilder, z: Complex, x: Float, y: Float, large: float, small: float) -> tuple[Float, Float]:
-    moderate = (x <= large) & (y <= large) & (y >= small)
+def _either(builder: MathBuilder, z: Complex, x: Float, y: Float, large: float) -> tuple[Float, Float]:
+    moderate = _is_moderate(builder, x, y, large)
     here, there = _moderate(builder, x, y), _at_the_ends(builder, x, y, large)
     root, size = (builder.select(moderate, a, b) for a, b in zip(here, there, strict=True))
     return root, builder.select(is_unbounded(builder, z), INFINITY, size)
