@@ -21,6 +21,9 @@ import wengert as wg
 REFUSED = ("Reverse-mode differentiation does not work", "Slice size at index 0 in gather op is out of range")
 """What JAX says where it has no derivative of such a program."""
 
+DIVIDED_BY_ZERO = {"logsumexp0", "max_initial", "mean_const"}
+"""Programs that divide the tangent of an empty argument by zero: JAX computes 0 / 0, here such a tangent is a zero that is not computed with."""
+
 
 def asked(function: Any, *arguments: Any) -> list[Array] | None:
     """What JAX computes, or None where it refuses."""
@@ -69,7 +72,10 @@ def test_agrees_with_jax(name: str) -> None:
             for mode, derivative, directions, wanted, shaped in derivatives:
                 actual = derivative.compile(backend)(*inputs, *directions)[len(outputs) :]
                 assert [a.shape for a in actual] == [a.shape for a in shaped], mode
-                if wanted is not None:
+                if name in DIVIDED_BY_ZERO:
+                    assert all(np.isnan(w).all() for w in wanted or ())
+                    assert not any(a.any() for a in actual)
+                elif wanted is not None:
                     assert_same(actual, wanted, f"{mode}, {backend}")
         for size in (0, 2):
             batch = [np.stack([x] * 2)[:size] for x in inputs]
