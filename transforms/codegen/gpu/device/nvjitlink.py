@@ -1,6 +1,7 @@
 """Assembles PTX by NVIDIA's library nvJitLink, which needs no device: machine code, and what the assembler says of each kernel.
 
-The library comes with CUDA, or alone with the package ``nvidia-nvjitlink`` (its C interface: "nvJitLink", NVIDIA, version 13).
+The library comes with CUDA, or alone with the package ``nvidia-nvjitlink``, which the extra ``cuda-assembler`` names (its
+C interface: "nvJitLink", NVIDIA, version 13).
 """
 
 from __future__ import annotations
@@ -15,17 +16,21 @@ from typing import Any
 
 from msgspec import Struct
 
+from wengert.transforms.codegen.gpu.device.objects import DeviceCompileError
+
 INSTALL = "pip install nvidia-nvjitlink"
 """How to get the assembler."""
 _PTX = 2  # NVJITLINK_INPUT_PTX
+_CHIP = re.compile(r"sm_[1-9]\d{1,2}[af]?")
+"""What may be a chip: the library ends the process where it sees that a name is none."""
 _LIBRARY = re.compile(r"libnvJitLink\.so\.\d+$|nvJitLink_\d+_0\.dll$")
 _ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 
 
-class AssemblerError(RuntimeError):
-    """The assembler does not take the text."""
+class AssemblerError(DeviceCompileError):
+    """The assembler is not there, or does not take the text."""
 
 
 class Usage(Struct, frozen=True):
@@ -67,7 +72,7 @@ def assembled(text: str, chip: str) -> Assembled:
         raise AssemblerError("NVIDIA's assembler is not installed")
     handle = ctypes.c_void_p()
     options = [f"-arch={chip}".encode(), b"-verbose"]
-    if library.create(ctypes.byref(handle), len(options), (ctypes.c_char_p * len(options))(*options)):
+    if not _CHIP.fullmatch(chip) or library.create(ctypes.byref(handle), len(options), (ctypes.c_char_p * len(options))(*options)):
         raise AssemblerError(f"NVIDIA's assembler knows no {chip}")
     try:
         data = text.encode() + b"\0"
@@ -126,7 +131,18 @@ def _library() -> _Library | None:
         return None
     loaded = ctypes.CDLL(path)
     version = _version(loaded)
-    words = ("Create", "Destroy", "AddData", "Complete", "GetLinkedCubinSize", "GetLinkedCubin", "GetInfoLogSize", "GetInfoLog", "GetErrorLogSize", "GetErrorLog")
+    words = (
+        "Create",
+        "Destroy",
+        "AddData",
+        "Complete",
+        "GetLinkedCubinSize",
+        "GetLinkedCubin",
+        "GetInfoLogSize",
+        "GetInfoLog",
+        "GetErrorLogSize",
+        "GetErrorLog",
+    )
     found: list[Any] = [_function(loaded, word, version) for word in words]
     found[2].argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
     return _Library(*found)
