@@ -63,7 +63,7 @@ def test_large_shapes(name: str, kind: str, chip: str) -> None:
 @needs_assembler
 @needs_corpus
 @pytest.mark.corpus
-@pytest.mark.parametrize("kind", ["primal", "vjp"])
+@pytest.mark.parametrize("kind", ["primal", "jvp", "vjp"])
 @pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 20))
 def test_reference_programs(program: CorpusProgram, precision: str, kind: str) -> None:
     for chip in CHIPS:
