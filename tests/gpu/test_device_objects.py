@@ -44,7 +44,6 @@ def _compiled(text: str, pipeline: str) -> str:
 @pytest.mark.parametrize(("text", "pipeline", "message"), [
     (TEXT, "gpu-module-to-binary", "k.mlir:1:1: error: the module @kernels does not say what it is compiled for"),
     (TEXT, "emit-gpu-llvm", "k.mlir:1:1: error: the module @kernels does not say what it is compiled for"),
-    (TEXT, f"{PTX},gpu-module-to-binary{{format=bin}}", "k.mlir:1:1: error: machine code of NVIDIA's devices is made by NVIDIA's assembler"),
     (TEXT, f"{PTX},gpu-module-to-binary{{format=fatbin}}", "fatbin"),
     (TEXT, f"{PTX},emit-gpu-llvm{{module=kernel}}", "there is no gpu.module @kernel"),
     (TEXT + TEXT.replace("@kernels", "@others"), f"{PTX},{EMIT_GPU}", "there are 2 gpu.modules: @kernels, @others"),

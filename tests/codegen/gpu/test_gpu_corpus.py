@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
+from core_programs import core_of
 from reference_programs import assert_agrees, in_all_precisions, needs_corpus, share
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.kernel import NestOp
@@ -17,29 +16,12 @@ from wengert.dialects.kernel.gpu_schedule import GpuSchedule, GpuScheduleAttr, R
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.cpu.compile import core_form
-from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
-from wengert.runtime.loading import load
-from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import GPU_LOWER, gpu_lowering, parse_pipeline
 from wengert.transforms.schedule.gpu.conflicts import apart
 from wengert.transforms.schedule.gpu.legality import check_gpu
 from wengert.transforms.schedule.gpu.products import product_of
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
-
-
-def core_of(program: CorpusProgram, precision: str, kind: str) -> tuple[ModuleOp, list[np.ndarray], list[np.ndarray]]:
-    """The program or its derivative, its inputs and what should come out."""
-    data, loaded = program.reference(precision), load(program.path(precision))
-    if kind == "primal":
-        return alone(core_form(runnable(loaded.optimized_module)), "main"), data.inputs, data.outputs
-    if kind == "vjp":
-        derivative, given, expected = loaded.vjp(wrt=sorted(data.vjp), of=sorted(data.cotangents)), data.cotangents, data.vjp
-    else:
-        derivative, given, expected = loaded.jvp(wrt=sorted(data.tangents), of=sorted(data.jvp)), data.tangents, data.jvp
-    inputs, outputs = [*data.inputs, *[given[k] for k in sorted(given)]], [*data.outputs, *[expected[k] for k in sorted(expected)]]
-    return alone(core_form(runnable(derivative.optimized_module)), "main"), inputs, outputs
 
 
 @needs_corpus

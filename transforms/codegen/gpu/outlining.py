@@ -25,7 +25,7 @@ Before and after::
 It is upstream's pass of this name, with three differences: all kernels are in one module (there, each has its own), launches whose bodies are equal share a
 kernel (so the size of the grid is not noted on it), and a kernel is named after its function, its number, and what it computes if its location says so.
 Constants are copied into kernels, for which upstream has a pass of its own, ``gpu-launch-sink-index-computations``; everything else that a body uses from
-outside is an argument.
+outside is an argument. What is known of a buffer (``llvm.noalias``, ``llvm.readonly``) is noted on its argument.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, complex
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp, NameLoc, UnitAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -50,6 +50,7 @@ from wengert.dialects.gpu.functions import attribution_count
 from wengert.dialects.gpu.ids import BlockDimOp, BlockIdOp, GridDimOp, ThreadIdOp
 from wengert.ir.locations import provenance
 from wengert.ir.symbols import symbol_name, symbols_of
+from wengert.transforms.codegen.gpu.aliasing import argument_attributes
 from wengert.transforms.codegen.gpu.fingerprints import entries, fingerprint
 
 _IDS = [cls.along(dimension).clone for cls in (BlockIdOp, ThreadIdOp, GridDimOp, BlockDimOp) for dimension in Dimension]
@@ -99,12 +100,14 @@ class _Kernels:
     def outline(self, launch: LaunchOp) -> None:
         """Replaces a launch by one of a kernel."""
         captured = _close(launch, self._copied)
+        attributes = argument_attributes(captured, launch.body)
         sizes = block_size(launch)
-        key = (sizes, tuple(value.type for value in captured), attribution_count(launch), entries(launch.attributes), fingerprint(launch.body))
+        types = tuple(value.type for value in captured)
+        key = (sizes, types, tuple(attributes), attribution_count(launch), entries(launch.attributes), fingerprint(launch.body))
         name = self._made.get(key)
         if name is None:
             name = self._made[key] = _unused(_name(launch, len(self._made)), symbols_of(self.module.body.block))
-            self.module.body.block.add_op(_kernel(launch, name, captured, sizes))
+            self.module.body.block.add_op(_kernel(launch, name, captured, attributes, sizes))
         operands = launch.operands
         made = LaunchFuncOp.of(cast(str, symbol_name(self.module)), name, operands[:3], operands[3:6], captured)
         made.location = launch.location
@@ -185,7 +188,7 @@ def _close(launch: LaunchOp, copied: dict[Operation, None]) -> list[SSAValue]:
     return list(arguments)
 
 
-def _kernel(launch: LaunchOp, name: str, captured: Sequence[SSAValue], sizes: Sequence[int] | None) -> DeviceFuncOp:
+def _kernel(launch: LaunchOp, name: str, captured: Sequence[SSAValue], known: Sequence[DictionaryAttr], sizes: Sequence[int] | None) -> DeviceFuncOp:
     """The kernel of a launch whose body is closed; the body is taken from it."""
     region: Region = launch.detach_region(launch.body)
     block = region.block
@@ -197,6 +200,8 @@ def _kernel(launch: LaunchOp, name: str, captured: Sequence[SSAValue], sizes: Se
     end.detach()
     end.erase()
     made = DeviceFuncOp.of_kernel(name, [value.type for value in captured], region, workgroup=attribution_count(launch), block_size=sizes or ())
+    if any(attributes.data for attributes in known):
+        made.properties["arg_attrs"] = ArrayAttr(known)
     made.attributes.update(launch.attributes)
     made.location = launch.location
     return made

@@ -6,8 +6,8 @@ Before and after ``gpu-module-to-binary{format=isa}``::
 
     gpu.binary @kernels [#gpu.object<#nvvm.target<chip = "sm_90", features = "+ptx80">, assembly = "...">]
 
-The formats have upstream's names; ``fatbin`` is not there, since it takes NVIDIA's tools. For NVIDIA's devices ``isa`` is the last format, and their driver
-compiles it; for SPIR-V it is ``bin``; for AMD's ``bin`` is an object file, which is still to be linked.
+The formats have upstream's names; ``fatbin`` is not there. For NVIDIA's devices ``isa`` is what their driver compiles, and ``bin`` is machine code by
+NVIDIA's assembler, if it is installed; for SPIR-V ``bin`` is the last format; for AMD's it is an object file, which is still to be linked.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from wengert.dialects import gpu
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_in
+from wengert.transforms.codegen.gpu.device import nvjitlink
 from wengert.transforms.codegen.gpu.device.compilation import Processor, targets_of
 from wengert.transforms.codegen.gpu.device.objects import DeviceCompileError
 from wengert.transforms.codegen.gpu.device.targets import NVPTX
@@ -51,7 +52,7 @@ class GpuModuleToBinaryPass(ModulePass):
     name = "gpu-module-to-binary"
 
     format: Format = "isa"
-    """``llvm`` or ``offload``: LLVM bitcode; ``isa`` or ``assembly``: PTX and the like as text; ``bin`` or ``binary``: SPIR-V, or an object file."""
+    """``llvm`` or ``offload``: LLVM bitcode; ``isa`` or ``assembly``: PTX and the like as text; ``bin`` or ``binary``: SPIR-V, or machine code."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         modules = [module for module in ops_in(op.body.block) if isinstance(module, gpu.ModuleOp)]
@@ -65,8 +66,9 @@ class GpuModuleToBinaryPass(ModulePass):
 
     def _object(self, module: gpu.ModuleOp, target: Attribute, processor: Processor) -> gpu.ObjectAttr:
         kind, compile = _FORMATS[self.format]
-        if kind is gpu.ObjectFormat.BIN and processor.family is NVPTX:
-            raise error_at(module.location, "machine code of NVIDIA's devices is made by NVIDIA's assembler", "format=isa is PTX, which their driver takes")
+        if kind is gpu.ObjectFormat.BIN and processor.family is NVPTX and not nvjitlink.available():
+            hint = f"{nvjitlink.INSTALL}; or format=isa: that is PTX, which their driver takes"
+            raise error_at(module.location, "machine code of NVIDIA's devices is made by NVIDIA's assembler, which is not installed", hint)
         try:
             return gpu.ObjectAttr.of(target, kind, compile(processor, processor.text(module)))
         except DeviceCompileError as error:

@@ -8,9 +8,9 @@ from xdsl.ir import Attribute
 from wengert.dialects import gpu
 from wengert.dialects.gpu.targets import LLVMTarget
 from wengert.ir.locations import error_at
-from wengert.transforms.codegen.gpu.device import objects
+from wengert.transforms.codegen.gpu.device import nvjitlink, objects
 from wengert.transforms.codegen.gpu.device.modules import module_text
-from wengert.transforms.codegen.gpu.device.targets import DeviceTarget, family_of
+from wengert.transforms.codegen.gpu.device.targets import NVPTX, DeviceTarget, family_of
 
 HINT = "nvvm-attach-target, rocdl-attach-target and spirv-attach-target give it one"
 
@@ -54,7 +54,9 @@ class Processor(Struct, frozen=True):
         return objects.assembly(text, self.family, self.chip, self.features, level=self.level)
 
     def binary(self, text: str) -> bytes:
-        """SPIR-V or an object file from LLVM text."""
+        """SPIR-V, an object file, or machine code of NVIDIA's devices from LLVM text."""
+        if self.family is NVPTX:
+            return nvjitlink.assembled(self.assembly(text), self.chip).code
         return objects.binary(text, self.family, self.chip, self.features, level=self.level)
 
 

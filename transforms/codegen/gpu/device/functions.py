@@ -33,6 +33,9 @@ POSITIONS = "kernel.positions"
 ALIGNMENT = 16
 """Buffers begin at multiples of so many bytes."""
 
+_FACTS = ("noalias", "readonly")
+"""What a kernel may say of its buffers: attributes of LLVM's parameters, ``llvm.noalias`` there."""
+
 Known = Index | tuple[str, str]
 _INDEX_OPCODES: dict[type[Operation], str] = {
     arith.SubiOp: "sub nsw",
@@ -109,8 +112,8 @@ class KernelEmitter:
         self.known[argument] = name
         if isinstance(argument.type, MemRefType):
             self.builder.address_spaces[name] = GLOBAL
-            unaliased = " noalias" if "llvm.noalias" in self._attributes(number) else ""
-            return f"ptr addrspace({GLOBAL}){unaliased} align {ALIGNMENT} {name}"
+            facts = "".join(f" {fact}" for fact in _FACTS if f"llvm.{fact}" in self._attributes(number))
+            return f"ptr addrspace({GLOBAL}){facts} align {ALIGNMENT} {name}"
         if isinstance(argument.type, IndexType):
             self.known[argument] = self._resized(name, "i64", self.builder.index_type) if self.builder.index_type != "i64" else name
             return f"i64 {name}"
