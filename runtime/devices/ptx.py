@@ -43,7 +43,7 @@ class PTXInterpreter(Device):
         return self.memory.contents(_address(buffer), buffer.size).copy()
 
     def copy(self, source: Buffer, target: Buffer) -> None:
-        self.memory.copy(_address(target), _address(source), source.size)
+        self.memory.copy(_address(source), _address(target), source.size)
 
     def poison(self, buffer: Buffer) -> None:
         self.memory.poison(_address(buffer), buffer.size)

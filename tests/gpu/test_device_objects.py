@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from wengert.dialects.gpu import BinaryOp, ObjectAttr
@@ -9,6 +10,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.transforms.codegen.gpu.device.objects import binary
+from wengert.transforms.codegen.gpu.device.spirv_labels import repeated_labels
 from wengert.transforms.codegen.gpu.device.targets import SPIRV
 from wengert.transforms.pipelines import AMDGPU, EMIT_GPU, PTX, parse_pipeline
 from wengert.transforms.pipelines import SPIRV as SPIRV_TARGET
@@ -67,3 +69,10 @@ def test_many_modules_of_spirv() -> None:
     """LLVM's machine for SPIR-V cannot be used twice: the process would end."""
     text = f'target triple = "{SPIRV.triple}"\ndefine spir_kernel void @k(ptr addrspace(1) %p) {{\n  store float 0.0, ptr addrspace(1) %p\n  ret void\n}}\n'
     assert len({len(binary(text, SPIRV)) for _ in range(8)}) == 1
+
+
+def test_labels_that_are_there_twice() -> None:
+    header, first, second = [0x07230203, 0x10400, 0, 9, 0], [2 << 16 | 248, 7], [2 << 16 | 248, 8]
+    branch = [2 << 16 | 249, 7]
+    assert repeated_labels(np.array(header + first + branch + second, np.uint32).tobytes()) == []
+    assert repeated_labels(np.array(header + first + second + branch + first, np.uint32).tobytes()) == [7]

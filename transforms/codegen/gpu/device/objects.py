@@ -6,8 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 from wengert.ir.stages import LOCK
-from wengert.transforms.codegen.gpu.device.targets import DeviceTarget
+from wengert.transforms.codegen.gpu.device.spirv_labels import repeated_labels
+from wengert.transforms.codegen.gpu.device.targets import SPIRV, DeviceTarget
 from wengert.transforms.schedule.host import llvm_binding
+
+ATTEMPTS = 30
+"""How often SPIR-V is written until its labels are unique (:mod:`wengert.transforms.codegen.gpu.device.spirv_labels`)."""
 
 
 class DeviceCompileError(RuntimeError):
@@ -66,7 +70,11 @@ def binary(text: str, target: DeviceTarget, chip: str = "", features: str = "", 
         DeviceCompileError: LLVM does not accept the text.
     """
     with LOCK:
-        return _machine(target, chip, features).emit_object(_optimized(text, target, chip, features, level))
+        for _ in range(ATTEMPTS if target is SPIRV else 1):
+            made: bytes = _machine(target, chip, features).emit_object(_optimized(text, target, chip, features, level))
+            if target is not SPIRV or not repeated_labels(made):
+                return made
+    raise DeviceCompileError(f"LLVM wrote SPIR-V with two labels of one number {ATTEMPTS} times")
 
 
 def _optimized(text: str, target: DeviceTarget, chip: str, features: str, level: int) -> Any:
