@@ -16,6 +16,17 @@ func.func public @convolution(%x: tensor<2x5x5xf32>, %w: tensor<3x5x4xf32>) -> t
   return %0 : tensor<2x9x4xf32>
 }
 
+// In the gradient of a kernel the window is long: its loops are inside, in the order of the input's dimensions.
+// CHECK-LABEL: @kernel_gradient
+// CHECK: kernel.nest (d0, d1, d2, d3, d4) = (0, 0, 0, 0, 0) to (3, 4, 3, 2, 38) iterators [parallel, parallel, parallel, reduction, reduction]
+// CHECK: kernel.load %{{.*}}[d3, d0, d2 + d4] : tensor<2x3x40xf32>
+// CHECK: kernel.load %{{.*}}[d3, d1, d4] : tensor<2x4x38xf32>
+func.func public @kernel_gradient(%x: tensor<2x3x40xf32>, %y: tensor<2x4x38xf32>) -> tensor<3x4x3xf32> {
+  %0 = stablehlo.convolution(%x, %y) dim_numbers = [f, b, 0]x[i, o, 0]->[b, f, 0], window = {}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x40xf32>, tensor<2x4x38xf32>) -> tensor<3x4x3xf32>
+  return %0 : tensor<3x4x3xf32>
+}
+
 // Where every element lies inside there are no guards; a group of features reads its own channels.
 // CHECK-LABEL: @groups
 // CHECK: kernel.load %{{.*}}[d0, d1 + d3, d4 + (d2 floordiv 2) * 2] : tensor<2x5x4xf32>
