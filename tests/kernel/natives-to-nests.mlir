@@ -86,3 +86,15 @@ func.func public @extreme(%x: tensor<4x8x3xf32>) -> (tensor<4x3xf32>, tensor<4x3
   %v, %i = core.argreduce min %x along 1 : (tensor<4x8x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
   return %v, %i : tensor<4x3xf32>, tensor<4x3xi32>
 }
+
+// What has no form as a nest stays: here a tape, which is no tensor.
+// CHECK-LABEL: @stays
+// CHECK: kernel.native
+// CHECK: core.tape_create
+func.func public @stays(%x: tensor<f64>) -> tensor<f64> {
+  %0 = core.tape_create : !core.tape<tensor<f64>>
+  %1 = core.tape_push %0, %x : (!core.tape<tensor<f64>>, tensor<f64>) -> !core.tape<tensor<f64>>
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %2 = core.tape_read %1, %zero : (!core.tape<tensor<f64>>, tensor<i64>) -> tensor<f64>
+  return %2 : tensor<f64>
+}

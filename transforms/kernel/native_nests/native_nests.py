@@ -37,6 +37,8 @@ from wengert.transforms.kernel.native_nests.place import Place
 from wengert.transforms.kernel.native_nests.scans import cumulative
 from wengert.transforms.kernel.native_nests.windows import window_reduce
 
+_REWRITTEN = (stablehlo.ConvolutionOp, core.WindowReduceOp, core.CumulativeOp, core.ArgReduceOp)
+
 
 @dataclass(frozen=True)
 class NativesToNestsPass(ModulePass):
@@ -64,7 +66,7 @@ class NativesToNestsPass(ModulePass):
 
     def _nests(self, place: Place, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """What stands for the results of an op; nothing if it stays as it is."""
-        if any(0 in shape(value) for value in (*operands, *op.results)):
+        if not isinstance(op, _REWRITTEN) or any(0 in shape(value) for value in (*operands, *op.results)):
             return []
         if isinstance(op, stablehlo.ConvolutionOp):
             return convolution(place, op, operands)
@@ -72,6 +74,4 @@ class NativesToNestsPass(ModulePass):
             return window_reduce(place, op, operands)
         if isinstance(op, core.CumulativeOp):
             return cumulative(place, op, operands, reassociate=self.reassociate)
-        if isinstance(op, core.ArgReduceOp):
-            return argreduce(place, op, operands)
-        return []
+        return argreduce(place, op, operands)
