@@ -13,6 +13,7 @@ from device_backends import BACKENDS, needs_opencl
 
 import wengert as wg
 from wengert.ir.passes import PASSES
+from wengert.lab.cli.main import main as command_line
 from wengert.lab.inputs import random_inputs
 from wengert.lab.opt import main as opt
 from wengert.runtime.errors import InputError
@@ -224,3 +225,10 @@ def test_objects_for_another_device(backend: str, wanted: str, tmp_path: Path) -
 
 def test_the_passes_are_registered() -> None:
     assert {"gpu-module-to-binary", "emit-gpu-llvm", "optimize-gpu-llvm", "emit-gpu-asm"} <= set(PASSES)
+
+
+def test_the_command_that_lists_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line(["devices"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed if not line.startswith("opencl")] == ["cpu", "interpreter", "ptx-interpreter", "cuda"]
+    assert any(line.startswith("opencl") for line in listed)

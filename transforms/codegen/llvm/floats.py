@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from wengert.transforms.codegen.llvm.eight_bits import format_of, in_format
+from wengert.transforms.codegen.llvm.float_remainder import remainder
 from wengert.transforms.codegen.llvm.math import SUPPORTED, emit
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.codegen.llvm.vector_builder import VectorBuilder
@@ -51,6 +52,8 @@ class FloatFunctions(VectorBuilder):
 
     def float_function(self, function: str, names: Sequence[str], element: Element) -> str:
         register = element.register
+        if function == "remainder" and not self.builder.module.abilities.remainder:
+            return remainder(self, names[0], names[1], register)
         if function in _ARITHMETIC:
             return self.op(f"{_ARITHMETIC[function]} {self.contract}{self.type(register)} {names[0]}, {names[1]}")
         if function in _MATH:
@@ -73,10 +76,21 @@ class FloatFunctions(VectorBuilder):
         return self.intrinsic("fabs", register, x)
 
     def _maximum(self, register: str, x: str, y: str) -> str:
-        return self.intrinsic("maximum", register, x, y)
+        return self._extreme("maximum", register, x, y)
 
     def _minimum(self, register: str, x: str, y: str) -> str:
-        return self.intrinsic("minimum", register, x, y)
+        return self._extreme("minimum", register, x, y)
+
+    def _extreme(self, name: str, register: str, x: str, y: str) -> str:
+        """Of NaN and a number NaN; of zeros +0 is the larger one."""
+        if self.builder.module.abilities.extremes:
+            return self.intrinsic(name, register, x, y)
+        word = "i64" if register == "double" else "i32"
+        bits = [self.cast("bitcast", operand, register, word) for operand in (x, y)]
+        equal = self.cast("bitcast", self.binary("and" if name == "maximum" else "or", word, *bits), word, register)
+        farther = self.select(self.compare("ogt" if name == "maximum" else "olt", register, x, y), register, x, y)
+        extreme = self.select(self.compare("oeq", register, x, y), register, equal, farther)
+        return self.select(self.compare("uno", register, x, y), register, self.binary("fadd", register, x, y), extreme)
 
     def _clamp(self, register: str, low: str, x: str, high: str) -> str:
         return self._minimum(register, self._maximum(register, x, low), high)

@@ -14,6 +14,20 @@ class AddressSpaces(Struct, frozen=True):
     stack: int = 0
 
 
+class Abilities(Struct, frozen=True):
+    """Which of LLVM's instructions a target's back end has, and right; what it has not is written out.
+
+    Attributes:
+        i128: integers of 128 bits.
+        extremes: ``llvm.maximum`` and ``llvm.minimum``, which hand NaN on and tell zeros apart.
+        remainder: ``frem``, exact for all quotients, with the sign of its first operand.
+    """
+
+    i128: bool = True
+    extremes: bool = True
+    remainder: bool = True
+
+
 class ModuleBuilder:
     """Collects the definitions of a module by their symbols, in the order in which they are asked for.
 
@@ -21,12 +35,12 @@ class ModuleBuilder:
         definitions: the text of globals, constants and helper functions.
         externals: declarations of functions from outside of the module.
         address_spaces: where constants and the stack lie.
-        has_i128: whether the target has integers of 128 bits.
+        abilities: what the target's back end has instructions for.
     """
 
-    def __init__(self, address_spaces: AddressSpaces | None = None, *, has_i128: bool = True):
+    def __init__(self, address_spaces: AddressSpaces | None = None, abilities: Abilities | None = None):
         self.address_spaces = AddressSpaces() if address_spaces is None else address_spaces
-        self.has_i128 = has_i128
+        self.abilities = Abilities() if abilities is None else abilities
         self.definitions: dict[str, str] = {}
         self.externals: dict[str, str] = {}
 

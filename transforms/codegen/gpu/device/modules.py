@@ -15,7 +15,7 @@ def module_text(module: gpu.ModuleOp, target: DeviceTarget, chip: str = "", feat
     Raises:
         DiagnosticError: an op has no code for a device, at its place.
     """
-    shared = ModuleBuilder(target.address_spaces, has_i128=target.has_i128)
+    shared = ModuleBuilder(target.address_spaces, target.abilities)
     said = " ".join(f'"{key}"="{value}"' for key, value in (("target-cpu", chip), ("target-features", features)) if value)
     kernels = [KernelEmitter(op, target, shared, said).text() for op in ops_in(module.body.block) if isinstance(op, gpu.FuncOp)]
     return f'target triple = "{target.triple}"\n\n{shared.text()}\n' + "\n".join(kernels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +11,7 @@ from wengert.transforms.codegen.gpu.device.spirv_labels import repeated_labels
 from wengert.transforms.codegen.gpu.device.targets import SPIRV, DeviceTarget
 from wengert.transforms.schedule.host import llvm_binding
 
-ATTEMPTS = 30
+ATTEMPTS = 200
 """How often SPIR-V is written until its labels are unique (:mod:`wengert.transforms.codegen.gpu.device.spirv_labels`)."""
 
 
@@ -70,11 +71,25 @@ def binary(text: str, target: DeviceTarget, chip: str = "", features: str = "", 
         DeviceCompileError: LLVM does not accept the text.
     """
     with LOCK:
-        for _ in range(ATTEMPTS if target is SPIRV else 1):
-            made: bytes = _machine(target, chip, features).emit_object(_optimized(text, target, chip, features, level))
-            if target is not SPIRV or not repeated_labels(made):
+        module, failed = _optimized(text, target, chip, features, level), list[Any]()
+        if target is not SPIRV:
+            return _machine(target, chip, features).emit_object(module)
+        final = str(module)
+        for _ in range(ATTEMPTS):
+            made: bytes = _machine(target, chip, features).emit_object(module)
+            if not repeated_labels(made):
                 return made
+            failed.append(module)  # it keeps its memory, so that the next one gets other addresses
+            final = _rotated(final)
+            module = _optimized(final, target, chip, features, 0)
     raise DeviceCompileError(f"LLVM wrote SPIR-V with two labels of one number {ATTEMPTS} times")
+
+
+def _rotated(text: str) -> str:
+    """The text with its first function behind the others."""
+    head, *functions = re.split(r"(?m)^(?=define )", text)
+    body, end, rest = functions[-1].partition("\n}\n")
+    return "".join((head, *functions[1:-1], body, end, "\n", functions[0], rest)) if len(functions) > 1 else text
 
 
 def _optimized(text: str, target: DeviceTarget, chip: str, features: str, level: int) -> Any:

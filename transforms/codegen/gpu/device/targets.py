@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects.gpu.targets import NVVMTargetAttr, ROCDLTargetAttr, SPIRVTargetAttr
 from wengert.transforms.codegen.llvm.instruction_builder import InstructionBuilder
-from wengert.transforms.codegen.llvm.module import AddressSpaces
+from wengert.transforms.codegen.llvm.module import Abilities, AddressSpaces
 
 GLOBAL, WORKGROUP = 1, 3
 """The address spaces of buffers and of what the threads of a work-group share."""
@@ -35,7 +35,7 @@ class DeviceTarget(Struct, frozen=True):
         barrier: the instructions with which the threads of a work-group wait for one another.
         attributes: function attributes of an entry point, with ``{size}`` for the threads of a work-group.
         level: LLVM's level when it writes the object.
-        has_i128: whether there are integers of 128 bits.
+        abilities: what its back end has instructions for.
     """
 
     name: str
@@ -49,7 +49,7 @@ class DeviceTarget(Struct, frozen=True):
     declarations: Sequence[str]
     attributes: str = ""
     level: int = 3
-    has_i128: bool = True
+    abilities: Abilities = Abilities()
 
     def id(self, builder: InstructionBuilder, what: str, dimension: int) -> str:
         """Appends the question where a thread is; the number, as the builder's index type."""
@@ -81,6 +81,7 @@ NVPTX = DeviceTarget(
     barrier=("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",),
     declarations=("declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)",),
     attributes='"nvvm.reqntid"="{x},{y},{z}"',
+    abilities=Abilities(remainder=False),  # frem is x - trunc(x / y) y there
 )
 AMDGPU = DeviceTarget(
     name="amdgpu",
@@ -93,6 +94,7 @@ AMDGPU = DeviceTarget(
     barrier=('fence syncscope("workgroup") release', "call void @llvm.amdgcn.s.barrier()", 'fence syncscope("workgroup") acquire'),
     declarations=("declare void @llvm.amdgcn.s.barrier()",),
     attributes='"amdgpu-flat-work-group-size"="{size},{size}"',
+    abilities=Abilities(remainder=False),
 )
 SPIRV = DeviceTarget(
     name="spirv",
@@ -110,7 +112,7 @@ SPIRV = DeviceTarget(
     barrier=("call spir_func void @_Z7barrierj(i32 1)",),
     declarations=("declare spir_func void @_Z7barrierj(i32) convergent",),
     level=0,  # at 1 and above LLVM 22.1 writes wrong SPIR-V for ((x << 4) & 240) << 2; its middle end runs before and is right
-    has_i128=False,
+    abilities=Abilities(i128=False, extremes=False, remainder=False),  # OpenCL's fmax drops NaN, and its fmod is the driver's
 )
 FAMILIES = {target.name: target for target in (NVPTX, AMDGPU, SPIRV)}
 """The families by name."""

@@ -143,4 +143,4 @@ class Words(WideIntegers[Halves]):
 
 def wide_integers(builder: FunctionBuilder) -> WideIntegers[Any]:
     """Integers of 128 bits as the builder's target has them."""
-    return Registers(builder) if builder.module.has_i128 else Words(builder)
+    return Registers(builder) if builder.module.abilities.i128 else Words(builder)
