@@ -66,6 +66,7 @@ PASS_PATHS = {
     "hoist-reads": "wengert.transforms.kernel.reordering:HoistReadsPass",
     "stage-updates": "wengert.transforms.kernel.update_staging:StageUpdatesPass",
     "fission": "wengert.transforms.kernel.fission:FissionPass",
+    "natives-to-nests": "wengert.transforms.kernel.native_nests.native_nests:NativesToNestsPass",
     "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
@@ -127,7 +128,7 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
-GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,products-to-nests,fission,collapse-loops"
+GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
 GPU_LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{GPU_KERNELS}"

@@ -90,6 +90,30 @@ PROGRAMS = {
   %0 = stablehlo.negate %x : tensor<0x3xf32>
   return %0 : tensor<0x3xf32> }""",
 }
+NATIVE_ON_A_CPU = {
+    "convolution": """func.func @main(%x: tensor<2x4x9x8xf32>, %w: tensor<6x2x3x3xf32>) -> tensor<2x6x5x9xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
+    window = {stride = [2, 1], pad = [[1, 2], [2, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}
+    {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<2x4x9x8xf32>, tensor<6x2x3x3xf32>) -> tensor<2x6x5x9xf32>
+  return %0 : tensor<2x6x5x9xf32> }""",
+    "a kernel's gradient": """func.func @main(%x: tensor<3x40x2xf64>, %y: tensor<3x38x4xf64>) -> tensor<3x2x4xf64> {
+  %0 = stablehlo.convolution(%x, %y) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f], window = {}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<3x40x2xf64>, tensor<3x38x4xf64>) -> tensor<3x2x4xf64>
+  return %0 : tensor<3x2x4xf64> }""",
+    "windows": """func.func @main(%x: tensor<5x9xf32>) -> tensor<5x5xf32> {
+  %0 = core.window_reduce max %x, window = [3, 3], strides = [1, 2], base_dilations = [1, 1], window_dilations = [1, 1], padding = [1, 1, 1, 1] :
+    (tensor<5x9xf32>) -> tensor<5x5xf32>
+  return %0 : tensor<5x5xf32> }""",
+    "running sums": """func.func @main(%x: tensor<3x20xf32>, %y: tensor<1500x2xf64>, %z: tensor<100xi32>) -> (tensor<3x20xf32>, tensor<1500x2xf64>, tensor<100xi32>) {
+  %0 = core.cumulative add %x along 1 reverse : tensor<3x20xf32>
+  %1 = core.cumulative add %y along 0 : tensor<1500x2xf64>
+  %2 = core.cumulative max %z along 0 : tensor<100xi32>
+  return %0, %1, %2 : tensor<3x20xf32>, tensor<1500x2xf64>, tensor<100xi32> }""",
+    "the greatest": """func.func @main(%x: tensor<7x30xf32>) -> (tensor<7xf32>, tensor<7xi32>) {
+  %0:2 = core.argreduce max %x along 1 : (tensor<7x30xf32>) -> (tensor<7xf32>, tensor<7xi32>)
+  return %0#0, %0#1 : tensor<7xf32>, tensor<7xi32> }""",
+}
+PROGRAMS |= NATIVE_ON_A_CPU
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -117,6 +141,15 @@ def test_what_is_counted(backend: str) -> None:
     assert stats.launches == stats.kernels == 2
     assert set(stats.compile_ms) >= {"fuse", "codegen", "llvm", "load"}
     assert stats.device in str(stats)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", NATIVE_ON_A_CPU)
+def test_nothing_runs_on_the_host(name: str, backend: str) -> None:
+    program = wg.parse(NATIVE_ON_A_CPU[name])
+    compiled = program.compile(backend)
+    compiled(*random_inputs(program.signature, 0))
+    assert compiled.stats.host == {}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -185,23 +185,28 @@ def write_kind(op: Operation) -> str:
     """The kind of a nest's write for an update of a tensor in place."""
     if not isinstance(op, core.ScatterOp) or op.kind.data is Kind.set:
         return STORE
-    return _kind(op.kind.data, element(op.operand))
+    return combination_kind(op.kind.data, element(op.operand))
 
 
 def _reducible(op: Operation) -> bool:
     assert isinstance(op, core.ReduceOp)
-    element_type = element(op.operand)
+    return combines(element(op.operand), op.kind.data)
+
+
+def combines(element_type: Attribute, kind: Kind) -> bool:
+    """Whether nests combine elements of this type so."""
     if element_type in _MOVED or element_type in EIGHT_BITS:
         return False
-    return not is_complex(element_type) or op.kind.data in (Kind.add, Kind.mul)
+    return not is_complex(element_type) or kind in (Kind.add, Kind.mul)
 
 
 def reduction_kind(op: core.ReduceOp) -> str:
-    """The kind of a nest's write for a reduction; booleans combine by and, or."""
-    return _kind(op.kind.data, element(op.operand))
+    """The kind of a nest's write for a reduction."""
+    return combination_kind(op.kind.data, element(op.operand))
 
 
-def _kind(kind: Kind, element_type: Attribute) -> str:
+def combination_kind(kind: Kind, element_type: Attribute) -> str:
+    """The kind of a nest's write that combines elements of a type; booleans combine by and, or."""
     if is_boolean(element_type):
         return "or" if kind in (Kind.add, Kind.max, Kind.or_) else "and"
     return str(kind.value)
