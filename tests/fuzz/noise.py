@@ -161,12 +161,12 @@ class NoisyFrame(Frame):
 
     def function(self, op: Operation) -> Callable[..., Any]:
         exact = super().function(op)
-        if self.machine.flushing and any(_is_inexact(v) for v in op.results) and not op.regions:
+        if self.machine.flushing and any(is_inexact(v) for v in op.results) and not op.regions:
             exact = self._after(exact, lambda x: self.machine.flushed(np.asarray(x))[()])
         name = op.name.split(".", 1)[-1]
-        if name == "bitcast_convert" and _is_inexact(op.operands[0]):
+        if name == "bitcast_convert" and is_inexact(op.operands[0]):
             return self._scrambled(op, exact)
-        if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(_is_inexact(v) for v in op.results):
+        if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(is_inexact(v) for v in op.results):
             return exact
         if name in EXTREMES:
             return self._after(exact, self._signs)
@@ -336,48 +336,6 @@ class NoisyFrame(Frame):
         return self.machine.noise.uniform(-1, 1, shape)
 
 
-def is_finite(module: ModuleOp, inputs: Sequence[Array]) -> bool:
-    """Whether all floats that go into @main, and that it computes, are finite."""
-    machine = WatchingMachine(module)
-    with np.errstate(all="ignore"):
-        machine.function("main", counting=False)(*[machine.watched(np.asarray(x)[()]) for x in inputs])
-    return machine.finite
-
-
-class WatchingMachine(Machine):
-    """A machine that sees whether anything is not finite."""
-
-    finite = True
-
-    def frame(self, counter: Counter | None) -> Frame:
-        return WatchingFrame(self, counter)
-
-    def watched(self, x: Any) -> Any:
-        """x."""
-        if (isinstance(x, np.ndarray | np.generic)) and x.dtype.kind in "fcV" and not np.isfinite(x).all():
-            self.finite = False
-        return x
-
-
-class WatchingFrame(Frame):
-    """A frame whose ops are watched, but for constants: infinities are neutral elements."""
-
-    machine: WatchingMachine
-
-    def function(self, op: Operation) -> Callable[..., Any]:
-        exact = super().function(op)
-        if op.name.endswith(".constant") or not any(_is_inexact(v) for v in op.results):
-            return exact
-
-        def watched(*operands: Any) -> Any:
-            results = exact(*operands)
-            for result in results if isinstance(results, tuple) else (results,):
-                self.machine.watched(result)
-            return results
-
-        return watched
-
-
 def _combines_exactly(op: Operation) -> bool:
     """Whether what is combined is only chosen, as by a maximum."""
     if "kind" in op.properties:
@@ -387,7 +345,7 @@ def _combines_exactly(op: Operation) -> bool:
     return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
 
 
-def _is_inexact(value: SSAValue) -> bool:
+def is_inexact(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and dtype_of(element(value)).kind in "fcV"
 
 
