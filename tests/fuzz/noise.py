@@ -141,6 +141,8 @@ class NoisyMachine(Machine):
         super().__init__(module)
         self.noise, self.scale, self.flushing, self.taken = noise, scale, flushing, taken
         self.runs: Counts[Operation] = Counts()
+        self.skips_holes = bool(noise.random() < 0.3)
+        """Whether no op of this run multiplies by zeros of padding and dilation: several of them in a row are seldom drawn alike."""
 
     def frame(self, counter: Counter | None) -> Frame:
         return NoisyFrame(self, counter)
@@ -286,6 +288,8 @@ class NoisyFrame(Frame):
             result = np.asarray(result)
             if result.dtype.kind not in "fcV":
                 return result
+            if self.machine.skips_holes:
+                return np.zeros_like(result)
             return np.choose(self.machine.noise.integers(0, 3, result.shape), [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy
