@@ -31,6 +31,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element
 from wengert.ir.traversal import ops_of
 from wengert.transforms.linalg.cholesky import cholesky, stable_cholesky
+from wengert.transforms.linalg.eigh import eigh
 from wengert.transforms.linalg.lu import lu, lu_diagonal, lu_solve
 from wengert.transforms.linalg.permutations import pivots_to_permutation
 from wengert.transforms.linalg.qr import qr
@@ -40,6 +41,7 @@ from wengert.transforms.rewriter import Rewriter
 _FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
     core.CholeskyOp: cholesky,
     core.CholeskySolveOp: cholesky_solve,
+    core.EighOp: eigh,
     core.LuDiagonalOp: lu_diagonal,
     core.LuOp: lu,
     core.LuSolveOp: lu_solve,

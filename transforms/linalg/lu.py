@@ -67,22 +67,16 @@ def _eliminated(b: OpBuilder, a: Value, k: Value, pivot: Value) -> Value:
     """Step k: rows k and ``pivot`` exchanged, column k divided by the pivot where that is not zero, and its products with row k subtracted."""
     grid = Grid(b, shape(a))
     batch, m, n = grid.extents
-    source = _exchanged_rows(b, k, pivot, (batch, m))
-    moved = taken(b, a, 1, source)
-    ks = b.broadcast_in_dim(k, [], (batch, m))
-    multiplier = grid.down(taken_entries(b, a, source, ks))
+    rows, ks = b.iota(1, tensor((batch, m), i32)), b.broadcast_in_dim(k, [], (batch, m))
+    pivots = b.broadcast_in_dim(pivot, (0,), (batch, m))
+    below = b.select(b.compare("EQ", rows, pivots), ks, rows)  # the row that comes to each place behind k
+    moved = taken(b, a, 1, b.select(b.compare("EQ", rows, ks), pivots, below))
+    multiplier = grid.down(taken_entries(b, a, below, ks))
     divisor = grid.each(taken_entries(b, a, pivot, b.broadcast_in_dim(k, [], (batch,))))
     multiplier = b.select(b.compare("EQ", divisor, grid.full(0, element(a))), multiplier, b.divide(multiplier, divisor))
     updated = b.subtract(moved, b.multiply(multiplier, grid.across(taken(b, a, 1, pivot))))
     right = b.select(grid.is_column("EQ", k), multiplier, b.select(grid.is_column("GT", k), updated, moved))
     return b.select(grid.is_row("GT", k), right, moved)
-
-
-def _exchanged_rows(b: OpBuilder, k: Value, pivot: Value, extents: tuple[int, int]) -> Value:
-    """The row that comes to each place."""
-    rows, ks = b.iota(1, tensor(extents, i32)), b.broadcast_in_dim(k, [], extents)
-    pivots = b.broadcast_in_dim(pivot, (0,), extents)
-    return b.select(b.compare("EQ", rows, ks), pivots, b.select(b.compare("EQ", rows, pivots), ks, rows))
 
 
 def lu_solve(b: OpBuilder, op: core.LuSolveOp) -> Sequence[Value]:
