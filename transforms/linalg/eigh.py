@@ -1,10 +1,8 @@
 """Eigenvalues and eigenvectors of symmetric (Hermitian) matrices by Jacobi's method, with rotations of n / 2 pairs at once.
 
-In a sweep every pair of rows is rotated once, so that its element becomes zero (Golub and Van Loan, Matrix Computations, section 8.5). Pairs that have no row in
-common are independent; those of a step are the games of a round of a tournament in which all meet (Brent and Luk, The solution of singular-value and symmetric
-eigenvalue problems on multiprocessor arrays, SIAM J. Sci. Stat. Comput. 6, 1985). A step is two kernels: the rotations, and what they make of all elements of the
-matrix and of the eigenvectors, which stand below it. Sweeps end when what is left beside the diagonal is as small as the rounding errors, which takes about
-log2(n) + 4 of them.
+In a sweep every pair of rows is rotated once, so that its element becomes zero (Golub and Van Loan, Matrix Computations, section 8.5). A step is two kernels: the
+rotations, and what they make of all elements of the matrix and of the eigenvectors, which stand below it. Sweeps end when what is left beside the diagonal is as
+small as rounding errors.
 """
 
 from __future__ import annotations
@@ -17,8 +15,9 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, element, i32, is_complex, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, i32, shape, tensor
 from wengert.transforms.linalg.counted_loop import bounded_while, counted_loop
+from wengert.transforms.linalg.jacobi import MOST_SWEEPS, partners, ranks, rotation
 from wengert.transforms.linalg.matrices import (
     Grid,
     adjoint,
@@ -26,7 +25,6 @@ from wengert.transforms.linalg.matrices import (
     batched,
     conjugate,
     diagonal,
-    divided,
     is_empty,
     leading,
     nothing,
@@ -40,9 +38,6 @@ from wengert.transforms.linalg.matrices import (
 from wengert.transforms.linalg.permutations import inverse
 from wengert.transforms.linalg.scaling import power_of_two
 
-MOST_SWEEPS = 30
-"""Sweeps after which a matrix counts as one for which the method fails."""
-
 
 def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
     """Eigenvectors, eigenvalues in ascending order, and info: 1 where sweeps did not end."""
@@ -54,7 +49,7 @@ def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
     matrix = _even(b, _hermitian(b, scaled(b, a, Grid(b, shape(a)).each(b.divide(b.full_like(scale, 1), scale))), bool(int_of(op.lower))))
     order = shape(matrix)[1]
     limit = _limit(b, matrix)
-    partners = _partners(b, order)
+    rivals = partners(b, order, 2 * order)
 
     def sweep(b: OpBuilder, number: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
         return counted_loop(b, order - 1, constants[:1], carried, lambda b, k, given, now: [_rotated(b, now[0], given[0], k)])
@@ -63,11 +58,11 @@ def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
         rest = _beside_diagonal(b, carried[0])
         return b.reduce(Kind.or_, b.compare("GT", rest, constants[1]), (0,))
 
-    (work,) = bounded_while(b, MOST_SWEEPS, [partners, limit], [_with_identity(b, matrix)], goes_on, sweep)
+    (work,) = bounded_while(b, MOST_SWEEPS, [rivals, limit], [with_identity(b, matrix)], goes_on, sweep)
     done = b.compare("LE", _beside_diagonal(b, work), limit)
     values = real_part(b, b.slice(_diagonal_of_work(b, work), (0, 0), (shape(a)[0], n)))
     vectors = b.slice(work, (0, order, 0), (shape(a)[0], order + n, n))
-    places = inverse(b, _ranks(b, values))
+    places = inverse(b, ranks(b, values))
     info = b.select(done, b.full(0, tensor(shape(done), i32)), b.full(1, tensor(shape(done), i32)))
     values = b.multiply(taken(b, values, 1, places), b.broadcast_in_dim(scale, (0,), shape(values)))
     return [b.reshape(taken(b, vectors, 2, places), shape(op.vectors)), b.reshape(values, shape(op.values)), b.reshape(info, shape(op.info))]
@@ -94,30 +89,13 @@ def _limit(b: OpBuilder, a: Value) -> Value:
     return b.multiply(total, b.full_like(total, eps * eps))
 
 
-def _with_identity(b: OpBuilder, a: Value) -> Value:
+def with_identity(b: OpBuilder, a: Value) -> Value:
     """``[batch, 2 n, n]``: the matrix, and below it the rotations so far."""
     batch, n, _ = shape(a)
     grid = Grid(b, (batch, 2 * n, n))
     below = b.select(b.compare("EQ", grid.rows, b.add(grid.columns, b.full(n, grid.places))), grid.full(1, element(a)), grid.full(0, element(a)))
     upper = b.pad(a, b.scalar(0, element(a)), (0, 0, 0), (0, n, 0))
     return b.select(b.compare("LT", grid.rows, b.full(n, grid.places)), upper, below)
-
-
-def _partners(b: OpBuilder, n: int) -> Value:
-    """The row that each row is rotated with in each step: ``[n - 1, 2 n]`` of i32; rows of the eigenvectors, from n on, with themselves.
-
-    In step s the rows other than the last are partners whose numbers add up to s modulo n - 1, and that which would be its own partner meets the last.
-    """
-    places = tensor((n - 1, 2 * n), i32)
-    s, x = b.iota(0, places), b.iota(1, places)
-    last, round_length = b.full(n - 1, places), b.full(n - 1, places)
-    rest = b.subtract(s, x)
-    partner = b.select(b.compare("LT", rest, b.full(0, places)), b.add(rest, round_length), rest)
-    partner = b.select(b.compare("EQ", partner, x), last, partner)
-    odd = b.compare("EQ", b.and_(s, b.full(1, places)), b.full(1, places))
-    alone = b.divide(b.select(odd, b.add(s, round_length), s), b.full(2, places))
-    partner = b.select(b.compare("EQ", x, last), alone, partner)
-    return b.select(b.compare("GT", x, last), x, partner)
 
 
 def _diagonal_of_work(b: OpBuilder, work: Value) -> Value:
@@ -131,10 +109,10 @@ def _beside_diagonal(b: OpBuilder, work: Value) -> Value:
     return b.reduce(Kind.add, b.select(Grid(b, shape(sizes)).compared("EQ"), b.full_like(sizes, 0), sizes), (1, 2))
 
 
-def _rotated(b: OpBuilder, work: Value, partners: Value, k: Value) -> Value:
+def _rotated(b: OpBuilder, work: Value, rivals: Value, k: Value) -> Value:
     """Step k of a sweep."""
     batch, twice, n = shape(work)
-    partner = b.dynamic_slice(partners, [k, b.scalar(0, i32)], (1, twice))
+    partner = b.dynamic_slice(rivals, [k, b.scalar(0, i32)], (1, twice))
     cosines, sines = _rotations(b, work, b.broadcast_in_dim(b.slice(partner, (0, 0), (1, n)), (0, 1), (batch, n)))
     grid = Grid(b, shape(work))
     column_partners = b.broadcast_in_dim(b.slice(partner, (0, 0), (1, n)), (0, 1), (batch, n))
@@ -159,34 +137,8 @@ def _pairs(b: OpBuilder, rows: Value, columns: Value, extents: tuple[int, int, i
 
 
 def _rotations(b: OpBuilder, work: Value, partner: Value) -> tuple[Value, Value]:
-    """For each row the rotation with its partner: the (real) cosine and the sine, ``[batch, n]``. Row x becomes ``cosine x - conj(sine) partner``.
-
-    The smaller angle is taken (Golub and Van Loan, algorithm 8.5.1). Both partners read one element, so that their rotation is one to the bit.
-    """
+    """The rotation of each row with its partner: both read one element, so that theirs is one to the bit."""
     own = b.iota(1, tensor(shape(partner), i32))
-    n = shape(partner)[1]
     above = taken_entries(b, work, b.minimum(own, partner), b.maximum(own, partner))
-    is_first = b.compare("LT", own, partner)
-    beside = b.select(is_first, above, conjugate(b, above)) if is_complex(element(work)) else above
-    size = b.sqrt(squared(b, beside)) if is_complex(element(work)) else b.abs(beside)
-    here = real_part(b, _diagonal_of_work(b, work))
     there = real_part(b, taken_entries(b, work, partner, partner))
-    zero, one = b.full_like(size, 0), b.full_like(size, 1)
-    none = b.compare("EQ", size, zero)
-    safe = b.select(none, one, size)
-    ratio = b.divide(b.subtract(there, here), b.add(safe, safe))
-    sizes = b.add(b.abs(ratio), b.sqrt(b.add(one, b.multiply(ratio, ratio))))
-    positive = b.or_(b.compare("GT", ratio, zero), b.and_(b.compare("EQ", ratio, zero), is_first))
-    tangent = b.select(none, zero, b.divide(b.select(positive, one, b.negate(one)), sizes))
-    cosine = b.divide(one, b.sqrt(b.add(one, b.multiply(tangent, tangent))))
-    direction = divided(b, conjugate(b, beside), safe)
-    return cosine, scaled(b, direction, b.multiply(tangent, cosine))
-
-
-def _ranks(b: OpBuilder, values: Value) -> Value:
-    """The place of each number in ascending order, of equal ones in the order in which they stand: ``[batch, n]`` of i32."""
-    batch, n = shape(values)
-    grid = Grid(b, (batch, n, n))
-    own, other = grid.down(values), grid.across(values)
-    before = b.or_(b.compare("LT", other, own), b.and_(b.compare("EQ", other, own), grid.compared("GT")))
-    return b.reduce(Kind.add, b.select(before, grid.full(1, i32), grid.full(0, i32)), (2,))
+    return rotation(b, real_part(b, _diagonal_of_work(b, work)), there, above, b.compare("LT", own, partner))

@@ -35,7 +35,9 @@ from wengert.transforms.linalg.eigh import eigh
 from wengert.transforms.linalg.lu import lu, lu_diagonal, lu_solve
 from wengert.transforms.linalg.permutations import pivots_to_permutation
 from wengert.transforms.linalg.qr import qr
+from wengert.transforms.linalg.svd import svd
 from wengert.transforms.linalg.triangular import cholesky_solve, triangular_solve
+from wengert.transforms.linalg.tridiagonal import tridiagonal_solve
 from wengert.transforms.rewriter import Rewriter
 
 _FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
@@ -47,6 +49,8 @@ _FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
     core.LuSolveOp: lu_solve,
     core.PivotsToPermutationOp: pivots_to_permutation,
     core.QrOp: qr,
+    core.SvdOp: svd,
+    core.TridiagonalSolveOp: tridiagonal_solve,
     stablehlo.CholeskyOp: stable_cholesky,
     stablehlo.TriangularSolveOp: triangular_solve,
 }

@@ -45,7 +45,7 @@ def factored(b: OpBuilder, a: Value, *, full: bool) -> tuple[Value, Value]:
     """q and r of ``a: [batch, m, n]``: ``[batch, m, k]`` and ``[batch, k, n]`` with k = min(m, n), or m if ``full``."""
     batch, m, n = shape(a)
     steps, count = min(m, n), m if full else min(m, n)
-    unit = _identity(b, a, m, count)
+    unit = identity(b, a, m, count)
     if 0 in (batch, m, n):
         return unit, b.zeros(tensor((batch, count, n), element(a)))
     scale = power_of_two(b, a)
@@ -64,7 +64,8 @@ def factored(b: OpBuilder, a: Value, *, full: bool) -> tuple[Value, Value]:
     return _accumulated(b, packed, unit, steps), r
 
 
-def _identity(b: OpBuilder, a: Value, m: int, n: int) -> Value:
+def identity(b: OpBuilder, a: Value, m: int, n: int) -> Value:
+    """Ones on the diagonal, for each of a's batch elements and of its type: ``[batch, m, n]``."""
     ones = b.full(1, tensor((shape(a)[0], m, n), element(a)))
     return b.select(Grid(b, shape(ones)).compared("EQ"), ones, b.full_like(ones, 0))
 
