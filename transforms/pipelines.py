@@ -47,6 +47,8 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/linalg: factorisations of matrices for targets without libraries
+    "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
     "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
@@ -131,7 +133,7 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-GPU_LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{GPU_KERNELS}"
+GPU_LOWER = f"expand-functions,check-compilable,factorizations-to-loops,{CANONICALIZE},fuse,{GPU_KERNELS}"
 """From core-level IR to kernels for a GPU."""
 
 
