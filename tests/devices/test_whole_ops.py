@@ -1,0 +1,51 @@
+"""Ops that a CPU runs by code of its own, on devices: nothing runs on the host, and results are those of the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from device_backends import BACKENDS
+from native_checks import assert_close, function, tensor, values
+
+import wengert as wg
+
+Array = np.ndarray[Any, Any]
+
+
+def check(text: str, inputs: list[Array], backend: str, tolerance: float = 0.0) -> tuple[Array, ...]:
+    """Results are those of the interpreter, twice, in memory full of wrong values."""
+    program = wg.parse(text)
+    compiled = program.compile(backend, poison=True)
+    results = compiled(*inputs)
+    for mine, theirs in zip(results, program.compile("interpreter")(*inputs), strict=True):
+        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+        assert_close(mine, theirs, tolerance)
+    assert compiled.stats.host == {}
+    assert [r.tobytes() for r in compiled(*inputs)] == [r.tobytes() for r in results], "the same inputs, the same bits"
+    return results
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("element", ["f32", "f16", "i1", "i64"])
+@pytest.mark.parametrize(("shape", "dimension"), [((3, 6), 1), ((2, 40, 3), 1), ((0, 4), 0)])
+def test_sort(element: str, shape: tuple[int, ...], dimension: int, backend: str) -> None:
+    order = ", TOTALORDER" if element.startswith("f") else ""
+    scalar = f"tensor<{element}>"
+    op = f""""stablehlo.sort"($in) <{{dimension = {dimension} : i64, is_stable = true}}> ({{
+    ^bb0(%a: {scalar}, %b: {scalar}, %i: tensor<i32>, %j: tensor<i32>):
+      %0 = stablehlo.compare GT, %a, %b{order} : ({scalar}, {scalar}) -> tensor<i1>
+      stablehlo.return %0 : tensor<i1>
+    }}) : $type"""
+    types = [tensor(shape, element), tensor(shape, "i32")]
+    keys = values(np.random.default_rng(1), shape, element)
+    check(function(types, types, op), [keys, np.arange(keys.size, dtype=np.int32).reshape(shape)], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("shape", "k"), [((2, 9), 3), ((700,), 5)])
+def test_top_k(shape: tuple[int, ...], k: int, backend: str) -> None:
+    result = (*shape[:-1], k)
+    text = function([tensor(shape, "f32")], [tensor(result, "f32"), tensor(result, "i32")], f'"chlo.top_k"($in) <{{k = {k} : i64}}> : $type')
+    check(text, [values(np.random.default_rng(4), shape, "f32")], backend)
