@@ -49,3 +49,16 @@ def test_top_k(shape: tuple[int, ...], k: int, backend: str) -> None:
     result = (*shape[:-1], k)
     text = function([tensor(shape, "f32")], [tensor(result, "f32"), tensor(result, "i32")], f'"chlo.top_k"($in) <{{k = {k} : i64}}> : $type')
     check(text, [values(np.random.default_rng(4), shape, "f32")], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("kind", ["FFT", "IFFT", "RFFT", "IRFFT"])
+@pytest.mark.parametrize(("shape", "rank", "element"), [((2, 16), 1, "f32"), ((3, 4, 6), 2, "f64"), ((22,), 1, "f64"), ((67,), 1, "f32")])
+def test_fft(kind: str, shape: tuple[int, ...], rank: int, element: str, backend: str) -> None:
+    halved = (*shape[:-1], shape[-1] // 2 + 1)
+    operand = tensor(halved if kind == "IRFFT" else shape, element if kind == "RFFT" else f"complex<{element}>")
+    result = tensor(halved if kind == "RFFT" else shape, element if kind == "IRFFT" else f"complex<{element}>")
+    lengths = ", ".join(map(str, shape[len(shape) - rank :]))
+    op = f'"stablehlo.fft"($in) <{{fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {lengths}>}}> : $type'
+    x = values(np.random.default_rng(1), halved if kind == "IRFFT" else shape, element if kind == "RFFT" else f"complex<{element}>", special=False)
+    check(function([operand], [result], op), [x], backend, 1e-6 if element == "f32" else 1e-14)
