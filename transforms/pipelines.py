@@ -77,7 +77,7 @@ PASS_PATHS = {
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
-    "merge-launches": "wengert.transforms.codegen.gpu.merging:MergeLaunchesPass",
+    "merge-launches": "wengert.transforms.codegen.gpu.merging.merge_launches:MergeLaunchesPass",
     "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
