@@ -66,7 +66,7 @@ class Plan:
         self._steps = self.block(function.body.block)
 
     def run(self, buffers: Sequence[Buffer]) -> None:
-        """Runs the program on the buffers of its arguments: inputs and results, in their order."""
+        """Asks the device for the program on the buffers of its arguments: inputs and results, in their order. It may not be done yet."""
         for slot, buffer in zip(self._arguments, buffers, strict=True):
             slot.buffer = buffer
         self.launches = 0
@@ -77,7 +77,6 @@ class Plan:
                 self.device.poison(buffer)
         for step in self._steps:
             step()
-        self.device.wait()
 
     def slot(self, value: SSAValue) -> Slot:
         """The value's slot."""
