@@ -80,7 +80,9 @@ def _reflected(b: OpBuilder, packed: Value, k: Value) -> Value:
     this = grid.down(column(b, packed, k))
     products = b.select(below, b.multiply(conjugate(b, this), packed), b.full_like(packed, 0))
     inner = b.reduce(Kind.add, products, (1,))
-    beta, tau, factor = _reflector(b, entry(b, packed, k, k), b.reshape(b.dynamic_slice(inner, [b.scalar(0, element(k)), k], (shape(inner)[0], 1)), shape(inner)[:1]))
+    beta, tau, factor = _reflector(
+        b, entry(b, packed, k, k), b.reshape(b.dynamic_slice(inner, [b.scalar(0, element(k)), k], (shape(inner)[0], 1)), shape(inner)[:1])
+    )
     vector = b.select(grid.is_row("EQ", k), b.full_like(packed, 1), b.multiply(this, grid.each(factor)))
     weight = b.add(grid.across(row(b, packed, k)), b.multiply(grid.each(conjugate(b, factor)), grid.across(inner)))
     updated = b.subtract(packed, b.multiply(b.multiply(grid.each(conjugate(b, tau)), vector), weight))
