@@ -40,8 +40,12 @@ class NotForOneGroupError(Exception):
 
 
 class Reader:
-    """Reads ops; ``cells`` are the bases of the memory that a launch makes, with the types that they are used as; ``iterations`` are those that hold the number of
-    an iteration."""
+    """Reads ops.
+
+    Attributes:
+        cells: the bases of the memory that a launch makes, with the types that they are used as.
+        iterations: those of them that hold the number of an iteration.
+    """
 
     def __init__(self, target: GpuTarget):
         self.target = target
