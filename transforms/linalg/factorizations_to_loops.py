@@ -40,7 +40,7 @@ from wengert.transforms.linalg.triangular import cholesky_solve, triangular_solv
 from wengert.transforms.linalg.tridiagonal import tridiagonal_solve
 from wengert.transforms.rewriter import Rewriter
 
-_FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
+FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
     core.CholeskyOp: cholesky,
     core.CholeskySolveOp: cholesky_solve,
     core.EighOp: eigh,
@@ -54,6 +54,7 @@ _FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
     stablehlo.CholeskyOp: stable_cholesky,
     stablehlo.TriangularSolveOp: triangular_solve,
 }
+"""How each op is written with loops: builds what stands for its results."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,14 @@ class FactorizationsToLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewriter = Rewriter(self.name)
-        for factorization in ops_of(op, *_FORMS):
+        for factorization in ops_of(op, *FORMS):
             rewriter.move_to(factorization)
             wide = _widened(rewriter, factorization)
             rewriter.move_to(wide)
-            rewriter.replace(wide, _FORMS[type(wide)](rewriter, wide))
+            rewriter.replace(wide, FORMS[type(wide)](rewriter, wide))
 
     def changes(self, module: ModuleOp) -> bool:
-        return bool(ops_of(module, *_FORMS))
+        return bool(ops_of(module, *FORMS))
 
 
 def _widened(b: Rewriter, op: Operation) -> Operation:
