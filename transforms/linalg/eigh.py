@@ -43,10 +43,10 @@ def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
     """Eigenvectors, eigenvalues in ascending order, and info: 1 where sweeps did not end."""
     if is_empty(op.vectors):
         return nothing(b, [result.type for result in op.results])
-    a = batched(b, op.a)
+    a = _hermitian(b, batched(b, op.a), bool(int_of(op.lower)))
     n = shape(a)[1]
     scale = power_of_two(b, a)
-    matrix = _even(b, _hermitian(b, scaled(b, a, Grid(b, shape(a)).each(b.divide(b.full_like(scale, 1), scale))), bool(int_of(op.lower))))
+    matrix = _even(b, scaled(b, a, Grid(b, shape(a)).each(b.divide(b.full_like(scale, 1), scale))))
     order = shape(matrix)[1]
     limit = _limit(b, matrix)
     rivals = partners(b, order, 2 * order)
