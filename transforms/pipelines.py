@@ -57,6 +57,8 @@ PASS_PATHS = {
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
+    "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
+    "fourier-to-stages": "wengert.transforms.fuse.fourier.transforms:FourierToStagesPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
@@ -75,7 +77,7 @@ PASS_PATHS = {
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
-    "merge-launches": "wengert.transforms.codegen.gpu.merging:MergeLaunchesPass",
+    "merge-launches": "wengert.transforms.codegen.gpu.merging.merge_launches:MergeLaunchesPass",
     "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
@@ -133,7 +135,10 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-GPU_LOWER = f"expand-functions,check-compilable,factorizations-to-loops,{CANONICALIZE},fuse,{GPU_KERNELS}"
+WHOLE_OPS = "factorizations-to-loops,sorts-to-networks,fourier-to-stages"
+"""What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
+
+GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"
 """From core-level IR to kernels for a GPU."""
 
 
