@@ -40,9 +40,9 @@ CEILINGS = {
 multiprocessor has room for run at once. One group of 256 threads alone has 256 for each."""
 
 
-def core_program(name: str, kind: str) -> ModuleOp:
+def core_program(name: str, kind: str, dtype: str = "float32") -> ModuleOp:
     """A large program at core level."""
-    return alone(core_form(runnable(large_program(name, kind).optimized_module)), "main")
+    return alone(core_form(runnable(large_program(name, kind, dtype).optimized_module)), "main")
 
 
 def expect_clean(kernels: Sequence[AssembledKernel]) -> None:
@@ -57,6 +57,14 @@ def expect_clean(kernels: Sequence[AssembledKernel]) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_large_shapes(name: str, kind: str, chip: str) -> None:
     kernels = assembled_kernels(core_program(name, kind), chip)
+    assert kernels
+    expect_clean(kernels)
+
+
+@needs_assembler
+@pytest.mark.parametrize(("name", "kind", "chip"), share([(name, kind, chip) for name in PROGRAMS for kind in ("primal", "vjp") for chip in CHIPS], 3))
+def test_large_shapes_of_sixteen_bits(name: str, kind: str, chip: str) -> None:
+    kernels = assembled_kernels(core_program(name, kind, "bfloat16"), chip)
     assert kernels
     expect_clean(kernels)
 
