@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BACKENDS = ("cpu", "interpreter", "opencl", "ptx-interpreter")
+BACKENDS = ("cpu", "interpreter", "opencl", "cuda", "ptx-interpreter")
+DEVICES = ("opencl", "cuda", "ptx-interpreter")
+"""Those of them that run kernels on a device."""
 
 
 class Executable(Protocol):
@@ -42,10 +44,8 @@ def build(program: Program, backend: str, *, dump_dir: Path | None = None, **opt
     if backend == "interpreter":
         _check_options(backend, options, ())
         return InterpreterExecutable(program)
-    if backend in ("opencl", "ptx-interpreter"):
+    if backend in DEVICES:
         return build_for_device(program, backend, dump_dir, options)
-    if backend == "cuda":
-        raise InputError(f"backend 'cuda' is not yet supported; available: {', '.join(BACKENDS)}")
     raise unknown_backend(backend)
 
 
@@ -103,11 +103,11 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
 def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
     """Kernels for a device, and a plan of their launches. With a folder for dumps: every stage, down to the assembly of the kernels.
 
-    ``device`` is a part of the name of one of several OpenCL devices; ``poison`` fills memory with wrong values before every call, for tests.
+    ``device`` is a part of the name of one of several devices; ``poison`` fills memory with wrong values before every call, for tests.
     """
     from wengert.runtime.devices import compile as devices
 
-    _check_options(backend, options, ("device", "poison") if backend == "opencl" else ("poison",))
+    _check_options(backend, options, ("poison",) if backend == "ptx-interpreter" else ("device", "poison"))
     poison = bool(options.pop("poison", False))
     device = devices.device_for(backend, **options)
     if dump_dir is not None:

@@ -117,7 +117,7 @@ class DynamicProgram(Program):
         """A callable that compiles for the shapes of its inputs when they come for the first time."""
         if self.is_closed:
             return self.specialize().compile(backend, pipeline=pipeline, dump_dir=dump_dir, **options)
-        if backend not in BACKENDS and backend != "cuda":
+        if backend not in BACKENDS:
             raise unknown_backend(backend)
         return CompiledProgram(self, backend, _CompiledForShapes(self, lambda p: p.compile(backend, pipeline=pipeline, dump_dir=dump_dir, **options)))
 

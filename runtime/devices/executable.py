@@ -1,7 +1,12 @@
-"""Programs on a device as callables: buffers are allocated once, a call writes the inputs, runs the plan and reads the results."""
+"""Programs on a device as callables: buffers are allocated once, a call writes the inputs, runs the plan and reads the results.
+
+Where an input lies on the device already, as an array of a library that offers it by DLPack, nothing of it passes through the host, and the results stay
+on the device too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any, cast
 
@@ -15,7 +20,7 @@ from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, is_result
 from wengert.dialects.kernel.memory import bytes_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.traversal import ops_of
-from wengert.runtime.arguments import bind
+from wengert.runtime.devices.arguments import bind_on
 from wengert.runtime.devices.interface import Buffer, Device, DeviceError
 from wengert.runtime.devices.plan import Plan
 from wengert.runtime.errors import InputError
@@ -50,7 +55,8 @@ class DeviceStats(Struct, frozen=True):
 class DeviceFunction:
     """A program on a device: ``f(*arrays)`` returns a tuple of fresh arrays. Calls from several threads run one after the other.
 
-    Arguments are taken as :func:`wengert.runtime.arguments.bind` describes.
+    Arguments are taken as :func:`wengert.runtime.arguments.bind` describes. Arrays that other libraries have on the device are taken there; if there is one
+    among the arguments, results are arrays on the device, which these libraries take by ``from_dlpack``.
 
     Attributes:
         signature: of the program.
@@ -76,26 +82,29 @@ class DeviceFunction:
         self._buffers = [device.allocate(bytes_of(type)) for type in types]
         self._plan = Plan(function, device, kernels, poison=poison)
 
-    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        arrays = bind(self.signature, inputs)
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        arguments = bind_on(self.device, self.signature, inputs)
         with self._lock:
-            return self._run(arrays)
+            return self._run(arguments)
 
-    def _run(self, arrays: list[Array]) -> tuple[Array, ...]:
+    def _run(self, arguments: Sequence[Array | Buffer]) -> tuple[Any, ...]:
         device, plan = self.device, self._plan
-        for number, array in zip(self._inputs, arrays, strict=True):
-            device.write(self._buffers[number], array.reshape(-1).view(np.uint8))
+        for number, argument in zip(self._inputs, arguments, strict=True):
+            if isinstance(argument, Buffer):
+                device.copy(argument, self._buffers[number])
+            else:
+                device.write(self._buffers[number], argument.reshape(-1).view(np.uint8))
         if self._poison:
             for number in self._results:
                 device.poison(self._buffers[number])
         plan.run(self._buffers)
-        results = tuple(_array(device, self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
+        bring = device.lend if any(isinstance(argument, Buffer) for argument in arguments) else self._read
+        results = tuple(bring(self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
         self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host))
         return results
 
-
-def _array(device: Device, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    return device.read(buffer).view(dtype).reshape(shape)
+    def _read(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return self.device.read(buffer).view(dtype).reshape(shape)
 
 
 def _stats_of(function: FuncOp, device: Device, times: dict[str, float]) -> DeviceStats:

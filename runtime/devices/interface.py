@@ -32,6 +32,14 @@ class Buffer(Struct, frozen=True, eq=False):
         return self.memory is other.memory and self.offset == other.offset
 
 
+class Borrowed(Struct, frozen=True):
+    """An array that another library has on a device. ``buffer`` is None where its elements do not lie side by side."""
+
+    buffer: Buffer | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
 class DeviceError(InputError):
     """A device that is not there, has no room, or refused what it was given."""
 
@@ -43,15 +51,17 @@ class Device(ABC):
         name: as its driver names it.
         target: what kernels are compiled for.
         memory_bytes: how much memory it has.
+        attach: the pass that gives modules its target.
+        schedule: what the pass ``schedule`` calls it.
     """
 
     name: str
     target: Attribute
     memory_bytes: int
+    attach: str
+    schedule: str = "gpu"
     object_type: ClassVar[type[str | bytes]]
     """What it loads: text or bytes."""
-    attach: ClassVar[str]
-    """The pass that gives modules its target."""
     to_binary: ClassVar[str]
     """The pass that makes of them what it loads."""
 
@@ -86,3 +96,13 @@ class Device(ABC):
     @abstractmethod
     def wait(self) -> None:
         """Returns when all is done that was asked for."""
+
+    def borrow(self, value: Any) -> Borrowed | None:
+        """The memory of an array that another library has on this device; None for what is anywhere else.
+
+        The order of work is kept: what this device is asked for afterwards comes after what the library has asked for."""
+        return None
+
+    def lend(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A copy of a buffer, on the device, as an array that other libraries take by DLPack; devices that borrow nothing do not lend."""
+        raise DeviceError(f"{self.name} shares no memory with other libraries")

@@ -141,6 +141,8 @@ class NoisyMachine(Machine):
         super().__init__(module)
         self.noise, self.scale, self.flushing, self.taken = noise, scale, flushing, taken
         self.runs: Counts[Operation] = Counts()
+        self.skips_holes = bool(noise.random() < 0.3)
+        """Whether no op of this run multiplies by zeros of padding and dilation: several of them in a row are seldom drawn alike."""
 
     def frame(self, counter: Counter | None) -> Frame:
         return NoisyFrame(self, counter)
@@ -267,7 +269,8 @@ class NoisyFrame(Frame):
             moved = [*operands[:spared], *(self._off(x, self.machine.scale, exactly, units=few) for x in operands[spared:])]
             results = exact(*moved)
             off = [
-                self._spread(self._signs(self._off(r, self.machine.scale, exactly)), operands) for r in (results if isinstance(results, tuple) else (results,))
+                self._spread(self._signs(self._off(r, self.machine.scale * _drift(operands, r), exactly)), operands)
+                for r in (results if isinstance(results, tuple) else (results,))
             ]
             return tuple(off) if isinstance(results, tuple) else off[0]
 
@@ -286,6 +289,8 @@ class NoisyFrame(Frame):
             result = np.asarray(result)
             if result.dtype.kind not in "fcV":
                 return result
+            if self.machine.skips_holes:
+                return np.zeros_like(result)
             return np.choose(self.machine.noise.integers(0, 3, result.shape), [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy
@@ -351,6 +356,12 @@ def is_inexact(value: SSAValue) -> bool:
 
 def _part(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def _drift(operands: Sequence[Any], result: Any) -> float:
+    """By how much more a sum of very many numbers errs than one addition: added up in order, equal numbers are rounded in one direction many times."""
+    terms = max((np.size(x) for x in operands), default=1) / max(np.size(result), 1)
+    return terms / 16 if terms > 256 else 1.0
 
 
 def _are_near(x: Any) -> bool:

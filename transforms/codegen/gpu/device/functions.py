@@ -357,12 +357,14 @@ def _parts(value: Known) -> tuple[Index, ...]:
 
 
 def _array(type: Attribute) -> str:
-    """The LLVM type of a buffer that the device itself provides."""
+    """The LLVM type of a buffer that the device itself provides: a multiple of the longest access, as LLVM loads four words where three are wanted."""
     memory = cast("MemRefType[Any]", type)
     element, count = element_of(memory.element_type), 1
     for extent in memory.get_shape():
         count *= extent
-    return f"[{count * (2 if element.kind == 'c' else 1)} x {element.memory}]"
+    words = ALIGNMENT // element.size * (2 if element.kind == "c" else 1)
+    count *= 2 if element.kind == "c" else 1
+    return f"[{-(-count // words) * words} x {element.memory}]"
 
 
 _WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {
