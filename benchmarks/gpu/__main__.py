@@ -1,8 +1,9 @@
-"""``python -m benchmarks.gpu [--minutes 10] [--corpus FOLDER] [--json FILE] [--chart FILE.svg] [--backend cuda] [--small]``: all that is measured on a GPU, in one run.
+"""``python -m benchmarks.gpu [--minutes 10] [--corpus FOLDER] [--json FILE] [--chart FILE.svg] [--backend cuda] [--small]``: all that is measured on a GPU.
 
-First the device itself (a copy, a launch), then the corpus for right results, then layers on arrays that fill a GPU, beside JAX and ``torch.compile`` on the same
-device, in windows that alternate. Results are checked before anything is timed. What has not run when the time is over is left out and named; JSON is written after
-every step, so that a run that is cut off leaves what it has. Nothing is downloaded: to bring wengert to a machine without a network, ``pip download`` it here.
+First the device itself (a copy, a launch), then the corpus for right results, then layers on arrays that fill a GPU, beside JAX and ``torch.compile`` on
+the same device, in windows that alternate. Results are checked before anything is timed. What has not run when the time is over is left out and named; JSON is
+written after every step, so that a run that is cut off leaves what it has. Nothing is downloaded: to bring wengert to a machine without a network, use
+``pip download`` elsewhere.
 
 ``--backend opencl`` and ``--small`` try the script where no GPU is: their times say nothing about one.
 """
@@ -99,7 +100,7 @@ class Run:
     def tasks(self, folder: Path) -> Iterator[Task]:
         """Values and reverse mode of all programs, in both precisions."""
         for precision in ("f32", "f64"):
-            for program in read_corpus(folder):
+            for program in [program for program in read_corpus(folder) if precision in program.precisions]:
                 yield Task(program, precision, ("primal", "vjp"), self.options.backend)
 
     def conclude(self) -> None:

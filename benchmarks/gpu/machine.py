@@ -18,7 +18,14 @@ TINY = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { %0 = stablehlo.add
 
 @dataclass(frozen=True)
 class Figures:
-    """Bytes per second that a copy reads and writes, and microseconds: of one launch in a row of many, and of a call with one kernel from host arrays to host arrays."""
+    """Figures of a device.
+
+    Attributes:
+        device: its name.
+        copy_bytes_per_second: what a copy reads and writes.
+        launch_us: microseconds of one launch in a row of many.
+        call_us: microseconds of a call with one kernel, from arrays of the host to arrays of the host.
+    """
 
     device: str
     copy_bytes_per_second: float

@@ -18,7 +18,15 @@ TOLERANCE = {"float32": 2e-4, "bfloat16": 6e-2}
 
 @dataclass
 class Row:
-    """Seconds by side, least and median; ``bytes`` are those of arguments and results, ``flops`` are counted from the program. ``missing`` says why a side is."""
+    """A workload as it was measured.
+
+    Attributes:
+        bytes: of all arguments and results.
+        flops: counted from the program.
+        seconds: least and median by side.
+        missing: why a side is missing.
+        wrong: what is wrong with our results; nothing is timed then.
+    """
 
     name: str
     bound: str
