@@ -205,7 +205,11 @@ def joined(*pipelines: str) -> str:
     return ",".join([text for text in pipelines if text])
 
 
-@lru_cache(maxsize=256)
 def parse_pipeline(text: str) -> Pipeline:
-    """The pipeline of our passes that is written so; a DiagnosticError points at a mistake."""
+    """The pipeline that is written so, of our passes and those of plug-ins; a DiagnosticError points at a mistake."""
+    return _parsed(text, PASSES.version)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, version: int) -> Pipeline:
     return Pipeline.parse(text)

@@ -1,6 +1,6 @@
 """Triangular systems by columns: Golub and Van Loan, Matrix Computations, algorithms 3.1.3 and 3.1.4, for all right-hand sides at once.
 
-A step divides one row of the right-hand sides by an element of the diagonal, and subtracts its products with a column of the matrix from the rows still to come.
+A step divides one row of the right-hand sides by an element of the diagonal, and subtracts its products with a column of the matrix from the rows to come.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import i32, shape
 from wengert.transforms.linalg.counted_loop import counted_loop
-from wengert.transforms.linalg.matrices import Grid, batched, column, conjugate, entry, is_empty, nothing, row
+from wengert.transforms.linalg.matrices import Grid, batched, column, conjugate, entry, is_empty, nothing, row, times
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp) -> Sequence[Value]:
 
 
 def solved(b: OpBuilder, a: Value, sides: Value, system: System) -> Value:
-    """The solution of systems, ``a: [batch, n, n]``, ``sides: [batch, n, k]``, or ``[batch, k, n]`` if a stands right of the unknowns. Reads one triangle of a."""
+    """The solution of systems, ``a: [batch, n, n]``, ``sides: [batch, n, k]``, or ``[batch, k, n]`` if a is on the right. Reads one triangle of a."""
     n = shape(a)[1]
 
     def step(b: OpBuilder, number: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
@@ -82,5 +82,5 @@ def _substituted(b: OpBuilder, a: Value, x: Value, k: Value, system: System) -> 
     if not system.unit:
         unknown = b.divide(unknown, pivot)
     is_place = grid.is_row if system.left else grid.is_column
-    rest = b.select(is_place("GT" if system.forward else "LT", k), b.subtract(x, b.multiply(spread, unknown)), x)
+    rest = b.select(is_place("GT" if system.forward else "LT", k), b.subtract(x, times(b, spread, unknown)), x)
     return b.select(is_place("EQ", k), unknown, rest)
