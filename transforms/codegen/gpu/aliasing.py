@@ -2,8 +2,8 @@
 
 LLVM moves and joins accesses by it, and on NVIDIA's devices reads what is both by the cache for data that does not change (``ld.global.nc``).
 
-``noalias`` says that nobody else accesses the buffer while the kernel runs, and other threads are somebody else: LLVM takes a value that it knows past a barrier.
-So a kernel with barriers has it on the buffers alone that it only reads.
+``noalias`` says that nobody else accesses the buffer while the kernel runs, and other threads are somebody else: LLVM takes a value that it knows past a
+barrier. So a kernel with barriers has it on the buffers alone that it only reads.
 """
 
 from __future__ import annotations
