@@ -59,6 +59,9 @@ PASS_PATHS = {
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
     "fourier-to-stages": "wengert.transforms.fuse.fourier.transforms:FourierToStagesPass",
+    "tape-sums-to-reads": "wengert.transforms.fuse.tape_sums:TapeSumsToReadsPass",
+    "expand-regions": "wengert.transforms.fuse.regions:ExpandRegionsPass",
+    "expand-random-bits": "wengert.transforms.fuse.random_bits:ExpandRandomBitsPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
@@ -135,7 +138,7 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-WHOLE_OPS = "factorizations-to-loops,sorts-to-networks,fourier-to-stages"
+WHOLE_OPS = "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,tape-sums-to-reads"
 """What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
 
 GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"
@@ -201,7 +204,11 @@ def joined(*pipelines: str) -> str:
     return ",".join([text for text in pipelines if text])
 
 
-@lru_cache(maxsize=256)
 def parse_pipeline(text: str) -> Pipeline:
-    """The pipeline of our passes that is written so; a DiagnosticError points at a mistake."""
+    """The pipeline that is written so, of our passes and those of plug-ins; a DiagnosticError points at a mistake."""
+    return _parsed(text, PASSES.version)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, version: int) -> Pipeline:
     return Pipeline.parse(text)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -33,6 +36,27 @@ def report_message(message: str, form: Format, **extra: Any) -> None:
         print(json.dumps({"severity": "error", "message": message, **extra}), file=sys.stderr)
     else:
         print(f"error: {message}", file=sys.stderr)
+
+
+@contextmanager
+def warnings_as_findings(form: Format) -> Generator[None]:
+    """Writes warnings of ours about a user's passes as findings; the others stay what they are."""
+    from wengert.ir.plugins import UndoneWarning
+
+    show = warnings.showwarning
+
+    def shown(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+        if not issubclass(category, UndoneWarning):
+            show(message, category, *rest, **options)
+        elif form == "json":
+            print(json.dumps({"severity": "warning", "message": str(message)}), file=sys.stderr)
+        else:
+            print(f"warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UndoneWarning)
+        warnings.showwarning = shown
+        yield
 
 
 def write_text(text: str, path: str | None) -> None:

@@ -24,27 +24,14 @@ from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.runtime.devices.interface import Buffer, Device
 from wengert.runtime.devices.recording import Recorder, recorded_size
+from wengert.runtime.devices.slots import Slot
 from wengert.runtime.devices.storage import Storage
+from wengert.runtime.devices.tapes import TapeMemory, is_tape, tape_step
 from wengert.runtime.interpreter.machine import Frame, Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[[], None]
 _HANDLE = np.dtype(np.int64)
-
-
-class Slot:
-    """Where a value of the host's program lies at the moment."""
-
-    __slots__ = ("buffer",)
-
-    def __init__(self, buffer: Buffer | None = None):
-        self.buffer = buffer
-
-    @property
-    def now(self) -> Buffer:
-        """The range of memory."""
-        assert self.buffer is not None
-        return self.buffer
 
 
 class Plan:
@@ -65,6 +52,7 @@ class Plan:
         """What launches and copies go to."""
         self.recorded = recorded_size(function) is not None
         self._replay: tuple[Sequence[Buffer], Callable[[], None], int] | None = None
+        self._tapes = TapeMemory(device)
         self._frame = Frame(Machine(None), None)
         self._slots: dict[SSAValue, Slot] = {}
         self._arguments = [self.slot(argument) for argument in function.body.block.args]
@@ -75,7 +63,7 @@ class Plan:
         """Runs the program on the buffers of its arguments: inputs and results, in their order."""
         self.launches = 0
         self.host.clear()
-        self._frame.tapes.clear()
+        self._tapes.begin()
         if self.poison:
             self.device.poison(self.storage.scratch)
         if self.recorded:
@@ -145,8 +133,15 @@ class Plan:
 
     def copy(self, op: ops.CopyOp) -> Step:
         """Copies bytes."""
-        source, target = self.slot(op.source), self.slot(op.target)
-        return lambda: self.asked.copy(source.now, target.now)
+        source, target, move = self.slot(op.source), self.slot(op.target), self.mover(op.source)
+        return lambda: move(source.now, target.now)
+
+    def mover(self, value: SSAValue) -> Callable[[Buffer, Buffer], None]:
+        """The function that copies what buffers of a value's type hold: bytes, or a tape's handle."""
+        return self._tapes.move if is_tape(value.type) else self._copy
+
+    def _copy(self, source: Buffer, target: Buffer) -> None:
+        self.asked.copy(source, target)
 
     # -- kernels
 
@@ -164,7 +159,12 @@ class Plan:
         return step
 
     def on_host(self, op: ops.LaunchOp) -> Step:
-        """Runs a kernel that devices have no code for in the interpreter, on copies of its buffers."""
+        """Runs a kernel that devices have no code for in the interpreter, on copies of its buffers. Ops on tapes are copies on the device."""
+        on_tapes = tape_step(op, self._tapes, self.slots)
+        if on_tapes is not None:
+            return on_tapes
+        if any(is_tape(value.type) for value in op.operands):
+            raise error_at(op.location, f"'{_inner_name(op.kernel)}' takes a tape, and has no kernel for devices")
         function = self._frame.function(op)
         operands, name = list(op.operands), _inner_name(op.kernel)
         slots, types = self.slots(operands), [value.type for value in operands]
@@ -263,6 +263,7 @@ class _Loop:
         self.first_type = block.args[0].type
         self.constants, self.initial, self.homes, self.spare = (plan.slots(group) for group in (op.constants, op.initial, op.outs, op.spare))
         self.arena = plan.slot(op.arena)
+        self.movers = [plan.mover(value) for value in op.outs]
         self.own_now = [plan.storage.of(a) if space_of(a.type) is Space.STACK else None for a in op.now()]
         self.own_next = [plan.storage.of(a) if space_of(a.type) is Space.STACK else None for a in op.next()]
         self.swapped = [number for number, (a, end) in enumerate(zip(op.now(), op.written(), strict=True)) if a is not end]
@@ -275,8 +276,8 @@ class _Loop:
         self.now = [own if own is not None else home.now for own, home in zip(self.own_now, self.homes, strict=True)]
         spare = iter(self.spare)
         self.next = [own if own is not None else next(spare).now for own in self.own_next]
-        for source, target in zip(self.initial, self.now, strict=True):
-            self.plan.asked.copy(source.now, target)
+        for move, source, target in zip(self.movers, self.initial, self.now, strict=True):
+            move(source.now, target)
 
     def number(self, iteration: int) -> None:
         """Writes the number of the iteration."""
@@ -304,8 +305,8 @@ class _Loop:
 
     def finish(self) -> None:
         """Brings what was carried to where it belongs."""
-        for source, home in zip(self.now, self.homes, strict=True):
-            self.plan.asked.copy(source, home.now)
+        for move, source, home in zip(self.movers, self.now, self.homes, strict=True):
+            move(source, home.now)
 
 
 def _typed(data: Array, memref: Any) -> Array:

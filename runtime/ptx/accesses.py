@@ -38,8 +38,10 @@ def split_generic(addresses: Array, lanes: Lanes) -> list[tuple[str, Array, Lane
 
 
 class AccessPath:
-    """How one instruction reaches one space: ``count`` words of ``width`` bytes at each address. Nobody looks at the words ``unread`` of what is loaded: they may
-    be what lies behind a buffer, as LLVM loads four words where three are wanted and the fourth does no harm."""
+    """How one instruction reaches one space: ``count`` words of ``width`` bytes at each address.
+
+    Nobody looks at the words ``unread`` of what is loaded: they may lie behind a buffer, as LLVM loads four words where three are wanted.
+    """
 
     def __init__(self, machine: Machine, space: str, width: int, count: int = 1, *, strong: bool = False, unread: frozenset[int] = frozenset()):
         self.machine = machine

@@ -1,7 +1,7 @@
 """LU factors with partial pivoting by columns, right-looking: Golub and Van Loan, Matrix Computations, algorithm 3.4.1.
 
-A step exchanges rows, divides a column and updates what is right of it, all in one kernel: each element reads the row that comes to its place. The search for the
-pivot takes two reductions before it.
+A step exchanges rows, divides a column and updates what is right of it, all in one kernel: each element reads the row that comes to its place. The search for
+the pivot takes two reductions before it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, i32, is_complex, shape, shape_of_type, tensor
+from wengert.ir.tensor_types import element, i32, shape, shape_of_type, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
-from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, taken, taken_entries
+from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, size_of_parts, taken, taken_entries
 from wengert.transforms.linalg.permutations import inverse
 from wengert.transforms.linalg.triangular import System, solved
 
@@ -51,7 +51,7 @@ def _pivot(b: OpBuilder, a: Value, k: Value) -> Value:
     """The row of the first of the largest elements of column k, from row k on; of a NaN if there is one. The size of a complex number is that of its parts."""
     batch, m, _ = shape(a)
     places = tensor((batch, m), i32)
-    sizes = _size(b, column(b, a, k))
+    sizes = size_of_parts(b, column(b, a, k))
     below = b.compare("GE", b.iota(1, places), b.broadcast_in_dim(k, [], (batch, m)))
     sizes = b.select(below, sizes, b.full_like(sizes, -1))
     largest = b.broadcast_in_dim(b.reduce(Kind.max, sizes, (1,)), (0,), (batch, m))
@@ -59,14 +59,10 @@ def _pivot(b: OpBuilder, a: Value, k: Value) -> Value:
     return b.reduce(Kind.min, b.select(chosen, b.iota(1, places), b.full(m - 1, places)), (1,))
 
 
-def _size(b: OpBuilder, x: Value) -> Value:
-    return b.add(b.abs(b.real(x)), b.abs(b.imag(x))) if is_complex(element(x)) else b.abs(x)
-
-
 def _eliminated(b: OpBuilder, a: Value, k: Value, pivot: Value) -> Value:
     """Step k: rows k and ``pivot`` exchanged, column k divided by the pivot where that is not zero, and its products with row k subtracted."""
     grid = Grid(b, shape(a))
-    batch, m, n = grid.extents
+    batch, m, _ = grid.extents
     rows, ks = b.iota(1, tensor((batch, m), i32)), b.broadcast_in_dim(k, [], (batch, m))
     pivots = b.broadcast_in_dim(pivot, (0,), (batch, m))
     below = b.select(b.compare("EQ", rows, pivots), ks, rows)  # the row that comes to each place behind k

@@ -1,6 +1,6 @@
 """Triangular systems by columns: Golub and Van Loan, Matrix Computations, algorithms 3.1.3 and 3.1.4, for all right-hand sides at once.
 
-A step divides one row of the right-hand sides by an element of the diagonal, and subtracts its products with a column of the matrix from the rows still to come.
+A step divides one row of the right-hand sides by an element of the diagonal, and subtracts its products with a column of the matrix from the rows to come.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp) -> Sequence[Value]:
 
 
 def solved(b: OpBuilder, a: Value, sides: Value, system: System) -> Value:
-    """The solution of systems, ``a: [batch, n, n]``, ``sides: [batch, n, k]``, or ``[batch, k, n]`` if a stands right of the unknowns. Reads one triangle of a."""
+    """The solution of systems, ``a: [batch, n, n]``, ``sides: [batch, n, k]``, or ``[batch, k, n]`` if a is on the right. Reads one triangle of a."""
     n = shape(a)[1]
 
     def step(b: OpBuilder, number: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, complex, memref
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.gpu import BarrierOp, LaunchOp, ShuffleOp, SubgroupReduceOp, block_size, device_memref, grid_size
@@ -39,11 +39,16 @@ class NotForOneGroupError(Exception):
 
 
 class Reader:
-    """Reads ops; ``cells`` are the bases of the memory that a launch makes, ``iterations`` those among them that hold the number of an iteration."""
+    """Reads ops.
+
+    Attributes:
+        cells: the bases of the memory that a launch makes, with the types that they are used as.
+        iterations: those of them that hold the number of an iteration.
+    """
 
     def __init__(self, target: GpuTarget):
         self.target = target
-        self.cells: set[SSAValue] = set()
+        self.cells: dict[SSAValue, set[Attribute]] = {}
         self.iterations: set[SSAValue] = set()
         self._places: dict[SSAValue, Place] = {}
 
@@ -66,7 +71,7 @@ class Reader:
         parts: list[Part] = []
         for op in ops_in(block):
             if isinstance(op, host.AllocOp):
-                self.cells.add(op.memref)
+                self.cells[op.memref] = set()
             elif not isinstance(op, NAMES):
                 parts.append(self.part(op))
         return parts
@@ -95,10 +100,12 @@ class Reader:
             raise NotForOneGroupError("a part of a cell")
         if place.base in self.iterations and bytes_of(type) != byte_size(place.base):
             raise NotForOneGroupError("the number of an iteration as something else")
+        if place.base in self.cells:
+            self.cells[place.base].add(type)
         return Memory(place, type)
 
     def _cell(self, argument: SSAValue) -> None:
-        self.cells.add(argument)
+        self.cells[argument] = set()
         self._places[argument] = Place(argument, 0)
 
     def _bind(self, arguments: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
