@@ -34,7 +34,8 @@ class DeviceStats(Struct, frozen=True):
     """Statistics of a program on a device.
 
     ``kernels`` are distinct, ``launches`` are those of the last call; ``host`` counts, by name, the ops that the last call ran on the host, since they have no
-    kernel for devices. ``compile_ms`` is the time by phase.
+    kernel for devices. ``recorded`` says that a call asks for all launches as they were recorded, since nothing depends on what the host would have to see.
+    ``compile_ms`` is the time by phase.
     """
 
     device: str
@@ -45,11 +46,13 @@ class DeviceStats(Struct, frozen=True):
     compile_ms: dict[str, float] = field(default_factory=dict[str, float])
     launches: int = 0
     host: dict[str, int] = field(default_factory=dict[str, int])
+    recorded: bool = False
 
     def __str__(self) -> str:
         host = ", ".join(f"{name} x{count}" for name, count in sorted(self.host.items())) or "none"
         times = ", ".join(f"{phase} {ms:.1f}" for phase, ms in self.compile_ms.items())
-        return f"{self.device}: {self.kernels} kernels, {self.launches} launches; on the host: {host}; arena {self.arena_bytes} bytes; compile ms: {times}"
+        launches = f"{self.launches} launches{' as recorded' if self.recorded else ''}"
+        return f"{self.device}: {self.kernels} kernels, {launches}; on the host: {host}; arena {self.arena_bytes} bytes; compile ms: {times}"
 
 
 class DeviceFunction:
@@ -117,7 +120,7 @@ class DeviceFunction:
         device.wait()
         bring = device.lend if any(isinstance(argument, Buffer) for argument in arguments) else self._read
         results = tuple(bring(self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
-        self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host))
+        self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host), recorded=plan.recorded)
         return results
 
     def _read(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
