@@ -33,5 +33,5 @@ def execute(options: argparse.Namespace) -> int:
     else:
         check_choice(options, "residuals", (options.residuals,), policy_names())
         derivative = program.vjp(options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, dump_dir=options.dump_dir)
-    output.write_text(derivative.text(locations=options.locations), options.output)
+    output.write_ir(derivative.text(locations=options.locations), options.output)
     return Exit.OK

@@ -17,10 +17,10 @@ from msgspec import Struct
 from xdsl.ir import Attribute
 
 from wengert.dialects.gpu.targets import NVVMTargetAttr
+from wengert.ir.installation import command
 from wengert.runtime.devices.interface import Borrowed, Buffer, Bytes, Command, Device, DeviceError, Sizes
 from wengert.runtime.errors import InputError
 
-EXTRA = "wengert[cuda]"
 NO_DEVICE = "no NVIDIA device with a driver is there"
 FEATURES = "+ptx80"
 """The version of PTX, which drivers from CUDA 12.0 on take."""
@@ -42,7 +42,7 @@ def binding() -> Binding:
     try:
         return Binding(import_module("cuda.core"), import_module("cuda.bindings.driver"))
     except ImportError:
-        raise InputError(f"backend 'cuda' needs the package cuda-core: pip install '{EXTRA}'") from None
+        raise InputError(f"backend 'cuda' needs the package cuda-core: {command('cuda')}") from None
 
 
 def devices() -> Sequence[Any]:
