@@ -1,13 +1,13 @@
 """The pass ``scatters-to-gathers``: large scatters on targets where many threads run and sums keep an order.
 
-Updates that may meet in one element are done by one thread, one after the other, since that is an order and atomic operations on floats have none. Where there are
-many, each element of the result finds its updates instead:
+Updates that may meet in one element are done by one thread, one after the other, since that is an order and atomic operations on floats have none.
+Where there are many, each element of the result finds its updates instead:
 
-* A scatter that replaces, or whose positions are said to be unique, has one update for an element: the last one. Its number is found by a scatter of integers, of which
-  the greatest is kept; that is exact in any order, so all threads take part.
+* A scatter that replaces, or whose positions are said to be unique, has one update for an element: the last one. Its number is found by a scatter of
+  integers, of which the greatest is kept; that is exact in any order, so all threads take part.
 * Few updates of few elements: each element compares its position with that of every update, and adds up those that are its own.
-* Otherwise positions are sorted, with the updates' numbers behind them (:mod:`wengert.transforms.fuse.sorting.network`); updates of one element are neighbours then, and are
-  added up by a segmented scan (Blelloch, "Prefix sums and their applications", 1990, section 1.5).
+* Otherwise positions are sorted, with the updates' numbers behind them (:mod:`wengert.transforms.fuse.sorting.network`); updates of one element are
+  neighbours then, and are added up by a segmented scan (Blelloch, "Prefix sums and their applications", 1990, section 1.5).
 
 Before and after, for unique positions::
 
