@@ -265,6 +265,15 @@ class DeviceAsyncCopyOp(DeviceOp):
             raise VerifyException(f"4, 8 or 16 bytes are copied, with bypassL1 16, found {self.bytes}")
 
 
+class _LineOperands(sx.Operands, frozen=True):
+    """The operands that follow on the same line: on the next one begins another op, perhaps with the name of its result. (Upstream prints none so.)"""
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        position = reader.skip()
+        if state.cls.name in reader.text[reader.text.rfind("\n", 0, position) + 1 : position] and reader.peek() == "%":
+            reader.operands(state)
+
+
 class _TokenTypes(Struct, frozen=True):
     """Nothing: operands are tokens. Where there are none, the op is written in the generic form, since the next op's result would be taken for one."""
 
@@ -286,7 +295,7 @@ class DeviceAsyncCreateGroupOp(DeviceOp):
 
     name = "nvgpu.device_async_create_group"
     FACTS: ClassVar = DEVICE
-    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(sx.Operands(), sx.AttributeDictionary(), _TokenTypes(result=True))
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(_LineOperands(), sx.AttributeDictionary(), _TokenTypes(result=True))
     copies = var_operand_def(TokenType)
     token = result_def(TokenType)
 

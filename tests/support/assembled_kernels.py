@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from wengert.dialects import gpu
+from wengert.dialects.gpu.matrices import MmaSyncOp
 from wengert.transforms.codegen.gpu.device import nvjitlink
 from wengert.transforms.codegen.gpu.device.compilation import targets_of
 from wengert.transforms.pipelines import gpu_lowering, parse_pipeline
@@ -54,7 +55,7 @@ def kind_of(kernel: gpu.FuncOp) -> str:
     ops = list(kernel.walk())
     carried = max((len(op.results) for op in ops if isinstance(op, scf.ForOp | scf.WhileOp)), default=0)
     if any(isinstance(op, _TOGETHER) for op in ops):
-        work = "tiles" if carried >= _SUMS_OF_TILES else "together"
+        work = "tiles" if carried >= _SUMS_OF_TILES or any(isinstance(op, MmaSyncOp) for op in ops) else "together"
     else:
         work = "loops" if carried else "elementwise"
     elements = {str(cast("MemRefType[Any]", value.type).element_type) for value in kernel.body.block.args if isinstance(value.type, MemRefType)}
