@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_standard_input
@@ -34,15 +36,15 @@ def positive(text: str) -> int:
     return value
 
 
-def add_program(parser: argparse.ArgumentParser) -> None:
-    """The program's file and entry."""
+def add_program(parser: argparse.ArgumentParser, shapes: Callable[[str], Any] | None = None, shapes_help: str = "") -> None:
+    """The program's file and entry. A command whose shapes may say more reads them by itself."""
     parser.add_argument("program", metavar="PROGRAM.mlir", help="StableHLO text, pretty or generic; - for stdin")
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to start at (default: main)")
     parser.add_argument(
         "--shapes",
-        type=shapes,
+        type=shapes or static_shapes,
         metavar="2x3,keep,4",
-        help="the shape of each argument of a program that leaves extents open; 'keep' for one whose type says it; inputs tell them too",
+        help=f"the shape of each argument of a program that leaves extents open; 'keep' for one whose type says it; inputs tell them too{shapes_help}",
     )
 
 
@@ -59,7 +61,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--random", type=int, metavar="SEED", help="draw inputs: standard normal floats, integers in [0, 4)")
 
 
-def shapes(text: str) -> tuple[Shape | None, ...]:
+def static_shapes(text: str) -> tuple[Shape | None, ...]:
     """``2x3,keep,4`` as (2, 3), None, (4,)."""
     try:
         return tuple(read_shape(part) for part in text.split(","))
@@ -86,3 +88,9 @@ def inputs_of(options: argparse.Namespace, program: Program, default_seed: int =
     if options.random is None and program.signature.arguments:
         print(f"no inputs are given: drawn at random with seed {seed}", file=sys.stderr)
     return random_inputs(program.signature, seed)
+
+
+def print_errors(lines: Iterable[str]) -> None:
+    """Writes what a command has to say against its result."""
+    for line in lines:
+        print(f"error: {line}", file=sys.stderr)
