@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_standard_input
+from wengert.lab.cli.usage import check_choice
 from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
 from wengert.transforms.shapes.argument_shapes import Shape, read_shape
+
+
+class Printable(Protocol):
+    """A result that commands print as text or as JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as what JSON holds."""
+        ...
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -54,6 +63,20 @@ def add_positions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--of", type=integers, metavar="I,J", help="positions of the results to differentiate (default: every float or complex one)")
 
 
+def add_strategy(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that chooses how derivatives are made."""
+    parser.add_argument(
+        "--strategy", default="transpose", metavar="NAME", help="how derivatives are made: transpose (default), direct, or one that --load brings"
+    )
+
+
+def check_strategy(options: argparse.Namespace) -> None:
+    """Raises a UsageError, which lists them, for strategies that are not known."""
+    from wengert.transforms.ad.strategies import strategy_names
+
+    check_choice(options, "strategy", (options.strategy,) if isinstance(options.strategy, str) else options.strategy, strategy_names())
+
+
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say where the inputs come from."""
     group = parser.add_mutually_exclusive_group()
@@ -88,9 +111,3 @@ def inputs_of(options: argparse.Namespace, program: Program, default_seed: int =
     if options.random is None and program.signature.arguments:
         print(f"no inputs are given: drawn at random with seed {seed}", file=sys.stderr)
     return random_inputs(program.signature, seed)
-
-
-def print_errors(lines: Iterable[str]) -> None:
-    """Writes what a command has to say against its result."""
-    for line in lines:
-        print(f"error: {line}", file=sys.stderr)

@@ -13,7 +13,6 @@ from wengert.lab.tables import seconds
 from wengert.runtime.errors import InputError
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial
 
-ROWS = ("primal", "forward", "reverse", "direct")
 FIGURES = ("ops", "flops", "transcendentals", "bytes", "launches", "moved", "peak", "time")
 _UNITS = {
     "": 1,
@@ -41,8 +40,6 @@ def read_bound(text: str) -> Bound:
     if match is None:
         raise InputError(f"expected figure=number or row.figure=number, as in reverse.peak=64MB, found {text!r}")
     row, figure, number, unit = match.groups()
-    if row is not None and row not in ROWS:
-        raise InputError(f"there is no row {row!r}; {did_you_mean(row, ROWS) or 'there are: ' + ', '.join(ROWS)}")
     if figure not in FIGURES:
         raise InputError(f"there is no figure {figure!r}; {did_you_mean(figure, FIGURES) or 'there are: ' + ', '.join(FIGURES)}")
     units = _SECONDS if figure == "time" else _UNITS
@@ -53,9 +50,9 @@ def read_bound(text: str) -> Bound:
 
 def excesses(costs: CostReport, bound: Bound) -> Iterator[str]:
     """A line for each row above the bound. A figure that depends on what is not known, or is not there, cannot be compared: an InputError."""
-    rows = dict(zip(ROWS, costs.rows, strict=False))
+    rows = dict(zip(costs.row_names, costs.rows, strict=True))
     if bound.row is not None and bound.row not in rows:
-        raise InputError(f"{bound.text}: the report has no row {bound.row!r} (--strategies adds 'direct')")
+        raise InputError(f"{bound.text}: there is no row {bound.row!r}; {did_you_mean(bound.row, rows) or 'there are: ' + ', '.join(rows)}")
     for name, row in rows.items():
         if bound.row not in (None, name):
             continue

@@ -53,6 +53,7 @@ class Row:
     values: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """Values of symbols, which are put into all figures."""
     measured: Measurement | None = None
+    strategy: str = "transpose"
 
     @cached_property
     def compiled(self) -> CompiledCost | None:
@@ -90,13 +91,18 @@ class CostReport:
     of: tuple[int, ...]
     stage: str = STAGE
     backend: str | None = None
-    direct: Row | None = None
-    """The reverse derivative by the other strategy, where it was asked for."""
+    others: tuple[Row, ...] = ()
+    """The reverse derivatives by the other strategies that were asked for."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """All rows, in the order of the report."""
-        return (self.primal, self.forward, self.reverse) if self.direct is None else (self.primal, self.forward, self.reverse, self.direct)
+        return (self.primal, self.forward, self.reverse, *self.others)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Short names of the rows: ``primal``, ``forward``, ``reverse``, and the names of other strategies."""
+        return ("primal", "forward", "reverse", *(row.strategy for row in self.others))
 
     @cached_property
     def predicted_decision(self) -> Decision:
@@ -146,7 +152,6 @@ class CostReport:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        names = ("primal", "forward", "reverse", "direct")
         measured = self.measured_decision
         return {
             "program": self.program,
@@ -156,7 +161,7 @@ class CostReport:
             "of": list(self.of),
             "symbols": {symbol.name: str(symbol) for row in self.rows for symbol in row.cost.unknown},
             "values": dict(self.primal.values),
-            "rows": {name: row_json(row) for name, row in zip(names, self.rows, strict=False)},
+            "rows": {name: row_json(row) for name, row in zip(self.row_names, self.rows, strict=True)},
             "predicted_decision": self.predicted_decision.to_json(),
             "measured_decision": measured.to_json() if measured is not None else None,
             "mode": self.mode,
@@ -248,7 +253,7 @@ def report(
     measure: bool = False,
     backend: str = "cpu",
     seed: int = 0,
-    strategies: bool = False,
+    strategies: Sequence[str] = (),
     shapes: Shapes | None = None,
     values: Mapping[str, Number] | None = None,
 ) -> CostReport:
@@ -262,7 +267,7 @@ def report(
         measure: whether to run them for times and memory.
         backend: what runs them.
         seed: for inputs, tangents and cotangents.
-        strategies: whether to show both ways to reverse the program.
+        strategies: the strategies, by name, whose reverse derivatives are shown beside that of ``transpose``.
         shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
         values: values of symbols for what only a run tells (``T0``); where times are measured, those of the point are counted by the interpreter.
     """
@@ -272,14 +277,17 @@ def report(
     n = dimension([program.signature.arguments[i] for i in moved])
     m = dimension([program.signature.results[j] for j in asked])
     unknowns = Unknowns()
-    listed = [("primal", 1, program), ("forward (JVP)", n, program.jvp(wrt=moved, of=asked)), ("reverse (VJP)", m, program.vjp(wrt=moved, of=asked))]
-    if strategies:
-        listed.append(("reverse (direct)", m, program.vjp(wrt=moved, of=asked, strategy="direct")))
-    rows = [Row(name, runs, p, program_cost(p.optimized_module, unknowns=unknowns), unknowns, values or {}) for name, runs, p in listed]
+
+    def row(name: str, runs: int, derived: Program, strategy: str = "transpose") -> Row:
+        return Row(name, runs, derived, program_cost(derived.optimized_module, unknowns=unknowns), unknowns, values or {}, strategy=strategy)
+
+    rows = [row("primal", 1, program), row("forward (JVP)", n, program.jvp(moved, asked)), row("reverse (VJP)", m, program.vjp(moved, asked))]
+    others = [strategy for strategy in dict.fromkeys(strategies) if strategy != "transpose"]
+    rows += [row(f"reverse ({strategy})", m, program.vjp(moved, asked, strategy=strategy), strategy) for strategy in others]
     if measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
         rows = _measured(rows, given, backend, seed)
-    return CostReport(program.name, *rows[:3], wrt=moved, of=asked, backend=backend if measure else None, direct=rows[3] if strategies else None)
+    return CostReport(program.name, *rows[:3], wrt=moved, of=asked, backend=backend if measure else None, others=tuple(rows[3:]))
 
 
 def _measured(rows: Sequence[Row], given: Sequence[Any], backend: str, seed: int) -> list[Row]:

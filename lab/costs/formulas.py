@@ -38,7 +38,7 @@ class Formulas:
 
     Attributes:
         program: its name.
-        rows: costs by ``primal``, ``jvp`` and ``vjp``.
+        rows: costs by ``primal``, ``forward``, ``reverse``, and the names of other strategies.
         symbols: what each symbol stands for.
         values: those that were put in.
     """
@@ -88,12 +88,36 @@ def _left(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
     return [title, *[f"  {row[0]:{width}}  {row[1]}" for row in rows]]
 
 
-def formulas(program: Program, wrt: Positions = None, of: Positions = None) -> Formulas:
-    """The costs of a static program and its derivatives, as polynomials in iterations and branches taken."""
-    return _of_instances([program], [{}], STATIC, wrt, of, {})
+@dataclass(frozen=True)
+class _Asked:
+    """The derivatives that are asked for."""
+
+    wrt: Positions
+    of: Positions
+    strategies: tuple[str, ...]
+
+    def derived(self, program: Program) -> dict[str, Program]:
+        """The program and its derivatives."""
+        wrt, of = program.resolve(wrt=self.wrt, of=self.of)
+        rows = {"primal": program, "forward": program.jvp(wrt, of), "reverse": program.vjp(wrt, of)}
+        return rows | {strategy: program.vjp(wrt, of, strategy=strategy) for strategy in self.strategies if strategy != "transpose"}
 
 
-def formulas_of_instances(make: Callable[[Point], Program], names: Sequence[str], wrt: Positions = None, of: Positions = None) -> Formulas:
+def formulas(program: Program, wrt: Positions = None, of: Positions = None, strategies: Sequence[str] = ()) -> Formulas:
+    """The costs of a static program and its derivatives, as polynomials in iterations and branches taken.
+
+    Args:
+        program: the program.
+        wrt: arguments to differentiate by; every float or complex one by default.
+        of: results to differentiate; every float or complex one by default.
+        strategies: strategies, by name, whose reverse derivatives are shown beside that of ``transpose``.
+    """
+    return _of_instances([program], [{}], _Asked(wrt, of, tuple(strategies)))
+
+
+def formulas_of_instances(
+    make: Callable[[Point], Program], names: Sequence[str], wrt: Positions = None, of: Positions = None, strategies: Sequence[str] = ()
+) -> Formulas:
     """The costs of a family of programs, as polynomials in sizes.
 
     Args:
@@ -101,53 +125,57 @@ def formulas_of_instances(make: Callable[[Point], Program], names: Sequence[str]
         names: the names of the sizes: lower-case letters.
         wrt: arguments to differentiate by; every float or complex one by default.
         of: results to differentiate; every float or complex one by default.
+        strategies: strategies, by name, whose reverse derivatives are shown beside that of ``transpose``.
 
     Raises:
         DiagnosticError: the program is not of the same form for the sizes that are tried.
     """
-    for name in names:
-        if is_total(name) or not _NAME.fullmatch(name):
-            raise InputError(f"{name!r} is no name of a size: they are lower-case letters without x, and digits")
     problem: DiagnosticError | None = None
     for scale in (1, 16):  # a size may have to be a multiple of some number
         points = sample_points(names, scale)
         try:
-            return of_points([make(point) for point in points], points, wrt, of)
+            return formulas_of_points([make(point) for point in points], points, wrt, of, strategies)
         except DiagnosticError as error:
             problem = problem or error
     assert problem is not None
     raise problem
 
 
-def of_points(
-    programs: Sequence[Program], points: Sequence[Point], wrt: Positions = None, of: Positions = None, meanings: Mapping[str, str] | None = None
+def formulas_of_points(
+    programs: Sequence[Program], points: Sequence[Point], wrt: Positions = None, of: Positions = None, strategies: Sequence[str] = ()
 ) -> Formulas:
-    """The costs of a family of programs from instances at these sizes."""
-    return _of_instances(programs, points, None, wrt, of, meanings or {name: f"{name}: a size" for name in points[0]})
+    """The costs of a family of programs from instances at these sizes.
+
+    Raises:
+        InputError: sizes have no names, or not the same ones.
+        DiagnosticError: the instances differ in more than numbers, or are too few to tell.
+    """
+    names = list(points[0])
+    if not names or any(set(point) != set(names) for point in points):
+        raise InputError("every instance needs values for the same sizes, as in n=16,d=4")
+    for name in names:
+        if is_total(name) or not _NAME.fullmatch(name):
+            raise InputError(f"{name!r} is no name of a size: they are lower-case letters without x, and digits")
+    return _of_instances(programs, points, _Asked(wrt, of, tuple(strategies)))
 
 
-def _of_instances(
-    programs: Sequence[Program], points: Sequence[Point], extents: Extents | None, wrt: Positions, of: Positions, meanings: Mapping[str, str]
-) -> Formulas:
+def _of_instances(programs: Sequence[Program], points: Sequence[Point], asked: _Asked) -> Formulas:
     unknowns = Unknowns()
-    moved, asked = programs[0].resolve(wrt=wrt, of=of)
-    derived: dict[str, Callable[[Program], Program]] = {
-        "primal": lambda p: p,
-        "jvp": lambda p: p.jvp(wrt=moved, of=asked),
-        "vjp": lambda p: p.vjp(wrt=moved, of=asked),
-    }
+    derived = [asked.derived(program) for program in programs]
     rows: dict[str, ProgramCost] = {}
-    for name, derive in derived.items():
-        modules = [derive(program).optimized_module for program in programs]
-        rows[name] = program_cost(modules[0], extents=extents or InstanceExtents(modules, points), unknowns=unknowns)
+    for name in derived[0]:
+        modules = [family[name].optimized_module for family in derived]
+        extents: Extents = InstanceExtents(modules, points) if points[0] else STATIC
+        rows[name] = program_cost(modules[0], extents=extents, unknowns=unknowns)
+    sizes = {name: f"{name}: a size" for name in points[0]}
     used = {symbol.name: str(symbol) for cost in rows.values() for symbol in cost.unknown}
-    return Formulas(programs[0].name, rows, {**meanings, **used})
+    return Formulas(programs[0].name, rows, {**sizes, **used})
 
 
 # -- programs that leave extents open
 
 
-def formulas_of_sizes(program: Program, shapes: str | None = None, wrt: Positions = None, of: Positions = None) -> Formulas:
+def formulas_of_shapes(program: Program, shapes: str | None = None, wrt: Positions = None, of: Positions = None, strategies: Sequence[str] = ()) -> Formulas:
     """The costs of a program that leaves extents open, as polynomials in them.
 
     Args:
@@ -156,24 +184,26 @@ def formulas_of_sizes(program: Program, shapes: str | None = None, wrt: Position
             all have one where the program is refused otherwise.
         wrt: arguments to differentiate by; every float or complex one by default.
         of: results to differentiate; every float or complex one by default.
+        strategies: strategies, by name, whose reverse derivatives are shown beside that of ``transpose``.
     """
+    asked = _Asked(wrt, of, tuple(strategies))
     if shapes is not None:
-        return _of_shapes(program, [_read(part) for part in shapes.split(",")], wrt, of)
+        return _of_shapes(program, [_read(part) for part in shapes.split(",")], asked)
     try:
-        return _of_shapes(program, _named(program, one=False), wrt, of)
+        return _of_shapes(program, _named(program, one=False), asked)
     except DiagnosticError:
-        return _of_shapes(program, _named(program, one=True), wrt, of)
+        return _of_shapes(program, _named(program, one=True), asked)
 
 
-def _of_shapes(program: Program, shapes: Sequence[Shape | None], wrt: Positions, of: Positions) -> Formulas:
+def _of_shapes(program: Program, shapes: Sequence[Shape | None], asked: _Asked) -> Formulas:
     names = list(dict.fromkeys(extent for shape in shapes for extent in shape or () if not extent.isdecimal()))
     if not names:
-        return formulas(program.specialize(*[None if shape is None else tuple(map(int, shape)) for shape in shapes]), wrt, of)
+        return formulas(program.specialize(*[None if shape is None else tuple(map(int, shape)) for shape in shapes]), asked.wrt, asked.of, asked.strategies)
 
     def make(point: Point) -> Program:
         return program.specialize(*[None if shape is None else tuple([point.get(e) or int(e) for e in shape]) for shape in shapes])
 
-    made = formulas_of_instances(make, names, wrt, of)
+    made = formulas_of_instances(make, names, asked.wrt, asked.of, asked.strategies)
     return replace(made, symbols={**made.symbols, **{name: f"{name}: {_places(name, shapes)}" for name in names}})
 
 

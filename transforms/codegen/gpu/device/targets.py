@@ -109,7 +109,7 @@ SPIRV = DeviceTarget(
     },
     id_type="i64",
     id_argument=True,
-    barrier=("call spir_func void @_Z7barrierj(i32 1)",),
+    barrier=("call spir_func void @_Z7barrierj(i32 3)",),
     declarations=("declare spir_func void @_Z7barrierj(i32) convergent",),
     level=0,  # at 1 and above LLVM 22.1 writes wrong SPIR-V for ((x << 4) & 240) << 2; its middle end runs before and is right
     abilities=Abilities(i128=False, extremes=False, remainder=False),  # OpenCL's fmax drops NaN, and its fmod is the driver's
