@@ -6,7 +6,7 @@ NVIDIA, "CUDA Driver API" 13: memory comes from a pool in the order of a stream,
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -18,7 +18,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects.gpu.targets import NVVMTargetAttr
 from wengert.ir.installation import command
-from wengert.runtime.devices.interface import Borrowed, Buffer, Bytes, Device, DeviceError, Sizes
+from wengert.runtime.devices.interface import Borrowed, Buffer, Bytes, Command, Device, DeviceError, Sizes
 from wengert.runtime.errors import InputError
 
 NO_DEVICE = "no NVIDIA device with a driver is there"
@@ -168,6 +168,24 @@ class CudaDevice(Device):
     def wait(self) -> None:
         with self._reported():
             self._stream.sync()
+
+    def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
+        """One graph of all commands, which the driver launches as one."""
+        asked = super().capture(commands)
+        with self._reported("refused a graph"):
+            builder = self._stream.create_graph_builder()
+            builder.begin_building()
+            try:
+                asked()
+            finally:
+                builder.end_building()
+            graph = builder.complete()
+
+        def replay() -> None:
+            with self._reported():
+                graph.launch(self._stream)
+
+        return replay
 
     @contextmanager
     def _reported(self, what: str = "failed") -> Generator[None]:

@@ -19,7 +19,6 @@ from wengert.dialects.gpu import BarrierOp, LaunchOp, ShuffleOp, SubgroupReduceO
 from wengert.dialects.gpu.atomics import AtomicRMWOp, GenericAtomicRMWOp
 from wengert.dialects.kernel import buffers as host
 from wengert.dialects.kernel.memory import Space, byte_size, bytes_of, is_on_device, space_of, value_type
-from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import shape_of_type
 from wengert.ir.traversal import all_ops, operands_of, ops_in
 from wengert.transforms.codegen.gpu.functions import UnsupportedError, register_type
@@ -188,8 +187,7 @@ class Reader:
         return first, begin, self._parts(op.body.block), self._copies([end for end, _ in swapped], [argument for _, argument in swapped]), finish
 
     def _for(self, op: host.ForOp) -> ForPart:
-        base, _ = host.location(op.count)
-        count = int(to_numpy(base.owner.value).reshape(-1)[0]) if isinstance(base.owner, host.GlobalOp) else None
+        count = op.iterations
         held = self._memory(op.count) if count is None else count
         self._loop(op)
         self.iterations.add(op.body.block.args[0])

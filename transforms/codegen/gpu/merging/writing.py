@@ -116,7 +116,7 @@ class _Writer:
             return base
         made = self._host_cells.get(base)
         if made is None:
-            op = AllocOp.create(result_types=[bytes_in(bytes_of(base.type), Space.ARENA)], properties={"alignment": int_attr(ALIGNMENT)})
+            op = AllocOp.create(result_types=[bytes_in(bytes_of(base.type), Space.STACK)], properties={"alignment": int_attr(ALIGNMENT)})
             insert_before(self.anchor, op)
             made = self._host_cells[base] = op.memref
         return made
