@@ -29,14 +29,43 @@ def with_values(row: Row, inputs: Sequence[Array]) -> Row:
         return row
     program = row.plan.program
     arrays = [*inputs, *random_inputs(program.signature, 0)[len(inputs) :]]
-    return Row(row.plan, row.unknowns, {**values_of(program, arrays, row.unknowns), **row.values})
+    values = values_of(program, arrays, row.unknowns)
+    return Row(row.plan, row.unknowns, {**values, **_in_order(row, values), **row.values})
 
 
-def measured(rows: Sequence[Row], inputs: Sequence[Array]) -> tuple[Mapping[str, Row], str]:
-    """Rows by name, those that are worth it with what was measured; and what their errors are measured against."""
+def _in_order(row: Row, values: Mapping[str, int]) -> dict[str, int]:
+    """Values for symbols that only the compiled program has, where loops of one place could not be told apart: those of the program, in order."""
+    assert row.predicted is not None
+    alone = row.predicted.seconds.symbols - values.keys()
+    rest = values.keys() - row.predicted.seconds.symbols
+    found: dict[str, int] = {}
+    for kind in {_kind(name) for name in alone}:
+        mine, theirs = (sorted((name for name in names if _kind(name) == kind), key=_number) for names in (alone, rest))
+        if len(mine) == len(theirs):
+            found |= {name: values[other] for name, other in zip(mine, theirs, strict=True)}
+    return found
+
+
+def _kind(name: str) -> str:
+    """What a symbol is for: the iterations of a loop, or how often a branch of this number was taken."""
+    return f"{name[0]}{name.partition('_')[2]}"
+
+
+def _number(name: str) -> int:
+    return int(name[1:].partition("_")[0])
+
+
+def measured(rows: Sequence[Row], inputs: Sequence[Array], slower: float = SLOWER) -> tuple[Mapping[str, Row], str]:
+    """Rows by name, those that are worth it with what was measured; and what their errors are measured against.
+
+    Args:
+        rows: rows that can be made.
+        inputs: the point.
+        slower: how many times the smallest predicted time a row may be predicted to take, to be worth it.
+    """
     functions: list[tuple[Row, JacobianFunction]] = []
     results: dict[str, Row] = {}
-    for row in _near(rows):
+    for row in _near(rows, slower):
         try:
             function = row.compile()
             function(*inputs)
@@ -53,11 +82,11 @@ def measured(rows: Sequence[Row], inputs: Sequence[Array]) -> tuple[Mapping[str,
     return results, reference
 
 
-def _near(rows: Sequence[Row]) -> list[Row]:
+def _near(rows: Sequence[Row], slower: float) -> list[Row]:
     """The rows that may be the fastest."""
     numbers = [row.seconds.constant if row.seconds is not None else None for row in rows]
     least = min((float(number) for number in numbers if number is not None), default=0.0)
-    return [row for row, number in zip(rows, numbers, strict=True) if number is None or float(number) <= SLOWER * least]
+    return [row for row, number in zip(rows, numbers, strict=True) if number is None or float(number) <= slower * least]
 
 
 def _reference(functions: Sequence[tuple[Row, JacobianFunction]], inputs: Sequence[Array]) -> tuple[Sequence[Array], str]:

@@ -1,16 +1,17 @@
 """All plans for a derivative of a program: modes, strategies and sizes of batches, and for second derivatives the orders of the modes.
 
-===============  ================================================================================================
+===============  ======================================================================================================================
 ``jvps``         JVPs, one call for each element of the arguments
 ``jvps xK``      the same, K directions in a batch
 ``jacfwd``       one call: the JVPs of all directions in one batch for each argument, in the program
 ``vjps``         VJPs, one call for each element of the results; ``vjps direct`` by the strategy of this name
 ``vjps xK``      the same, K directions in a batch
 ``jacrev``       one call: the VJPs of all directions in one batch for each result, in the program
-===============  ================================================================================================
+``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
+===============  ======================================================================================================================
 
-A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of ``jacfwd`` (reverse over
-forward, forward over forward).
+A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
+``jacfwd`` (reverse over forward, forward over forward).
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from functools import partial
 from typing import Literal
 
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
+from wengert.runtime.derivation import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import jacobian_pass
-from wengert.runtime.program import Program
+from wengert.runtime.program import Program, static_program
 from wengert.transforms.ad.residuals.policies import policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
+from wengert.transforms.pipelines import OPTIMIZE
 
 Wanted = Literal["jacobian", "gradient", "hessian"]
 WANTED: tuple[Wanted, ...] = ("jacobian", "gradient", "hessian")
@@ -65,24 +68,34 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
 def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: Sequence[str]) -> Iterator[Plan]:
     blocks = _blocks(program, wrt, of)
     yield Plan("jvps", "JVPs one by one", blocks, partial(program.jvp, wrt, of), "forward", 0)
-    yield from _batches(program, blocks, "jvps", "JVPs", partial(program.jvp, wrt, of), "forward", whole=False)
+    yield from _batches(program, blocks, "jvps", "JVPs", partial(program.jvp, wrt, of), "forward")
     yield Plan("jacfwd", "batched forward", blocks, partial(program.jacfwd, wrt, of), "forward", None)
+    if len(wrt) > 1:
+        yield Plan("jacfwd joined", "forward in one batch", blocks, partial(_joined, program, "forward", wrt, of), "forward", None)
     for name in names:
         suffix, by = ("", "") if name == DEFAULT else (f" {name}", f" by {name}")
         reverse = partial(program.vjp, wrt, of, strategy=name)
         yield Plan(f"vjps{suffix}", f"VJPs{by} one by one", blocks, reverse, "reverse", 0)
-        yield from _batches(program, blocks, f"vjps{suffix}", f"VJPs{by}", reverse, "reverse", whole=name != DEFAULT)
+        yield from _batches(program, blocks, f"vjps{suffix}", f"VJPs{by}", reverse, "reverse")
         if name == DEFAULT:
             yield Plan("jacrev", "batched reverse", blocks, partial(program.jacrev, wrt, of), "reverse", None)
+        if len(of) > 1 or name != DEFAULT:
+            suffix = suffix or " joined"
+            yield Plan(f"jacrev{suffix}", f"reverse{by} in one batch", blocks, partial(_joined, program, "reverse", wrt, of, name), "reverse", None)
 
 
-def _batches(program: Program, blocks: Blocks, name: str, what: str, make: partial[Program], mode: Mode, *, whole: bool) -> Iterator[Plan]:
-    """Derivatives in batches of a few sizes; ``whole``: also of all directions."""
+def _joined(program: Program, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: str = DEFAULT) -> Program:
+    """The Jacobian with all directions in one batch."""
+    text = f"joined-jacobian{{mode={mode} wrt={positions_text(wrt)} of={positions_text(of)} strategy={strategy}}}"
+    return static_program(program.optimized_module, program.name).apply(f"{text},{OPTIMIZE}")
+
+
+def _batches(program: Program, blocks: Blocks, name: str, what: str, make: partial[Program], mode: Mode) -> Iterator[Plan]:
+    """Derivatives in batches of a few sizes."""
     count = blocks.columns if mode == "forward" else blocks.rows
     inputs = len(program.signature.arguments)
-    for size in (*(size for size in CHUNKS if size < count), *([count] if whole and count > 1 else [])):
-        how = f"{what} batched by {size}" if size < count else f"{what} in one batch"
-        yield Plan(f"{name} x{size}", how, blocks, partial(_batched, make, inputs, size, mode), mode, size)
+    for size in (size for size in CHUNKS if size < count):
+        yield Plan(f"{name} x{size}", f"{what} batched by {size}", blocks, partial(_batched, make, inputs, size, mode), mode, size)
 
 
 def _batched(make: partial[Program], inputs: int, size: int, mode: Mode) -> Program:
@@ -120,7 +133,7 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
         along = partial(gradient.jvp, wrt, range(len(of) * len(wrt)))
         if first == "reverse":
             yield Plan("hvps", "forward over reverse, one by one", blocks, along, "forward", 0)
-            yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward", whole=False)
+            yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward")
 
 
 def _blocks(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Blocks:
