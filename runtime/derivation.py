@@ -20,7 +20,6 @@ from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer
-from wengert.ir.printing.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.known_ops import check_known, check_values
@@ -91,6 +90,8 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
     """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
+    from wengert.ir.printing.printer import print_module
+
     check_known(module)
     if holds_kernels(module):
         return print_module(module, locations=locations, generic=generic)
