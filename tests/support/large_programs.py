@@ -47,7 +47,26 @@ def mlp(x: Array, first: Array, bias: Array, second: Array) -> Array:
     return gelu(x @ first + bias) @ second
 
 
-PROGRAMS: dict[str, tuple[Callable[..., Array], list[tuple[int, ...]]]] = {
+def transformer_block(x: Array, scale: Array, bias: Array, inwards: Array, outwards: Array, first: Array, middle: Array, second: Array) -> Array:
+    """Attention of two heads and an MLP, each behind a layer norm and added to what it was given. ``inwards`` makes queries, keys and values at once."""
+    tokens, width = x.shape
+    wide = wnp.reshape(layer_norm(x, scale, bias) @ inwards, (tokens, 3, HEADS, width // HEADS))
+    q, k, v = (wnp.swapaxes(wide[:, part], 0, 1) for part in range(3))
+    x = x + wnp.reshape(wnp.swapaxes(attention(q, k, v), 0, 1), (tokens, width)) @ outwards
+    return x + mlp(layer_norm(x, scale, bias), first, middle, second)
+
+
+HEADS = 2
+Shapes = list[tuple[int, ...]]
+Shaped = tuple[Callable[..., Array], Shapes]
+
+
+def _block(tokens: int, width: int, hidden: int) -> Shapes:
+    """The shapes of a transformer block's arguments."""
+    return [(tokens, width), (width,), (width,), (width, 3 * width), (width, width), (width, hidden), (hidden,), (hidden, width)]
+
+
+PROGRAMS: dict[str, Shaped] = {
     "softmax": (softmax, [(4001, 1003)]),
     "softmax-wide": (softmax, [(1000, 32004)]),
     "softmax-narrow": (softmax, [(16000, 10)]),
@@ -57,12 +76,23 @@ PROGRAMS: dict[str, tuple[Callable[..., Array], list[tuple[int, ...]]]] = {
     "gelu-odd": (gelu, [(1001, 515)]),
     "attention": (attention, [(12, 1001, 64)] * 3),
     "mlp": (mlp, [(5003, 772), (772, 3076), (3076,), (3076, 772)]),
+    "transformer-block": (transformer_block, _block(2003, 772, 3076)),
 }
-"""Programs by name, with the shapes of their arguments (f32)."""
+"""Programs by name, with the shapes of their arguments."""
+NARROWER: dict[str, Shapes] = {
+    "softmax-wide": [(1000, 5004)],
+    "cross-entropy": [(4001, 1003), (4001, 1003)],
+    "gelu": [(16000, 772)],
+    "attention": [(2, 1001, 36)] * 3,
+    "mlp": [(3003, 100), (100, 132), (132,), (132, 100)],
+    "transformer-block": _block(1001, 68, 132),
+}
+"""As many rows, or nearly, of fewer columns, for what would run too long on a device without a GPU."""
 
 
-def large_program(name: str, kind: str) -> Program:
-    """A program, or its derivative by reverse mode if ``kind`` is ``vjp``."""
+def large_program(name: str, kind: str, dtype: str = "float32", *, narrower: bool = False) -> Program:
+    """A program, or its derivative by reverse mode if ``kind`` is ``vjp``; with the shapes of :data:`NARROWER` if asked."""
     function, shapes = PROGRAMS[name]
-    program = wg.jit(function).program(*[wg.ArraySpec(shape, "float32") for shape in shapes])
+    shapes = NARROWER.get(name, shapes) if narrower else shapes
+    program = wg.jit(function).program(*[wg.ArraySpec(shape, dtype) for shape in shapes])
     return program.vjp() if kind == "vjp" else program

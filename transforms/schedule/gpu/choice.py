@@ -11,12 +11,13 @@ from math import prod
 
 from msgspec.structs import replace
 
-from wengert.dialects.kernel import LoadOp, NestOp
-from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
+from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, Write
+from wengert.dialects.kernel.gpu_schedule import MOST_ELEMENTS, GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import Position, dimensions
+from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.tensor_types import bytes_of_type, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
+from wengert.transforms.schedule.gpu.conflicts import apart, apart_of, is_exact
 from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach
 from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
@@ -29,6 +30,8 @@ PER_THREAD = 8
 LEAST_IN_PART = 32
 """The least iterations of a thread in a part of a reduction that two kernels do."""
 MOST_PARTS = 512
+MOST_FUNCTIONS = 4
+"""The most elements of a thread where a transcendental function is computed of them: more take so many registers that fewer threads run at once."""
 
 
 def choose_gpu(op: NestOp, target: GpuTarget, *, strict: bool = False) -> GpuSchedule:
@@ -50,17 +53,19 @@ def _choose(op: NestOp, target: GpuTarget, strict: bool) -> GpuSchedule:
         safe = freed if atomic else safe
     rest = tuple([d for d in range(len(extents)) if d not in safe])
     shared, accesses = sorted(safe), _accesses(op)
-    together = (
-        bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
-    )
+    together = bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or _is_stored_once(op, write) for write in op.writes)
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target)
     threads = _fastest_last(shared, extents, accesses)
     if not rest and not atomic and (turned := choose_transpose(op, threads)) is not None:
         return GpuSchedule(threads, transpose=turned, group=target.group)
-    elements = _elements(threads, extents, accesses, target, prod(extents[d] for d in shared)) if threads and not rest else 1
+    elements = _elements(op, threads, accesses, target, prod(extents[d] for d in shared)) if threads and not rest else 1
     group = _group(prod(extents[d] for d in shared) // elements, target)
     return GpuSchedule(threads, elements, serial=rest, atomic=atomic, group=group)
+
+
+def _is_stored_once(op: NestOp, write: Write) -> bool:
+    return write.kind == STORE and write.base is None and len(apart_of(op, write)) == len(op.extents)
 
 
 Accesses = Sequence[tuple[Position, int]]
@@ -92,13 +97,18 @@ def _group(threads: int, target: GpuTarget) -> int:
     return min(target.group, -(-threads // target.warp) * target.warp) if threads > 1 else 1
 
 
-def _elements(threads: Sequence[int], extents: Sequence[int], accesses: Accesses, target: GpuTarget, total: int) -> int:
+def _elements(op: NestOp, threads: Sequence[int], accesses: Accesses, target: GpuTarget, total: int) -> int:
     """How many elements a thread moves with one access."""
-    last = threads[-1]
+    extents, last = op.extents, threads[-1]
     straight = [(at, width) for at, width in accesses if at.coefficient(last) == 1 and at.is_affine()]
     if not straight or any(last in dimensions(at) and at.coefficient(last) != 1 for at, _ in accesses):
         return 1
-    count = target.access_bytes // max(width for _, width in straight)
+    most = (
+        MOST_FUNCTIONS
+        if any(isinstance(inner, ApplyOp) and function_facts(inner.function.data).transcendental for inner in ops_in(op.body.block))
+        else MOST_ELEMENTS
+    )
+    count = min(target.access_bytes // max(width for _, width in straight), most)
     while count > 1 and (
         (extents[last] % count and len(threads) > 1) or total // count < target.busy or any(not _aligned(at, last, count) for at, _ in straight)
     ):
@@ -128,8 +138,7 @@ def _team(op: NestOp, shared: Sequence[int], rest: tuple[int, ...], accesses: Ac
         threads = _power_of_two(min(group, max(count // PER_THREAD, 1)))
         threads = threads if count > 1024 or results * threads < target.busy else min(threads, target.warp)
         groups = -(-results * threads // group)
-    only_totals = all(is_total(op, write, rest) for write in op.writes)
-    parts = min(target.processors * 4 // groups, count // (threads * LEAST_IN_PART), MOST_PARTS) if only_totals else 1
+    parts = min(target.processors * 4 // groups, count // (threads * LEAST_IN_PART), MOST_PARTS)
     return Reduce(rest, threads, columns, max(parts, 1)) if threads > 1 else None
 
 
