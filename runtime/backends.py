@@ -10,7 +10,7 @@ import numpy as np
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import finishing, needs_ad_lowering, preparation, runnable, with_main
+from wengert.runtime.derivation import finishing, needs_ad_lowering, runnable, source_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.tape_memory import TapeMemoryError
@@ -69,7 +69,7 @@ class InterpreterExecutable:
         check_known(program.module)
         check_values(program.module)
         lowered = needs_ad_lowering(program.module)
-        self._module = runnable(program.core_module) if lowered else program.module
+        self._module = runnable(program.core_module, as_given=program.as_given) if lowered else program.module
         self._entry = "main" if lowered else program.entry
         self.stats: Any = None
 
@@ -95,8 +95,9 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
         core = program.optimized_module
-        return cpu.compile(core, before=finishing(core), **options)
-    return cpu.compile_with_dumps(with_main(program.module, program.entry), preparation(program), dump_dir, **options)
+        return cpu.compile(core, before=finishing(core, as_given=program.as_given), **options)
+    module, before = source_of(program)
+    return cpu.compile_with_dumps(module, before, dump_dir, **options)
 
 
 def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
@@ -110,6 +111,7 @@ def build_for_device(program: Program, backend: str, dump_dir: Path | None, opti
     poison = bool(options.pop("poison", False))
     device = devices.device_for(backend, **options)
     if dump_dir is not None:
-        return devices.compile(with_main(program.module, program.entry), preparation(program), device, dump_dir=dump_dir, poison=poison)
+        module, before = source_of(program)
+        return devices.compile(module, before, device, dump_dir=dump_dir, poison=poison)
     core = program.optimized_module
-    return devices.compile(copy_module(core), finishing(core), device, poison=poison)
+    return devices.compile(copy_module(core), finishing(core, as_given=program.as_given), device, poison=poison)

@@ -6,7 +6,7 @@ on the device too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, cast
 
@@ -34,7 +34,8 @@ class DeviceStats(Struct, frozen=True):
     """Statistics of a program on a device.
 
     ``kernels`` are distinct, ``launches`` are those of the last call; ``host`` counts, by name, the ops that the last call ran on the host, since they have no
-    kernel for devices. ``compile_ms`` is the time by phase.
+    kernel for devices. ``recorded`` says that a call asks for all launches as they were recorded, since nothing depends on what the host would have to see.
+    ``compile_ms`` is the time by phase.
     """
 
     device: str
@@ -45,11 +46,13 @@ class DeviceStats(Struct, frozen=True):
     compile_ms: dict[str, float] = field(default_factory=dict[str, float])
     launches: int = 0
     host: dict[str, int] = field(default_factory=dict[str, int])
+    recorded: bool = False
 
     def __str__(self) -> str:
         host = ", ".join(f"{name} x{count}" for name, count in sorted(self.host.items())) or "none"
         times = ", ".join(f"{phase} {ms:.1f}" for phase, ms in self.compile_ms.items())
-        return f"{self.device}: {self.kernels} kernels, {self.launches} launches; on the host: {host}; arena {self.arena_bytes} bytes; compile ms: {times}"
+        launches = f"{self.launches} launches{' as recorded' if self.recorded else ''}"
+        return f"{self.device}: {self.kernels} kernels, {launches}; on the host: {host}; arena {self.arena_bytes} bytes; compile ms: {times}"
 
 
 class DeviceFunction:
@@ -87,20 +90,37 @@ class DeviceFunction:
         with self._lock:
             return self._run(arguments)
 
-    def _run(self, arguments: Sequence[Array | Buffer]) -> tuple[Any, ...]:
-        device, plan = self.device, self._plan
+    def bring(self, *inputs: Any) -> Callable[[], None]:
+        """Copies inputs to the device; a function that asks for the program on them once more, and does not wait until it is done.
+
+        What it computes is overwritten by the next call: for timing, and for results that nobody reads."""
+        with self._lock:
+            self._write(bind_on(self.device, self.signature, inputs))
+
+        def again() -> None:
+            with self._lock:
+                self._plan.run(self._buffers)
+
+        return again
+
+    def _write(self, arguments: Sequence[Array | Buffer]) -> None:
         for number, argument in zip(self._inputs, arguments, strict=True):
             if isinstance(argument, Buffer):
-                device.copy(argument, self._buffers[number])
+                self.device.copy(argument, self._buffers[number])
             else:
-                device.write(self._buffers[number], argument.reshape(-1).view(np.uint8))
+                self.device.write(self._buffers[number], argument.reshape(-1).view(np.uint8))
+
+    def _run(self, arguments: Sequence[Array | Buffer]) -> tuple[Any, ...]:
+        device, plan = self.device, self._plan
+        self._write(arguments)
         if self._poison:
             for number in self._results:
                 device.poison(self._buffers[number])
         plan.run(self._buffers)
+        device.wait()
         bring = device.lend if any(isinstance(argument, Buffer) for argument in arguments) else self._read
         results = tuple(bring(self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
-        self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host))
+        self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host), recorded=plan.recorded)
         return results
 
     def _read(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +43,27 @@ class Borrowed(Struct, frozen=True):
 
 class DeviceError(InputError):
     """A device that is not there, has no room, or refused what it was given."""
+
+
+class Launch(Struct, frozen=True):
+    """A kernel is run in all threads of a grid, as :meth:`Device.launch` has it."""
+
+    kernels: Any
+    name: str
+    grid: Sizes
+    block: Sizes
+    arguments: Sequence[Buffer]
+
+
+class Copy(Struct, frozen=True):
+    """Memory is copied, as :meth:`Device.copy` has it."""
+
+    source: Buffer
+    target: Buffer
+
+
+Command = Launch | Copy
+"""What a device can be asked for again as it was asked before: it depends on nothing that the host would have to see."""
 
 
 class Device(ABC):
@@ -96,6 +118,22 @@ class Device(ABC):
     @abstractmethod
     def wait(self) -> None:
         """Returns when all is done that was asked for."""
+
+    def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
+        """Prepares commands in an order; the function that is returned asks for them all, as often as it is called. Devices that have graphs make one."""
+        asked = [partial(self._ask, command) for command in commands]
+
+        def replay() -> None:
+            for ask in asked:
+                ask()
+
+        return replay
+
+    def _ask(self, command: Command) -> None:
+        if isinstance(command, Copy):
+            self.copy(command.source, command.target)
+        else:
+            self.launch(command.kernels, command.name, command.grid, command.block, command.arguments)
 
     def borrow(self, value: Any) -> Borrowed | None:
         """The memory of an array that another library has on this device; None for what is anywhere else.

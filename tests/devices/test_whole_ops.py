@@ -62,3 +62,30 @@ def test_fft(kind: str, shape: tuple[int, ...], rank: int, element: str, backend
     op = f'"stablehlo.fft"($in) <{{fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {lengths}>}}> : $type'
     x = values(np.random.default_rng(1), halved if kind == "IRFFT" else shape, element if kind == "RFFT" else f"complex<{element}>", special=False)
     check(function([operand], [result], op), [x], backend, 1e-6 if element == "f32" else 1e-14)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("algorithm", ["THREE_FRY", "PHILOX"])
+@pytest.mark.parametrize(("element", "shape"), [("ui64", (5, 3)), ("f32", (41,))])
+def test_random_bits(element: str, shape: tuple[int, ...], algorithm: str, backend: str) -> None:
+    state = np.array([0x0123456789ABCDEF, 2**64 - 3], np.uint64)
+    op = f'"stablehlo.rng_bit_generator"($in) <{{rng_algorithm = #stablehlo<rng_algorithm {algorithm}>}}> : $type'
+    check(function([tensor((2,), "ui64")], [tensor((2,), "ui64"), tensor(shape, element)], op), [state], backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_pooling_that_keeps_positions(backend: str) -> None:
+    """A window of pairs, by a region that no op has a name for."""
+    text = """func.func @main(%x: tensor<2x9xf32>, %y: tensor<2x9xi32>) -> (tensor<2x4xf32>, tensor<2x4xi32>) {
+      %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %none = stablehlo.constant dense<-1> : tensor<i32>
+      %0:2 = "stablehlo.reduce_window"(%x, %y, %least, %none) <{window_dimensions = array<i64: 1, 3>, window_strides = array<i64: 1, 2>}> ({
+      ^bb0(%v: tensor<f32>, %i: tensor<i32>, %w: tensor<f32>, %j: tensor<i32>):
+        %1 = stablehlo.compare GE, %v, %w : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %2 = stablehlo.select %1, %v, %w : tensor<i1>, tensor<f32>
+        %3 = stablehlo.select %1, %i, %j : tensor<i1>, tensor<i32>
+        stablehlo.return %2, %3 : tensor<f32>, tensor<i32>
+      }) : (tensor<2x9xf32>, tensor<2x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<2x4xf32>, tensor<2x4xi32>)
+      return %0#0, %0#1 : tensor<2x4xf32>, tensor<2x4xi32>
+    }"""
+    check(text, [values(np.random.default_rng(1), (2, 9), "f32", special=False), np.arange(18, dtype=np.int32).reshape(2, 9)], backend)

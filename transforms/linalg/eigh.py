@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors of symmetric (Hermitian) matrices by Jacobi's method, with rotations of n / 2 pairs at once.
 
-In a sweep every pair of rows is rotated once, so that its element becomes zero (Golub and Van Loan, Matrix Computations, section 8.5). A step is two kernels: the
-rotations, and what they make of all elements of the matrix and of the eigenvectors, which stand below it. Sweeps end when what is left beside the diagonal is as
-small as rounding errors.
+In a sweep every pair of rows is rotated once, so that its element becomes zero (Golub and Van Loan, Matrix Computations, section 8.5). A step is two kernels:
+the rotations, and what they make of all elements of the matrix and of the eigenvectors, which stand below it. Sweeps end when what is left beside the diagonal
+is as small as rounding errors.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from wengert.transforms.linalg.matrices import (
     squared,
     taken,
     taken_entries,
+    times,
 )
 from wengert.transforms.linalg.permutations import inverse
 from wengert.transforms.linalg.scaling import power_of_two
@@ -43,10 +44,10 @@ def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
     """Eigenvectors, eigenvalues in ascending order, and info: 1 where sweeps did not end."""
     if is_empty(op.vectors):
         return nothing(b, [result.type for result in op.results])
-    a = batched(b, op.a)
+    a = _hermitian(b, batched(b, op.a), bool(int_of(op.lower)))
     n = shape(a)[1]
     scale = power_of_two(b, a)
-    matrix = _even(b, _hermitian(b, scaled(b, a, Grid(b, shape(a)).each(b.divide(b.full_like(scale, 1), scale))), bool(int_of(op.lower))))
+    matrix = _even(b, scaled(b, a, Grid(b, shape(a)).each(b.divide(b.full_like(scale, 1), scale))))
     order = shape(matrix)[1]
     limit = _limit(b, matrix)
     rivals = partners(b, order, 2 * order)
@@ -113,27 +114,21 @@ def _rotated(b: OpBuilder, work: Value, rivals: Value, k: Value) -> Value:
     """Step k of a sweep."""
     batch, twice, n = shape(work)
     partner = b.dynamic_slice(rivals, [k, b.scalar(0, i32)], (1, twice))
-    cosines, sines = _rotations(b, work, b.broadcast_in_dim(b.slice(partner, (0, 0), (1, n)), (0, 1), (batch, n)))
-    grid = Grid(b, shape(work))
-    column_partners = b.broadcast_in_dim(b.slice(partner, (0, 0), (1, n)), (0, 1), (batch, n))
     row_partners = b.broadcast_in_dim(partner, (0, 1), (batch, twice))
-    own = b.compare("GT", grid.rows, b.full(n - 1, grid.places))
+    column_partners = b.broadcast_in_dim(b.slice(partner, (0, 0), (1, n)), (0, 1), (batch, n))
+    cosines, sines = _rotations(b, work, column_partners)
+    grid = Grid(b, shape(work))
     row_cosines = grid.down(b.pad(cosines, b.scalar(1, element(cosines)), (0, 0), (0, n)))
     row_sines = grid.down(b.pad(conjugate(b, sines), b.scalar(0, element(sines)), (0, 0), (0, n)))
     column_cosines, column_sines = grid.across(cosines), grid.across(sines)
     other_column = taken(b, work, 2, column_partners)
     other_row = taken(b, work, 1, row_partners)
-    other = taken_entries(b, work, *_pairs(b, row_partners, column_partners, (batch, twice, n)))
-    above = b.subtract(scaled(b, work, column_cosines), b.multiply(column_sines, other_column))
-    below = b.subtract(scaled(b, other_row, column_cosines), b.multiply(column_sines, other))
-    turned = b.subtract(scaled(b, above, row_cosines), b.multiply(row_sines, below))
+    other = taken_entries(b, work, grid.down(row_partners), grid.across(column_partners))
+    above = b.subtract(scaled(b, work, column_cosines), times(b, column_sines, other_column))
+    below = b.subtract(scaled(b, other_row, column_cosines), times(b, column_sines, other))
+    turned = b.subtract(scaled(b, above, row_cosines), times(b, row_sines, below))
     is_pair = b.compare("EQ", grid.down(row_partners), grid.columns)
-    return b.select(b.and_(is_pair, b.not_(own)), b.full_like(turned, 0), turned)
-
-
-def _pairs(b: OpBuilder, rows: Value, columns: Value, extents: tuple[int, int, int]) -> tuple[Value, Value]:
-    grid = Grid(b, extents)
-    return grid.down(rows), grid.across(columns)
+    return b.select(is_pair, b.full_like(turned, 0), turned)  # below row n nothing is its own column's partner
 
 
 def _rotations(b: OpBuilder, work: Value, partner: Value) -> tuple[Value, Value]:

@@ -12,7 +12,7 @@ Before and after::
     %l = (the lower triangle of %columns)
     %info = (the first element of its diagonal that is not positive)
 
-Floats of 16 bits are factored in f32. ``core.eig`` stays as it is.
+Very small matrices are factored without a loop, element by element. Floats of up to 16 bits are factored in f32. ``core.eig`` stays as it is.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import element
+from wengert.ir.tensor_types import element, f32, f64, is_float, shape, tensor
 from wengert.ir.traversal import ops_of
 from wengert.transforms.linalg.cholesky import cholesky, stable_cholesky
 from wengert.transforms.linalg.eigh import eigh
@@ -40,7 +40,7 @@ from wengert.transforms.linalg.triangular import cholesky_solve, triangular_solv
 from wengert.transforms.linalg.tridiagonal import tridiagonal_solve
 from wengert.transforms.rewriter import Rewriter
 
-_FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
+FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
     core.CholeskyOp: cholesky,
     core.CholeskySolveOp: cholesky_solve,
     core.EighOp: eigh,
@@ -54,6 +54,7 @@ _FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
     stablehlo.CholeskyOp: stable_cholesky,
     stablehlo.TriangularSolveOp: triangular_solve,
 }
+"""How each op is written with loops: builds what stands for its results."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,28 @@ class FactorizationsToLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rewriter = Rewriter(self.name)
-        for factorization in ops_of(op, *_FORMS):
+        for factorization in ops_of(op, *FORMS):
             rewriter.move_to(factorization)
-            rewriter.replace(factorization, _FORMS[type(factorization)](rewriter, factorization))
+            wide = _widened(rewriter, factorization)
+            rewriter.move_to(wide)
+            rewriter.replace(wide, FORMS[type(wide)](rewriter, wide))
 
     def changes(self, module: ModuleOp) -> bool:
-        return bool(ops_of(module, *_FORMS))
+        return bool(ops_of(module, *FORMS))
+
+
+def _widened(b: Rewriter, op: Operation) -> Operation:
+    """The op on f32, if it is one on narrower floats, whose results are rounded to them; itself otherwise."""
+    if not any(_is_narrow(value) for value in op.operands):
+        return op
+    operands = [b.convert(value, f32) if _is_narrow(value) else value for value in op.operands]
+    types = [tensor(shape(result), f32) if _is_narrow(result) else result.type for result in op.results]
+    results = b.create(type(op), operands, types, op.properties)
+    wide = results[0].owner
+    assert isinstance(wide, Operation)
+    b.replace(op, [b.convert(value, element(result)) for value, result in zip(results, op.results, strict=True)])
+    return wide
+
+
+def _is_narrow(value: SSAValue) -> bool:
+    return is_float(element(value)) and element(value) not in (f32, f64)

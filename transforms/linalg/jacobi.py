@@ -33,8 +33,9 @@ def partners(b: OpBuilder, n: int, count: int) -> Value:
 
 
 def rotation(b: OpBuilder, here: Value, there: Value, beside: Value, is_first: Value) -> tuple[Value, Value]:
-    """For each row the rotation with its partner, which makes the element beside the diagonal zero (Golub and Van Loan, algorithm 8.5.1): the (real) cosine and the
-    sine, ``[batch, n]``. Columns become ``cosine own - sine partner``. Of the two angles it is the smaller one.
+    """For each row the rotation with its partner that makes the element beside the diagonal zero, by the smaller angle (Golub and Van Loan, algorithm 8.5.1).
+
+    Returns the (real) cosine and the sine, ``[batch, n]``: columns become ``cosine own - sine partner``.
 
     here, there: the row's own element of the diagonal and its partner's, real.
     beside: the element beside the diagonal, of the row of the two that comes first (``is_first``), the same for both.

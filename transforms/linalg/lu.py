@@ -1,7 +1,7 @@
 """LU factors with partial pivoting by columns, right-looking: Golub and Van Loan, Matrix Computations, algorithm 3.4.1.
 
-A step exchanges rows, divides a column and updates what is right of it, all in one kernel: each element reads the row that comes to its place. The search for the
-pivot takes two reductions before it.
+A step exchanges rows, divides a column and updates what is right of it, all in one kernel: each element reads the row that comes to its place. The search for
+the pivot takes two reductions before it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, i32, is_complex, shape, shape_of_type, tensor
+from wengert.ir.tensor_types import element, i32, shape, shape_of_type, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
-from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, taken, taken_entries
+from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, size_of_parts, taken, taken_entries, times
 from wengert.transforms.linalg.permutations import inverse
+from wengert.transforms.linalg.small_matrices import assembled, elements_of, is_small, joined, small_lu
 from wengert.transforms.linalg.triangular import System, solved
 
 
@@ -24,7 +25,19 @@ def lu(b: OpBuilder, op: core.LuOp) -> Sequence[Value]:
     types = [result.type for result in op.results]
     if is_empty(op.lu):
         return nothing(b, types)
-    a = batched(b, op.a)
+    factors, pivots, info = _small(b, batched(b, op.a)) if is_small(batched(b, op.a)) else _by_columns(b, batched(b, op.a))
+    values = zip((factors, pivots, info), types, strict=True)
+    return [b.reshape(value, shape_of_type(type)) for value, type in values]  # pyright: ignore[reportArgumentType]
+
+
+def _small(b: OpBuilder, a: Value) -> tuple[Value, Value, Value]:
+    """The results for very small matrices."""
+    factors, rows, info = small_lu(b, elements_of(b, a))
+    return assembled(b, factors), joined(b, [b.add(row, b.full_like(row, 1)) for row in rows]), info
+
+
+def _by_columns(b: OpBuilder, a: Value) -> tuple[Value, Value, Value]:
+    """The results by a loop over the columns of ``a: [batch, m, n]``."""
     batch, m, n = shape(a)
     steps = min(m, n)
 
@@ -35,8 +48,7 @@ def lu(b: OpBuilder, op: core.LuOp) -> Sequence[Value]:
         return [_eliminated(b, a, k, pivot), b.dynamic_update_slice(pivots, number, [b.scalar(0, i32), k])]
 
     factors, pivots = counted_loop(b, steps, (), [a, b.zeros(tensor((batch, steps), i32))], step)
-    values = [factors, pivots, first_where(b, b.compare("EQ", diagonal(b, factors), b.full_like(diagonal(b, factors), 0)))]
-    return [b.reshape(value, shape_of_type(type)) for value, type in zip(values, types, strict=True)]  # pyright: ignore[reportArgumentType]
+    return factors, pivots, first_where(b, b.compare("EQ", diagonal(b, factors), b.full_like(diagonal(b, factors), 0)))
 
 
 def first_where(b: OpBuilder, failed: Value) -> Value:
@@ -51,7 +63,7 @@ def _pivot(b: OpBuilder, a: Value, k: Value) -> Value:
     """The row of the first of the largest elements of column k, from row k on; of a NaN if there is one. The size of a complex number is that of its parts."""
     batch, m, _ = shape(a)
     places = tensor((batch, m), i32)
-    sizes = _size(b, column(b, a, k))
+    sizes = size_of_parts(b, column(b, a, k))
     below = b.compare("GE", b.iota(1, places), b.broadcast_in_dim(k, [], (batch, m)))
     sizes = b.select(below, sizes, b.full_like(sizes, -1))
     largest = b.broadcast_in_dim(b.reduce(Kind.max, sizes, (1,)), (0,), (batch, m))
@@ -59,14 +71,10 @@ def _pivot(b: OpBuilder, a: Value, k: Value) -> Value:
     return b.reduce(Kind.min, b.select(chosen, b.iota(1, places), b.full(m - 1, places)), (1,))
 
 
-def _size(b: OpBuilder, x: Value) -> Value:
-    return b.add(b.abs(b.real(x)), b.abs(b.imag(x))) if is_complex(element(x)) else b.abs(x)
-
-
 def _eliminated(b: OpBuilder, a: Value, k: Value, pivot: Value) -> Value:
     """Step k: rows k and ``pivot`` exchanged, column k divided by the pivot where that is not zero, and its products with row k subtracted."""
     grid = Grid(b, shape(a))
-    batch, m, n = grid.extents
+    batch, m, _ = grid.extents
     rows, ks = b.iota(1, tensor((batch, m), i32)), b.broadcast_in_dim(k, [], (batch, m))
     pivots = b.broadcast_in_dim(pivot, (0,), (batch, m))
     below = b.select(b.compare("EQ", rows, pivots), ks, rows)  # the row that comes to each place behind k
@@ -74,7 +82,7 @@ def _eliminated(b: OpBuilder, a: Value, k: Value, pivot: Value) -> Value:
     multiplier = grid.down(taken_entries(b, a, below, ks))
     divisor = grid.each(taken_entries(b, a, pivot, b.broadcast_in_dim(k, [], (batch,))))
     multiplier = b.select(b.compare("EQ", divisor, grid.full(0, element(a))), multiplier, b.divide(multiplier, divisor))
-    updated = b.subtract(moved, b.multiply(multiplier, grid.across(taken(b, a, 1, pivot))))
+    updated = b.subtract(moved, times(b, multiplier, grid.across(taken(b, a, 1, pivot))))
     right = b.select(grid.is_column("EQ", k), multiplier, b.select(grid.is_column("GT", k), updated, moved))
     return b.select(grid.is_row("GT", k), right, moved)
 

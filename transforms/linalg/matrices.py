@@ -114,7 +114,8 @@ def taken(b: OpBuilder, x: Value, dimension: int, indices: Value) -> Value:
     sizes = [1 if d in (0, dimension) else n for d, n in enumerate(extents)]
     result = [extents[0], *extents[1:dimension], *counts, *extents[dimension + 1 :]]
     offsets = [d for d in range(1, len(result)) if d < dimension or d >= dimension + len(counts)]
-    numbers = GatherDimensionNumbersAttr(*map(dimensions, (offsets, [dimension], [0], [0], [dimension])), int_attr(len(shape(indices))))
+    batch, here = dimensions([0]), dimensions([dimension])
+    numbers = GatherDimensionNumbersAttr(dimensions(offsets), here, batch, batch, here, int_attr(len(shape(indices))))
     return b.gather(x, indices, numbers, sizes, result)
 
 
@@ -146,6 +147,14 @@ def as_element(b: OpBuilder, x: Value, element_type: Attribute) -> Value:
     return b.complex(x, b.full_like(x, 0)) if is_complex(element_type) else x
 
 
+def times(b: OpBuilder, x: Value, y: Value) -> Value:
+    """The product of elements by the four products of their parts, as LAPACK computes it. (StableHLO's product looks for infinities, too.)"""
+    if not is_complex(element(x)):
+        return b.multiply(x, y)
+    (a, c), (d, e) = ((b.real(z), b.imag(z)) for z in (x, y))
+    return b.complex(b.subtract(b.multiply(a, d), b.multiply(c, e)), b.add(b.multiply(a, e), b.multiply(c, d)))
+
+
 def scaled(b: OpBuilder, x: Value, factor: Value) -> Value:
     """x times real numbers."""
     return b.complex(b.multiply(b.real(x), factor), b.multiply(b.imag(x), factor)) if is_complex(element(x)) else b.multiply(x, factor)
@@ -162,6 +171,11 @@ def squared(b: OpBuilder, x: Value) -> Value:
         re, im = b.real(x), b.imag(x)
         return b.add(b.multiply(re, re), b.multiply(im, im))
     return b.multiply(x, x)
+
+
+def size_of_parts(b: OpBuilder, x: Value) -> Value:
+    """The size by which LAPACK chooses pivots: the absolute value, of complex numbers the sum of those of its parts."""
+    return b.add(b.abs(b.real(x)), b.abs(b.imag(x))) if is_complex(element(x)) else b.abs(x)
 
 
 def transposed(b: OpBuilder, x: Value) -> Value:

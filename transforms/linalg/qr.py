@@ -13,7 +13,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element, is_complex, shape, tensor
+from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
 from wengert.transforms.linalg.matrices import (
     Grid,
@@ -30,6 +30,7 @@ from wengert.transforms.linalg.matrices import (
     row,
     scaled,
     squared,
+    times,
 )
 from wengert.transforms.linalg.scaling import power_of_two
 from wengert.transforms.linalg.triangular import System, solved
@@ -55,8 +56,7 @@ def factored(b: OpBuilder, a: Value, *, full: bool) -> tuple[Value, Value]:
     def step(b: OpBuilder, k: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
         return [_reflected(b, carried[0], k)]
 
-    below = [(0, 0), (0, 1), (0, 0)]
-    packed = b.pad(scaled_down, b.scalar(0, element(a)), [low for low, _ in below], [high for _, high in below])
+    packed = b.pad(scaled_down, b.scalar(0, element(a)), (0, 0, 0), (0, 1, 0))
     (packed,) = counted_loop(b, steps, (), [packed], step)
     triangle = leading(b, packed, count, n)
     upper = b.select(Grid(b, shape(triangle)).compared("LE"), triangle, b.full_like(triangle, 0))
@@ -71,23 +71,26 @@ def identity(b: OpBuilder, a: Value, m: int, n: int) -> Value:
 
 
 def _reflected(b: OpBuilder, packed: Value, k: Value) -> Value:
-    """Step k on ``packed: [batch, m + 1, n]``: a reflector takes column k to a multiple of a unit vector. Below the diagonal the column then holds the reflector (1 is
-    its first element), in the last row its factor tau."""
+    """Step k on ``packed: [batch, m + 1, n]``: a reflector takes column k to a multiple of a unit vector.
+
+    Below the diagonal the column then holds the reflector (1 is its first element), in the last row its factor tau.
+    """
     grid = Grid(b, shape(packed))
     last = grid.extents[1] - 1
     is_inside = b.compare("LT", grid.rows, b.full(last, grid.places))
     below = b.and_(grid.is_row("GT", k), is_inside)
     this = grid.down(column(b, packed, k))
-    products = b.select(below, b.multiply(conjugate(b, this), packed), b.full_like(packed, 0))
+    products = b.select(below, times(b, conjugate(b, this), packed), b.full_like(packed, 0))
     inner = b.reduce(Kind.add, products, (1,))
-    beta, tau, factor = _reflector(b, entry(b, packed, k, k), b.reshape(b.dynamic_slice(inner, [b.scalar(0, element(k)), k], (shape(inner)[0], 1)), shape(inner)[:1]))
-    vector = b.select(grid.is_row("EQ", k), b.full_like(packed, 1), b.multiply(this, grid.each(factor)))
-    weight = b.add(grid.across(row(b, packed, k)), b.multiply(grid.each(conjugate(b, factor)), grid.across(inner)))
-    updated = b.subtract(packed, b.multiply(b.multiply(grid.each(conjugate(b, tau)), vector), weight))
+    norm = b.reshape(b.dynamic_slice(inner, [b.scalar(0, i32), k], (shape(inner)[0], 1)), shape(inner)[:1])
+    beta, tau, factor = _reflector(b, entry(b, packed, k, k), norm)
+    vector = b.select(grid.is_row("EQ", k), b.full_like(packed, 1), times(b, this, grid.each(factor)))
+    weight = b.add(grid.across(row(b, packed, k)), times(b, grid.each(conjugate(b, factor)), grid.across(inner)))
+    updated = b.subtract(packed, times(b, times(b, grid.each(conjugate(b, tau)), vector), weight))
     right = b.select(b.and_(grid.is_row("GE", k), is_inside), updated, packed)
-    own = b.select(grid.is_row("EQ", k), grid.each(beta), b.select(grid.is_row("GT", k), vector, packed))
-    own = b.select(is_inside, own, grid.each(tau))
-    return b.select(grid.is_column("GT", k), right, b.select(grid.is_column("EQ", k), own, packed))
+    this = b.select(grid.is_row("EQ", k), grid.each(beta), b.select(grid.is_row("GT", k), vector, packed))
+    this = b.select(is_inside, this, grid.each(tau))
+    return b.select(grid.is_column("GT", k), right, b.select(grid.is_column("EQ", k), this, packed))
 
 
 def _reflector(b: OpBuilder, alpha: Value, inner: Value) -> tuple[Value, Value, Value]:

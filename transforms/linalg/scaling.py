@@ -12,7 +12,7 @@ _LEAST, _MOST = {32: 2.0**-100, 64: 2.0**-1000}, {32: 2.0**100, 64: 2.0**1000}
 
 
 def power_of_two(b: OpBuilder, a: Value) -> Value:
-    """For each of ``a: [batch, m, n]`` a power of two near its largest element, whose inverse is one, too: ``[batch]``, real. 1 where an element is no number."""
+    """A power of two near the largest element of each matrix, whose inverse is one, too: ``[batch]``, real, of ``[batch, m, n]``. 1 where one is not finite."""
     sizes = b.abs(a) if not is_complex(element(a)) else b.maximum(b.abs(b.real(a)), b.abs(b.imag(a)))
     largest = b.reduce(Kind.max, sizes, (1, 2))
     width, integer = (32, i32) if element(largest) == f32 else (64, i64)

@@ -1,7 +1,7 @@
 """Tridiagonal systems by elimination with partial pivoting, as LAPACK's gtsv does it (Golub and Van Loan, Matrix Computations, section 4.3).
 
-A row of the matrix is kept with its right-hand sides: ``[batch, 3 + k]``. A step exchanges the row that is left of those before with the next one if that has the
-larger element, and eliminates; what is left has two elements. The triangle has three in a row, by which the unknowns follow from the last to the first.
+A row of the matrix is kept with its right-hand sides: ``[batch, 3 + k]``. A step exchanges the row that is left of those before with the next one if that has
+the larger element, and eliminates; what is left has two elements. The triangle has three in a row, by which the unknowns follow from the last to the first.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import element, i32, is_complex, shape, tensor
+from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
 from wengert.transforms.linalg.lu import first_where
-from wengert.transforms.linalg.matrices import batched, is_empty, nothing
+from wengert.transforms.linalg.matrices import batched, is_empty, nothing, size_of_parts, times
 
 
 def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> Sequence[Value]:
@@ -31,7 +31,7 @@ def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> Sequence[Val
 
 def _rows(b: OpBuilder, lower: Value, main: Value, upper: Value, sides: Value) -> Value:
     """The rows of the matrix with their right-hand sides: ``[batch, n + 1, 3 + k]``, the first shifted to its diagonal, and one of zeros behind the last."""
-    batch, n, k = shape(sides)
+    batch, n, _ = shape(sides)
     first = b.compare("EQ", b.iota(1, tensor((batch, n), i32)), b.full(0, tensor((batch, n), i32)))
     last = b.compare("EQ", b.iota(1, tensor((batch, n), i32)), b.full(n - 1, tensor((batch, n), i32)))
     none = b.full_like(main, 0)
@@ -61,15 +61,11 @@ def _eliminated(b: OpBuilder, left: Value, following: Value) -> tuple[Value, Val
     """The row with the larger first element, and what is left of the other one without it: ``[batch, 1, 3 + k]``."""
     batch, _, width = shape(left)
     mine, theirs = (b.slice(row, (0, 0, 0), (batch, 1, 1)) for row in (left, following))
-    exchanged = b.broadcast_in_dim(b.compare("GT", _size(b, theirs), _size(b, mine)), (0, 1, 2), (batch, 1, width))
+    exchanged = b.broadcast_in_dim(b.compare("GT", size_of_parts(b, theirs), size_of_parts(b, mine)), (0, 1, 2), (batch, 1, width))
     top, bottom = b.select(exchanged, following, left), b.select(exchanged, left, following)
     mine, theirs = (b.broadcast_in_dim(x, (0, 1, 2), (batch, 1, width)) for x in (mine, theirs))
     factor = b.divide(b.select(exchanged, mine, theirs), b.select(exchanged, theirs, mine))
-    return top, _shifted(b, b.subtract(bottom, b.multiply(factor, top)))
-
-
-def _size(b: OpBuilder, x: Value) -> Value:
-    return b.add(b.abs(b.real(x)), b.abs(b.imag(x))) if is_complex(element(x)) else b.abs(x)
+    return top, _shifted(b, b.subtract(bottom, times(b, factor, top)))
 
 
 def _shifted(b: OpBuilder, row: Value) -> Value:
@@ -93,7 +89,7 @@ def _substituted(b: OpBuilder, rows: Value) -> Value:
             b.broadcast_in_dim(b.dynamic_slice(constants[0], [zero, i, b.scalar(j, i32)], (batch, 1, 1)), (0, 1, 2), (batch, 1, k)) for j in range(3)
         )
         side = b.dynamic_slice(constants[0], [zero, i, b.scalar(3, i32)], (batch, 1, k))
-        unknown = b.subtract(b.subtract(side, b.multiply(upper, following)), b.multiply(above, second))
+        unknown = b.subtract(b.subtract(side, times(b, upper, following)), times(b, above, second))
         unknown = b.divide(unknown, main)
         return [unknown, following, b.dynamic_update_slice(x, unknown, [zero, i, zero])]
 

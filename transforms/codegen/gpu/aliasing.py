@@ -2,8 +2,8 @@
 
 LLVM moves and joins accesses by it, and on NVIDIA's devices reads what is both by the cache for data that does not change (``ld.global.nc``).
 
-``noalias`` says that nobody else accesses the buffer while the kernel runs, and other threads are somebody else: LLVM takes a value that it knows past a barrier.
-So a kernel with barriers has it on the buffers alone that it only reads.
+``noalias`` says that nobody else accesses the buffer while the kernel runs, and other threads are somebody else: LLVM takes a value that it knows past a
+barrier. So a kernel with barriers has it on the buffers alone that it only reads.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, MemRefType, UnitAttr
 from xdsl.ir import BlockArgument, Region, SSAValue
 
 from wengert.dialects.gpu import BarrierOp
+from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp
 from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, location, overlap
 from wengert.ir.traversal import operands_of
 
@@ -40,8 +41,10 @@ def argument_attributes(captured: Sequence[SSAValue], body: Region) -> list[Dict
 
 
 def _written(body: Region) -> set[SSAValue]:
-    """The buffers that ops other than loads take."""
-    return {value for op in body.walk() if not isinstance(op, memref.LoadOp) for value in operands_of(op) if isinstance(value.type, MemRefType)}
+    """The buffers that ops other than loads take, and copies write."""
+    ops = [op for op in body.walk() if not isinstance(op, memref.LoadOp)]
+    taken = [(op.target,) if isinstance(op, DeviceAsyncCopyOp) else operands_of(op) for op in ops]
+    return {value for values in taken for value in values if isinstance(value.type, MemRefType)}
 
 
 def _may_overlap(one: SSAValue, other: SSAValue) -> bool:

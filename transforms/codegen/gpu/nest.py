@@ -28,8 +28,12 @@ from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
 from wengert.transforms.codegen.gpu.transposes import Transposed
+from wengert.transforms.codegen.gpu.warp_products import WarpProduct
 from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
+
+_NEIGHBOURS = 32
+"""So many threads read what lies side by side in memory: a warp of most devices."""
 
 
 def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel]:
@@ -40,7 +44,8 @@ def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel
     if 0 in op.extents:
         return fills
     if schedule.tile is not None:
-        return [*fills, TiledProduct(placed, schedule, memory).kernel()]
+        product = WarpProduct if schedule.tile.warp else TiledProduct
+        return [*fills, product(placed, schedule, memory).kernel()]
     nest = _Nest(placed, schedule, memory)
     return [*fills, nest.kernel(), *nest.last_kernels()]
 
@@ -99,7 +104,11 @@ class _Nest:
         if self.team is None or self.team.parts == 1:
             return []
         threads = min(256, 1 << (self.team.parts.bit_length() - 1))
-        team = Team(self.results, threads, threads, self.team.parts)
+        if self.results < _NEIGHBOURS:
+            team = Team(self.results, threads, threads, self.team.parts)
+        else:  # neighbouring threads read neighbouring results
+            threads = min(threads, 256 // _NEIGHBOURS)
+            team = Team(self.results, threads * _NEIGHBOURS, threads, self.team.parts, columns=True)
         types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team]
         return [Kernel(team.groups, team.group, lambda functions, ids: self._combine_parts(functions, ids, team), [(team.group, type) for type in types])]
 
@@ -155,7 +164,8 @@ class _Nest:
         ends = code.choose(place.active, add_up, lambda: neutral)
         cells = [(total.write.kind, total.write.value.type) for total in self.of_team]
         ends = reduced_in_team(work.combining, team, place, ids.workgroup, cells, ends, ids.thread)
-        with code.when(code.both([x for x in (place.first, place.active) if x is not None]) if place.first is not None or place.active is not None else None):
+        conditions = [x for x in (place.first, place.active) if x is not None]
+        with code.when(code.both(conditions) if conditions else None):
             work.share(place.result)
             for number, (total, read) in enumerate(zip(self.of_team, ends, strict=True)):
                 if team.parts > 1:
@@ -167,14 +177,20 @@ class _Nest:
         code, work = functions.code, _Work(self, functions)
         place = team.place(code, ids.group, ids.thread)
         neutral = [work.combining.neutral(t.write.kind, t.write.value.type) for t in self.of_team]
-        with code.loop(place.lane, team.count, team.threads, neutral) as loop:
-            at = code.plus(code.times(loop.index, self.results), place.result)
-            read = [code.load(buffer.memref, at) for buffer in self.memory.scratch]
-            parts = zip(self.of_team, loop.carried, read, strict=True)
-            loop.next = [work.combining.combined(t.write.kind, before, part, t.write.value.type) for t, before, part in parts]
+
+        def add_up() -> Values:
+            with code.loop(place.lane, team.count, team.threads, neutral) as loop:
+                at = code.plus(code.times(loop.index, self.results), place.result)
+                read = [code.load(buffer.memref, at) for buffer in self.memory.scratch]
+                parts = zip(self.of_team, loop.carried, read, strict=True)
+                loop.next = [work.combining.combined(t.write.kind, before, part, t.write.value.type) for t, before, part in parts]
+            return list(loop.results)
+
+        ends = code.choose(place.active, add_up, lambda: neutral)
         cells = [(total.write.kind, total.write.value.type) for total in self.of_team]
-        ends = reduced_in_team(work.combining, team, place, ids.workgroup, cells, loop.results, ids.thread)
-        with code.when(place.first):
+        ends = reduced_in_team(work.combining, team, place, ids.workgroup, cells, ends, ids.thread)
+        conditions = [x for x in (place.first, place.active) if x is not None]
+        with code.when(code.both(conditions) if conditions else None):
             work.share(place.result)
             for total, end in zip(self.of_team, ends, strict=True):
                 work.close(total, [end()])

@@ -138,8 +138,7 @@ def _team(op: NestOp, shared: Sequence[int], rest: tuple[int, ...], accesses: Ac
         threads = _power_of_two(min(group, max(count // PER_THREAD, 1)))
         threads = threads if count > 1024 or results * threads < target.busy else min(threads, target.warp)
         groups = -(-results * threads // group)
-    only_totals = all(is_total(op, write, rest) for write in op.writes)
-    parts = min(target.processors * 4 // groups, count // (threads * LEAST_IN_PART), MOST_PARTS) if only_totals else 1
+    parts = min(target.processors * 4 // groups, count // (threads * LEAST_IN_PART), MOST_PARTS)
     return Reduce(rest, threads, columns, max(parts, 1)) if threads > 1 else None
 
 

@@ -12,14 +12,13 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, complex, memref
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.gpu import BarrierOp, LaunchOp, ShuffleOp, SubgroupReduceOp, block_size, device_memref, grid_size
 from wengert.dialects.gpu.atomics import AtomicRMWOp, GenericAtomicRMWOp
 from wengert.dialects.kernel import buffers as host
 from wengert.dialects.kernel.memory import Space, byte_size, bytes_of, is_on_device, space_of, value_type
-from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import shape_of_type
 from wengert.ir.traversal import all_ops, operands_of, ops_in
 from wengert.transforms.codegen.gpu.functions import UnsupportedError, register_type
@@ -40,11 +39,16 @@ class NotForOneGroupError(Exception):
 
 
 class Reader:
-    """Reads ops; ``cells`` are the bases of the memory that a launch makes, ``iterations`` those among them that hold the number of an iteration."""
+    """Reads ops.
+
+    Attributes:
+        cells: the bases of the memory that a launch makes, with the types that they are used as.
+        iterations: those of them that hold the number of an iteration.
+    """
 
     def __init__(self, target: GpuTarget):
         self.target = target
-        self.cells: set[SSAValue] = set()
+        self.cells: dict[SSAValue, set[Attribute]] = {}
         self.iterations: set[SSAValue] = set()
         self._places: dict[SSAValue, Place] = {}
 
@@ -67,7 +71,7 @@ class Reader:
         parts: list[Part] = []
         for op in ops_in(block):
             if isinstance(op, host.AllocOp):
-                self.cells.add(op.memref)
+                self.cells[op.memref] = set()
             elif not isinstance(op, NAMES):
                 parts.append(self.part(op))
         return parts
@@ -96,10 +100,12 @@ class Reader:
             raise NotForOneGroupError("a part of a cell")
         if place.base in self.iterations and bytes_of(type) != byte_size(place.base):
             raise NotForOneGroupError("the number of an iteration as something else")
+        if place.base in self.cells:
+            self.cells[place.base].add(type)
         return Memory(place, type)
 
     def _cell(self, argument: SSAValue) -> None:
-        self.cells.add(argument)
+        self.cells[argument] = set()
         self._places[argument] = Place(argument, 0)
 
     def _bind(self, arguments: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
@@ -181,8 +187,7 @@ class Reader:
         return first, begin, self._parts(op.body.block), self._copies([end for end, _ in swapped], [argument for _, argument in swapped]), finish
 
     def _for(self, op: host.ForOp) -> ForPart:
-        base, _ = host.location(op.count)
-        count = int(to_numpy(base.owner.value).reshape(-1)[0]) if isinstance(base.owner, host.GlobalOp) else None
+        count = op.iterations
         held = self._memory(op.count) if count is None else count
         self._loop(op)
         self.iterations.add(op.body.block.args[0])

@@ -16,8 +16,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects.gpu import BarrierOp, DeviceSpace, LaunchOp, TerminatorOp, device_memref
 from wengert.dialects.gpu.text import ATTRIBUTIONS
-from wengert.dialects.kernel.buffers import GlobalOp, ViewOp
-from wengert.dialects.kernel.memory import bytes_of
+from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, ViewOp
+from wengert.dialects.kernel.memory import Space, bytes_in, bytes_of
 from wengert.ir.attributes import int_attr, segment_sizes
 from wengert.ir.construction import add_argument, append, copy_op, erase, insert_before, replace_uses
 from wengert.ir.tensor_types import i64
@@ -29,6 +29,7 @@ from wengert.transforms.codegen.gpu.merging.masking import Masking
 from wengert.transforms.codegen.gpu.merging.parts import CasePart, CopyPart, ForPart, KernelPart, Memory, Part, WhilePart, all_parts, kernels_in
 from wengert.transforms.codegen.gpu.merging.places import Access, Order, Place
 from wengert.transforms.codegen.gpu.merging.reading import Reader
+from wengert.transforms.codegen.gpu.scratch import ALIGNMENT
 
 
 def group_threads(parts: Sequence[Part], warp: int, most: int) -> int:
@@ -57,6 +58,7 @@ class _Writer:
         self._thread: Index = self.block.args[3] if threads > 1 else 0
         self._numbers: dict[SSAValue, SSAValue] = {}
         self._views: dict[tuple[SSAValue, int, Attribute], SSAValue] = {}
+        self._host_cells: dict[SSAValue, SSAValue] = {}
         self._globals: dict[SSAValue, SSAValue] = {}
         self._workgroup: dict[Attribute, list[SSAValue]] = {}
         self._private: list[Operation] = []
@@ -104,7 +106,19 @@ class _Writer:
         key = (base, at, memory.type)
         made = self._views.get(key)
         if made is None:
-            made = self._views[key] = self._new_cell(memory.type) if base in self.cells else self._new_view(base, at, memory.type)
+            own = len(self.cells.get(base, ())) == 1
+            made = self._views[key] = self._new_cell(memory.type) if own else self._new_view(self._allocated(base), at, memory.type)
+        return made
+
+    def _allocated(self, base: SSAValue) -> SSAValue:
+        """Memory of the host. That is what a cell becomes whose bytes are elements of several types, which no memory of a group has."""
+        if base not in self.cells:
+            return base
+        made = self._host_cells.get(base)
+        if made is None:
+            op = AllocOp.create(result_types=[bytes_in(bytes_of(base.type), Space.STACK)], properties={"alignment": int_attr(ALIGNMENT)})
+            insert_before(self.anchor, op)
+            made = self._host_cells[base] = op.memref
         return made
 
     def _new_view(self, base: SSAValue, at: int, type: MemRefType[Any]) -> SSAValue:
