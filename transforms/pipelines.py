@@ -77,6 +77,7 @@ PASS_PATHS = {
     "fission": "wengert.transforms.kernel.fission:FissionPass",
     "natives-to-nests": "wengert.transforms.kernel.native_nests.native_nests:NativesToNestsPass",
     "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
+    "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
@@ -137,7 +138,9 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
-GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
+GPU_KERNELS = (
+    "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,narrow-stores,fission,collapse-loops"
+)
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
 WHOLE_OPS = (

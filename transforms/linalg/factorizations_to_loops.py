@@ -12,7 +12,7 @@ Before and after::
     %l = (the lower triangle of %columns)
     %info = (the first element of its diagonal that is not positive)
 
-Floats of up to 16 bits are factored in f32. ``core.eig`` stays as it is.
+Very small matrices are factored without a loop, element by element. Floats of up to 16 bits are factored in f32. ``core.eig`` stays as it is.
 """
 
 from __future__ import annotations
