@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
 from wengert.ir.pass_options import describe_type, kebab, option_types, print_value
 from wengert.ir.passes import PASSES, PassTimes, Pipeline
+from wengert.ir.plugins import owner_of
 from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
@@ -52,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help='as in "vjp{fn=main wrt=0,1},simplify,cse"')
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
     parser.add_argument("--list-passes", action="store_true", help="list the passes and translations with their options")
+    parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
     parser.add_argument("--split-input-file", action="store_true", help="treat the parts between lines of // ----- as programs of their own")
     inspection = parser.add_argument_group("inspection")
     inspection.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass, and an index")
@@ -72,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def execute(options: argparse.Namespace) -> int:
     """Does what the command line asks for."""
     if options.list_passes:
-        output.write_text("\n".join(describe_passes()), options.output)
+        output.write_text(json.dumps(passes_json(), indent=1) if options.json else "\n".join(describe_passes()), options.output)
         return Exit.OK
     try:
         pipeline = parse_pipeline(",".join(options.pass_pipeline))
@@ -82,7 +85,8 @@ def execute(options: argparse.Namespace) -> int:
     times = PassTimes() if options.time_passes else None
     texts, failed = _run_all(options, pipeline, times)
     if not options.verify_diagnostics and texts:
-        output.write_text(f"{COMMENTS[pipeline.writes]} -----\n".join(texts), options.output)
+        write = output.write_ir if pipeline.writes == "mlir" else output.write_text
+        write(f"{COMMENTS[pipeline.writes]} -----\n".join(texts), options.output)
     if times is not None:
         print(times, file=sys.stderr)
     return Exit.DIAGNOSTIC if failed else Exit.OK
@@ -162,13 +166,21 @@ def split(text: str) -> Iterator[str]:
 
 def describe_passes() -> Iterator[str]:
     """Every pass and translation: its name, the first sentence of its docstring, and its options with their types and defaults."""
+    for entry in passes_json():
+        yield f"{entry['name']}: {entry['summary']}"
+        yield from (f"    {option['name']}: {option['type']}{option['default']}" for option in entry["options"])
+
+
+def passes_json() -> list[dict[str, Any]]:
+    """The same as what JSON holds."""
+    listed: list[dict[str, Any]] = []
     for name in sorted(PASSES):
         cls = PASSES.load(name)
-        summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-        yield f"{name}: {summary}"
         types = option_types(cls)
-        for field in dataclasses.fields(cls):
-            yield f"    {kebab(field.name)}: {describe_type(types[field.name])}{_default(field)}"
+        options = [{"name": kebab(f.name), "type": describe_type(types[f.name]), "default": _default(f)} for f in dataclasses.fields(cls)]
+        summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+        listed.append({"name": name, "summary": summary, "owner": owner_of(cls), "options": options})
+    return listed
 
 
 def _default(field: dataclasses.Field[Any]) -> str:

@@ -30,6 +30,7 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
+from wengert.transforms.core.functions import is_written_out
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
@@ -171,7 +172,7 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
     check_known(module)
     if holds_kernels(module):
         return print_module(module, locations=locations, generic=generic)
-    if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in all_ops(module)):
+    if needs_ad_lowering(module) or any(op.name.startswith("core.") or is_written_out(op) for op in all_ops(module)):
         module = parse_pipeline(BACK).applied(module)
     return print_module(module, locations=locations, generic=generic)
 

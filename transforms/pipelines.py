@@ -62,6 +62,7 @@ PASS_PATHS = {
     "tape-sums-to-reads": "wengert.transforms.fuse.tape_sums:TapeSumsToReadsPass",
     "expand-regions": "wengert.transforms.fuse.regions:ExpandRegionsPass",
     "expand-random-bits": "wengert.transforms.fuse.random_bits:ExpandRandomBitsPass",
+    "widen-narrow-elements": "wengert.transforms.fuse.narrow:WidenNarrowElementsPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
@@ -138,7 +139,7 @@ LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-WHOLE_OPS = "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,tape-sums-to-reads"
+WHOLE_OPS = "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,tape-sums-to-reads,widen-narrow-elements"
 """What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
 
 GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"

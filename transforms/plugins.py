@@ -67,11 +67,9 @@ def register(thing: T) -> T:
         TypeError: it is none of these.
     """
     note_registration(thing)
-    given: Any = thing
-    if isinstance(given, type) and issubclass(given, ModulePass | Translation):
-        return cast(T, _register_pass(given))
-    makes_one = isinstance(given, type) and issubclass(given, Strategy | Policy)
-    made: Any = cast(Any, given)() if makes_one else given
+    if isinstance(thing, type) and issubclass(cast("type[object]", thing), ModulePass | Translation):
+        return cast(T, _register_pass(cast(Any, thing)))
+    made = _object_of(thing)
     if isinstance(made, Strategy):
         register_strategy(_named(made))
     elif isinstance(made, Policy):
@@ -83,6 +81,12 @@ def register(thing: T) -> T:
     else:
         raise TypeError(f"{thing!r} is no pass, translation, strategy, policy or dialect")
     return thing
+
+
+def _object_of(thing: object) -> object:
+    """A strategy or policy of a class of them; what is no such class, itself."""
+    cls = cast("type[object]", thing)
+    return cls() if isinstance(thing, type) and issubclass(cls, Strategy | Policy) else thing
 
 
 def _register_pass(cls: type[ModulePass | Translation]) -> type[ModulePass | Translation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 
 from wengert.lab.cli.exit_codes import Exit
@@ -14,7 +15,8 @@ Row = tuple[str, str, str]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """There is nothing to choose."""
+    """Declares the arguments."""
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -23,6 +25,9 @@ def execute(options: argparse.Namespace) -> int:
     rows += [("interpreter", "NumPy", "slow: the definition of the semantics"), *opencl_rows()]
     rows.append(("ptx-interpreter", "interpreter of PTX", "slow: runs kernels for NVIDIA's devices and checks every access"))
     rows += cuda_rows()
+    if options.json:
+        print(json.dumps([dict(zip(("backend", "device", "remark"), row, strict=True)) for row in rows], indent=1))
+        return Exit.OK
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for backend, device, remark in rows:
         print(f"{backend:{widths[0]}}  {device:{widths[1]}}  {remark}".rstrip())

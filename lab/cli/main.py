@@ -32,6 +32,7 @@ COMMANDS = {
     "devices": "the devices that are there, and what to install for others",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
     "opt": "apply passes to a file (the same as wengert-opt)",
+    "completion": "the script by which a shell completes commands, options and files",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",
 }
 _MODULES = {"jvp": "differentiate", "vjp": "differentiate"}

@@ -17,8 +17,10 @@ Format = Literal["text", "json"]
 
 
 def wants_color(stream: TextIO) -> bool:
-    """Whether a stream is a terminal whose user did not turn colours off."""
-    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    """Whether colours are written to a stream: to a terminal whose user did not turn them off (``NO_COLOR``), and to all if ``FORCE_COLOR`` is set."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def report_diagnostics(error: DiagnosticError, form: Format) -> None:
@@ -57,6 +59,15 @@ def warnings_as_findings(form: Format) -> Generator[None]:
         warnings.simplefilter("always", UndoneWarning)
         warnings.showwarning = shown
         yield
+
+
+def write_ir(text: str, path: str | None) -> None:
+    """MLIR to a file, or to stdout for none or ``-``: in colours on a terminal."""
+    if path in (None, "-") and wants_color(sys.stdout):
+        from wengert.lab.cli.highlight import highlight
+
+        text = highlight(text)
+    write_text(text, path)
 
 
 def write_text(text: str, path: str | None) -> None:

@@ -6,7 +6,7 @@ NVIDIA, "CUDA Driver API" 13: memory comes from a pool in the order of a stream,
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
@@ -17,10 +17,10 @@ from msgspec import Struct
 from xdsl.ir import Attribute
 
 from wengert.dialects.gpu.targets import NVVMTargetAttr
-from wengert.runtime.devices.interface import Borrowed, Buffer, Bytes, Device, DeviceError, Sizes
+from wengert.ir.installation import command
+from wengert.runtime.devices.interface import Borrowed, Buffer, Bytes, Command, Device, DeviceError, Sizes
 from wengert.runtime.errors import InputError
 
-EXTRA = "wengert[cuda]"
 NO_DEVICE = "no NVIDIA device with a driver is there"
 FEATURES = "+ptx80"
 """The version of PTX, which drivers from CUDA 12.0 on take."""
@@ -42,7 +42,7 @@ def binding() -> Binding:
     try:
         return Binding(import_module("cuda.core"), import_module("cuda.bindings.driver"))
     except ImportError:
-        raise InputError(f"backend 'cuda' needs the package cuda-core: pip install '{EXTRA}'") from None
+        raise InputError(f"backend 'cuda' needs the package cuda-core: {command('cuda')}") from None
 
 
 def devices() -> Sequence[Any]:
@@ -168,6 +168,24 @@ class CudaDevice(Device):
     def wait(self) -> None:
         with self._reported():
             self._stream.sync()
+
+    def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
+        """One graph of all commands, which the driver launches as one."""
+        asked = super().capture(commands)
+        with self._reported("refused a graph"):
+            builder = self._stream.create_graph_builder()
+            builder.begin_building()
+            try:
+                asked()
+            finally:
+                builder.end_building()
+            graph = builder.complete()
+
+        def replay() -> None:
+            with self._reported():
+                graph.launch(self._stream)
+
+        return replay
 
     @contextmanager
     def _reported(self, what: str = "failed") -> Generator[None]:

@@ -6,7 +6,7 @@ on the device too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, cast
 
@@ -90,17 +90,34 @@ class DeviceFunction:
         with self._lock:
             return self._run(arguments)
 
-    def _run(self, arguments: Sequence[Array | Buffer]) -> tuple[Any, ...]:
-        device, plan = self.device, self._plan
+    def bring(self, *inputs: Any) -> Callable[[], None]:
+        """Copies inputs to the device; a function that asks for the program on them once more, and does not wait until it is done.
+
+        What it computes is overwritten by the next call: for timing, and for results that nobody reads."""
+        with self._lock:
+            self._write(bind_on(self.device, self.signature, inputs))
+
+        def again() -> None:
+            with self._lock:
+                self._plan.run(self._buffers)
+
+        return again
+
+    def _write(self, arguments: Sequence[Array | Buffer]) -> None:
         for number, argument in zip(self._inputs, arguments, strict=True):
             if isinstance(argument, Buffer):
-                device.copy(argument, self._buffers[number])
+                self.device.copy(argument, self._buffers[number])
             else:
-                device.write(self._buffers[number], argument.reshape(-1).view(np.uint8))
+                self.device.write(self._buffers[number], argument.reshape(-1).view(np.uint8))
+
+    def _run(self, arguments: Sequence[Array | Buffer]) -> tuple[Any, ...]:
+        device, plan = self.device, self._plan
+        self._write(arguments)
         if self._poison:
             for number in self._results:
                 device.poison(self._buffers[number])
         plan.run(self._buffers)
+        device.wait()
         bring = device.lend if any(isinstance(argument, Buffer) for argument in arguments) else self._read
         results = tuple(bring(self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
         self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host), recorded=plan.recorded)

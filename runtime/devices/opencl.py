@@ -15,13 +15,13 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from wengert.dialects.gpu.targets import SPIRVTargetAttr
+from wengert.ir.installation import command
 from wengert.runtime.devices import intel_runtime
 from wengert.runtime.devices.interface import Buffer, Bytes, Command, Copy, Device, DeviceError, Sizes
 from wengert.runtime.errors import InputError
 from wengert.transforms.pipelines import SPIRV
 
-EXTRA = "wengert[opencl]"
-NO_DEVICE = f"no OpenCL driver offers a device that takes SPIR-V; pip install '{EXTRA[:-1]}-cpu]' brings one for x86-64 processors"
+NO_DEVICE = f"no OpenCL driver offers a device that takes SPIR-V; {command('opencl-cpu')} brings one for x86-64 processors"
 ALIGNMENT = 128
 """Allocations begin at multiples of so many bytes: of the longest vector of OpenCL C, beyond which drivers need not go."""
 POISON = 0xFB
@@ -36,7 +36,7 @@ def binding() -> Any:
         import pyopencl
     except ImportError:
         raise InputError(
-            f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' with a driver for x86-64 processors"
+            f"backend 'opencl' needs the package pyopencl: {command('opencl')}; with a driver for x86-64 processors: {command('opencl-cpu')}"
         ) from None
     return pyopencl
 

@@ -60,7 +60,7 @@ class Plan:
         self._steps = self.block(function.body.block)
 
     def run(self, buffers: Sequence[Buffer]) -> None:
-        """Runs the program on the buffers of its arguments: inputs and results, in their order."""
+        """Asks the device for the program on the buffers of its arguments: inputs and results, in their order. It may not be done yet."""
         self.launches = 0
         self.host.clear()
         self._tapes.begin()
@@ -70,7 +70,6 @@ class Plan:
             self._run_recorded(buffers)
         else:
             self._go_through(buffers)
-        self.device.wait()
 
     def _go_through(self, buffers: Sequence[Buffer]) -> None:
         for slot, buffer in zip(self._arguments, buffers, strict=True):

@@ -182,6 +182,8 @@ class NoisyFrame(Frame):
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
             few = name not in FACTORED
+            if name == "reduce" and len(op.results) > 1:
+                exact = self._after(exact, self._overflown)
             return self._around(
                 self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
             )
@@ -304,6 +306,14 @@ class NoisyFrame(Frame):
                 return np.nan_to_num(x.astype(_wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
             return (x * self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))).astype(x.dtype)[()]
         return x[()]
+
+    def _overflown(self, x: Any) -> Any:
+        """Anything in place of what is not finite: where several numbers are combined into one, an order in which elements overflow decides what becomes of them."""
+        x = np.asarray(x)
+        if x.dtype.kind not in "fcV" or np.isfinite(x).all():
+            return x[()]
+        drawn = self.machine.noise.choice([np.nan, np.inf, -np.inf, 0.0], x.shape).astype(x.dtype)
+        return np.where(np.isfinite(x), x, drawn).astype(x.dtype)[()]
 
     def _signs(self, x: Any) -> Any:
         """Zeros and NaNs of either sign."""

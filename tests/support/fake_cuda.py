@@ -6,7 +6,7 @@ Names, keywords and answers are those of cuda-core 1.2 and cuda-bindings 13 (``t
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -34,9 +34,59 @@ class Stream:
     def __init__(self, of: Any = None):
         self.of = of
         self.syncs = 0
+        self.captured: list[Callable[[], None]] | None = None
+        """What a graph under construction is to do; None if there is none."""
 
     def sync(self) -> None:
+        if self.captured is not None:
+            raise CUDAError("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED")
         self.syncs += 1
+
+    def create_graph_builder(self) -> GraphBuilder:
+        return GraphBuilder(self)
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Does something, or records it."""
+        if self.captured is None:
+            action()
+        else:
+            self.captured.append(action)
+
+
+class GraphBuilder:
+    """A graph under construction by capture of a stream."""
+
+    def __init__(self, stream: Stream):
+        self.stream = stream
+        self.actions: list[Callable[[], None]] = []
+
+    def begin_building(self, mode: str = "relaxed") -> GraphBuilder:
+        self.stream.captured = self.actions
+        return self
+
+    def end_building(self) -> GraphBuilder:
+        self.stream.captured = None
+        return self
+
+    def complete(self) -> Graph:
+        return Graph(self.actions)
+
+
+class Graph:
+    """An executable graph."""
+
+    def __init__(self, actions: list[Callable[[], None]]):
+        self.actions = actions
+        self.launches = 0
+
+    def launch(self, stream: Stream) -> None:
+        self.launches += 1
+        Graph.total += 1
+        for action in self.actions:
+            action()
+
+    total = 0
+    """The launches of all graphs."""
 
 
 class Memory:
@@ -70,8 +120,8 @@ class View:
 class Driver:
     """The functions of ``cuda.bindings.driver``."""
 
-    def __init__(self, memory: ptx.Memory):
-        self.memory = memory
+    def __init__(self, memory: ptx.Memory, stream: Stream):
+        self.memory, self.stream = memory, stream
 
     def cuMemGetInfo(self) -> tuple[int, int, int]:  # noqa: N802 - the driver's name
         return SUCCESS, 1 << 20, 1 << 26
@@ -86,7 +136,8 @@ class Driver:
         return self._tried(read)
 
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple[int]:  # noqa: N802
-        return self._tried(lambda: self.memory.copy(source, target, size))
+        self.stream.do(lambda: self.memory.copy(source, target, size))
+        return (SUCCESS,)
 
     def cuMemsetD8Async(self, target: int, byte: int, size: int, stream: int) -> tuple[int]:  # noqa: N802
         return self._tried(lambda: self.memory.poison(target, size))
@@ -115,7 +166,8 @@ class Device:
         self.world.threads += 1
 
     def create_stream(self, obj: Any = None) -> Stream:
-        return Stream(obj)
+        self.world.stream.of = obj
+        return self.world.stream
 
     def allocate(self, size: int, *, stream: Stream) -> Memory:
         try:
@@ -144,7 +196,7 @@ class World:
     """A machine with devices, and what was asked of it: ``threads`` made a device current, ``kernels`` were looked up, ``launches`` were made."""
 
     def __init__(self, *devices: tuple[str, tuple[int, int]], size: int = 1 << 26):
-        self.memory = ptx.Memory(size)
+        self.memory, self.stream = ptx.Memory(size), Stream()
         self.threads = self.kernels = self.launches = 0
         made = [Device(self, name, capability, number) for number, (name, capability) in enumerate(devices)]
         code: Any = type("ObjectCode", (ObjectCode,), {"world": self, "from_ptx": classmethod(lambda cls, text: cls(text.decode()))})
@@ -155,12 +207,12 @@ class World:
             launch=self.launch,
             utils=SimpleNamespace(StridedMemoryView=View),
         )
-        self.driver = Driver(self.memory)
+        self.driver = Driver(self.memory, self.stream)
 
     def launch(self, stream: Stream, config: Any, kernel: Any, *arguments: int) -> None:
         image, name = kernel
         self.launches += 1
-        image.launch(name, grid=config[0], block=config[1], arguments=list(arguments))
+        stream.do(lambda: image.launch(name, grid=config[0], block=config[1], arguments=list(arguments)))
 
     def put(self, array: Array) -> View:
         """An array of another library on the device."""

@@ -24,6 +24,7 @@ from wengert.transforms.linalg.matrices import (
     nothing,
     real_of,
     real_part,
+    times,
 )
 
 
@@ -65,7 +66,7 @@ def _step(b: OpBuilder, a: Value, k: Value) -> Value:
     root = b.sqrt(pivot)
     this = column(b, a, k)
     left, right = divided(b, grid.down(this), root), divided(b, grid.across(conjugate(b, this)), root)
-    updated = b.subtract(a, b.multiply(left, right))
+    updated = b.subtract(a, times(b, left, right))
     kept = b.select(b.compare("LE", pivot, grid.full(0, real_of(a))), pivot, root)
     inside = b.select(grid.is_column("EQ", k), left, b.select(grid.is_column("GT", k), updated, a))
     corner = b.and_(grid.is_row("EQ", k), grid.is_column("EQ", k))

@@ -34,6 +34,7 @@ from wengert.transforms.linalg.matrices import (
     squared,
     taken,
     taken_entries,
+    times,
 )
 from wengert.transforms.linalg.permutations import inverse
 from wengert.transforms.linalg.scaling import power_of_two
@@ -123,9 +124,9 @@ def _rotated(b: OpBuilder, work: Value, rivals: Value, k: Value) -> Value:
     other_column = taken(b, work, 2, column_partners)
     other_row = taken(b, work, 1, row_partners)
     other = taken_entries(b, work, grid.down(row_partners), grid.across(column_partners))
-    above = b.subtract(scaled(b, work, column_cosines), b.multiply(column_sines, other_column))
-    below = b.subtract(scaled(b, other_row, column_cosines), b.multiply(column_sines, other))
-    turned = b.subtract(scaled(b, above, row_cosines), b.multiply(row_sines, below))
+    above = b.subtract(scaled(b, work, column_cosines), times(b, column_sines, other_column))
+    below = b.subtract(scaled(b, other_row, column_cosines), times(b, column_sines, other))
+    turned = b.subtract(scaled(b, above, row_cosines), times(b, row_sines, below))
     is_pair = b.compare("EQ", grid.down(row_partners), grid.columns)
     return b.select(is_pair, b.full_like(turned, 0), turned)  # below row n nothing is its own column's partner
 

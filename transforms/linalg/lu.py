@@ -14,7 +14,7 @@ from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, i32, shape, shape_of_type, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
-from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, size_of_parts, taken, taken_entries
+from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, size_of_parts, taken, taken_entries, times
 from wengert.transforms.linalg.permutations import inverse
 from wengert.transforms.linalg.triangular import System, solved
 
@@ -70,7 +70,7 @@ def _eliminated(b: OpBuilder, a: Value, k: Value, pivot: Value) -> Value:
     multiplier = grid.down(taken_entries(b, a, below, ks))
     divisor = grid.each(taken_entries(b, a, pivot, b.broadcast_in_dim(k, [], (batch,))))
     multiplier = b.select(b.compare("EQ", divisor, grid.full(0, element(a))), multiplier, b.divide(multiplier, divisor))
-    updated = b.subtract(moved, b.multiply(multiplier, grid.across(taken(b, a, 1, pivot))))
+    updated = b.subtract(moved, times(b, multiplier, grid.across(taken(b, a, 1, pivot))))
     right = b.select(grid.is_column("EQ", k), multiplier, b.select(grid.is_column("GT", k), updated, moved))
     return b.select(grid.is_row("GT", k), right, moved)
 

@@ -147,6 +147,14 @@ def as_element(b: OpBuilder, x: Value, element_type: Attribute) -> Value:
     return b.complex(x, b.full_like(x, 0)) if is_complex(element_type) else x
 
 
+def times(b: OpBuilder, x: Value, y: Value) -> Value:
+    """The product of elements by the four products of their parts, as LAPACK computes it. (StableHLO's product looks for infinities, too.)"""
+    if not is_complex(element(x)):
+        return b.multiply(x, y)
+    (a, c), (d, e) = ((b.real(z), b.imag(z)) for z in (x, y))
+    return b.complex(b.subtract(b.multiply(a, d), b.multiply(c, e)), b.add(b.multiply(a, e), b.multiply(c, d)))
+
+
 def scaled(b: OpBuilder, x: Value, factor: Value) -> Value:
     """x times real numbers."""
     return b.complex(b.multiply(b.real(x), factor), b.multiply(b.imag(x), factor)) if is_complex(element(x)) else b.multiply(x, factor)

@@ -30,6 +30,7 @@ from wengert.transforms.linalg.matrices import (
     row,
     scaled,
     squared,
+    times,
 )
 from wengert.transforms.linalg.scaling import power_of_two
 from wengert.transforms.linalg.triangular import System, solved
@@ -79,13 +80,13 @@ def _reflected(b: OpBuilder, packed: Value, k: Value) -> Value:
     is_inside = b.compare("LT", grid.rows, b.full(last, grid.places))
     below = b.and_(grid.is_row("GT", k), is_inside)
     this = grid.down(column(b, packed, k))
-    products = b.select(below, b.multiply(conjugate(b, this), packed), b.full_like(packed, 0))
+    products = b.select(below, times(b, conjugate(b, this), packed), b.full_like(packed, 0))
     inner = b.reduce(Kind.add, products, (1,))
     norm = b.reshape(b.dynamic_slice(inner, [b.scalar(0, i32), k], (shape(inner)[0], 1)), shape(inner)[:1])
     beta, tau, factor = _reflector(b, entry(b, packed, k, k), norm)
-    vector = b.select(grid.is_row("EQ", k), b.full_like(packed, 1), b.multiply(this, grid.each(factor)))
-    weight = b.add(grid.across(row(b, packed, k)), b.multiply(grid.each(conjugate(b, factor)), grid.across(inner)))
-    updated = b.subtract(packed, b.multiply(b.multiply(grid.each(conjugate(b, tau)), vector), weight))
+    vector = b.select(grid.is_row("EQ", k), b.full_like(packed, 1), times(b, this, grid.each(factor)))
+    weight = b.add(grid.across(row(b, packed, k)), times(b, grid.each(conjugate(b, factor)), grid.across(inner)))
+    updated = b.subtract(packed, times(b, times(b, grid.each(conjugate(b, tau)), vector), weight))
     right = b.select(b.and_(grid.is_row("GE", k), is_inside), updated, packed)
     this = b.select(grid.is_row("EQ", k), grid.each(beta), b.select(grid.is_row("GT", k), vector, packed))
     this = b.select(is_inside, this, grid.each(tau))

@@ -33,6 +33,7 @@ from wengert.transforms.linalg.matrices import (
     scaled,
     squared,
     taken,
+    times,
 )
 from wengert.transforms.linalg.permutations import inverse
 from wengert.transforms.linalg.qr import factored, identity
@@ -125,8 +126,8 @@ def _rotated(b: OpBuilder, work: Value, rivals: Value, k: Value) -> Value:
     partner = b.broadcast_in_dim(b.dynamic_slice(rivals, [k, b.scalar(0, i32)], (1, n)), (0, 1), (batch, n))
     own = b.iota(1, tensor((batch, n), i32))
     first, second = (leading(b, taken(b, work, 2, place), n, n) for place in (b.minimum(own, partner), b.maximum(own, partner)))
-    beside = b.reduce(Kind.add, b.multiply(conjugate(b, first), second), (1,))
+    beside = b.reduce(Kind.add, times(b, conjugate(b, first), second), (1,))
     norms = _norms(b, leading(b, work, n, n))
     cosines, sines = rotation(b, norms, taken(b, norms, 1, partner), beside, b.compare("LT", own, partner))
     grid = Grid(b, shape(work))
-    return b.subtract(scaled(b, work, grid.across(cosines)), b.multiply(grid.across(sines), taken(b, work, 2, partner)))
+    return b.subtract(scaled(b, work, grid.across(cosines)), times(b, grid.across(sines), taken(b, work, 2, partner)))

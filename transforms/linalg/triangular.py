@@ -14,7 +14,7 @@ from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import i32, shape
 from wengert.transforms.linalg.counted_loop import counted_loop
-from wengert.transforms.linalg.matrices import Grid, batched, column, conjugate, entry, is_empty, nothing, row
+from wengert.transforms.linalg.matrices import Grid, batched, column, conjugate, entry, is_empty, nothing, row, times
 
 
 @dataclass(frozen=True)
@@ -82,5 +82,5 @@ def _substituted(b: OpBuilder, a: Value, x: Value, k: Value, system: System) -> 
     if not system.unit:
         unknown = b.divide(unknown, pivot)
     is_place = grid.is_row if system.left else grid.is_column
-    rest = b.select(is_place("GT" if system.forward else "LT", k), b.subtract(x, b.multiply(spread, unknown)), x)
+    rest = b.select(is_place("GT" if system.forward else "LT", k), b.subtract(x, times(b, spread, unknown)), x)
     return b.select(is_place("EQ", k), unknown, rest)

@@ -13,7 +13,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
 from wengert.transforms.linalg.lu import first_where
-from wengert.transforms.linalg.matrices import batched, is_empty, nothing, size_of_parts
+from wengert.transforms.linalg.matrices import batched, is_empty, nothing, size_of_parts, times
 
 
 def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> Sequence[Value]:
@@ -65,7 +65,7 @@ def _eliminated(b: OpBuilder, left: Value, following: Value) -> tuple[Value, Val
     top, bottom = b.select(exchanged, following, left), b.select(exchanged, left, following)
     mine, theirs = (b.broadcast_in_dim(x, (0, 1, 2), (batch, 1, width)) for x in (mine, theirs))
     factor = b.divide(b.select(exchanged, mine, theirs), b.select(exchanged, theirs, mine))
-    return top, _shifted(b, b.subtract(bottom, b.multiply(factor, top)))
+    return top, _shifted(b, b.subtract(bottom, times(b, factor, top)))
 
 
 def _shifted(b: OpBuilder, row: Value) -> Value:
@@ -89,7 +89,7 @@ def _substituted(b: OpBuilder, rows: Value) -> Value:
             b.broadcast_in_dim(b.dynamic_slice(constants[0], [zero, i, b.scalar(j, i32)], (batch, 1, 1)), (0, 1, 2), (batch, 1, k)) for j in range(3)
         )
         side = b.dynamic_slice(constants[0], [zero, i, b.scalar(3, i32)], (batch, 1, k))
-        unknown = b.subtract(b.subtract(side, b.multiply(upper, following)), b.multiply(above, second))
+        unknown = b.subtract(b.subtract(side, times(b, upper, following)), times(b, above, second))
         unknown = b.divide(unknown, main)
         return [unknown, following, b.dynamic_update_slice(x, unknown, [zero, i, zero])]
 

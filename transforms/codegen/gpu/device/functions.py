@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from math import gcd
 from typing import Any, cast
 
 from xdsl.dialects import arith, complex, func, memref, scf
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects import gpu
 from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp, GenericAtomicRMWOp
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_in
@@ -124,7 +126,8 @@ class KernelEmitter:
 
     def _workgroup(self, number: int, buffer: SSAValue) -> str:
         symbol = f"{self.symbol}.shared{number}"
-        self.module.definitions[symbol] = f"@{symbol} = internal addrspace({WORKGROUP}) global {_array(buffer.type)} poison, align {ALIGNMENT}\n"
+        alignment = gcd(ALIGNMENT, byte_size(buffer))  # of 16 for 12 bytes LLVM would conclude that it may read 16
+        self.module.definitions[symbol] = f"@{symbol} = internal addrspace({WORKGROUP}) global {_array(buffer.type)} poison, align {alignment}\n"
         self.builder.address_spaces[f"@{symbol}"] = WORKGROUP
         return f"@{symbol}"
 

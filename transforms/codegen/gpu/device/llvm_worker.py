@@ -49,6 +49,8 @@ def loaded() -> Any:
     llvm.initialize_all_asmprinters()
     # without it an atomic sum of floats ends the process
     llvm.set_option("wengert", "--spirv-ext=+SPV_EXT_shader_atomic_float_add")
+    # it looks for checksums in loops of 8, 16, 24, ... iterations, along every path through their bodies: seconds for one of a hundred ops
+    llvm.set_option("wengert", "--disable-loop-idiom-hashrecognize")
     return llvm
 
 
