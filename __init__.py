@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+    from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from wengert.runtime.loading import load, parse
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Parameter, Signature
+    from wengert.transforms.ad.residuals.policies import Policy as ResidualPolicy
+    from wengert.transforms.ad.strategies import PipelineStrategy, Strategy
+    from wengert.transforms.optimize.keep_apart import keep_apart
+    from wengert.transforms.plugins import Pass, register
 
 __version__ = "0.1.0"
 
@@ -53,8 +58,14 @@ __all__ = [
     "Jit",
     "LinearProgram",
     "Parameter",
+    "Pass",
+    "PipelineStrategy",
+    "Plugin",
+    "PluginError",
     "Program",
+    "ResidualPolicy",
     "Signature",
+    "Strategy",
     "TorchModule",
     "Traceable",
     "TracingError",
@@ -79,9 +90,12 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "keep_apart",
     "linearize",
     "load",
+    "load_plugin",
     "parse",
+    "register",
     "scan",
     "stop_gradient",
     "switch",
@@ -102,8 +116,14 @@ _HOMES = {
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
     "Parameter": "wengert.runtime.signature",
+    "Pass": "wengert.transforms.plugins",
+    "PipelineStrategy": "wengert.transforms.ad.strategies",
+    "Plugin": "wengert.ir.plugins",
+    "PluginError": "wengert.ir.plugins",
     "Program": "wengert.runtime.program",
+    "ResidualPolicy": "wengert.transforms.ad.residuals.policies",
     "Signature": "wengert.runtime.signature",
+    "Strategy": "wengert.transforms.ad.strategies",
     "TorchModule": "wengert.frontends.torch_programs.module",
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
@@ -127,9 +147,12 @@ _HOMES = {
     "jacrev": "wengert.frontends.transforms.jacobians",
     "jit": "wengert.frontends.transforms.jit",
     "jvp": "wengert.frontends.transforms.derivatives",
+    "keep_apart": "wengert.transforms.optimize.keep_apart",
     "linearize": "wengert.frontends.transforms.linear_maps",
     "load": "wengert.runtime.loading",
+    "load_plugin": "wengert.ir.plugins",
     "parse": "wengert.runtime.loading",
+    "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "switch": "wengert.frontends.transforms.control_flow",
@@ -138,6 +161,9 @@ _HOMES = {
     "vmap": "wengert.frontends.transforms.batching",
     "while_loop": "wengert.frontends.transforms.control_flow",
 }
+
+_OTHER_NAMES = {"ResidualPolicy": "Policy"}
+"""The names of what is called something else where it is defined."""
 
 
 def __getattr__(name: str) -> Any:
@@ -148,7 +174,7 @@ def __getattr__(name: str) -> Any:
         module = import_module(home)
     if name == "numpy":
         return module
-    value = getattr(module, name)
+    value = getattr(module, _OTHER_NAMES.get(name, name))
     globals()[name] = value
     return value
 

@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
+from wengert.ir.plugins import RULE_GROUP, PluginError, is_declared, load_declared
 from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
 _MODULES = {
@@ -69,6 +70,32 @@ REFUSED = {
 """Dialects that are not read at all, each with what to do instead."""
 
 
+_REGISTERED: dict[str, Dialect] = {}
+"""The dialects of plug-ins."""
+
+
+def register_dialect(dialect: Dialect) -> None:
+    """Makes a dialect of a plug-in known to the parser. Ops whose facts say so have the typing rule of one type for operands and results; the others need
+    ``@typing_rule`` (:mod:`wengert.ir.verification.typing_rules`), or are verified by xDSL's structure alone. Raises ValueError for the name of one of ours."""
+    from wengert.dialects.stablehlo.typing.elementwise import declare_one_type
+
+    if dialect.name in _MODULES or dialect.name == "builtin":
+        raise ValueError(f"there is a dialect {dialect.name!r} already: one of wengert")
+    declare_one_type(dialect.operations)
+    _REGISTERED[dialect.name] = dialect
+
+
+def _declared_dialect(name: str) -> Dialect | None:
+    """The dialect of this name of a plug-in, or None; the module that an installed package declares for it is imported."""
+    if name not in _REGISTERED and is_declared(RULE_GROUP, name):
+        declared = load_declared(RULE_GROUP, name)
+        if isinstance(declared, Dialect):
+            register_dialect(declared)
+        if name not in _REGISTERED:
+            raise PluginError(f"the entry point {name} of {RULE_GROUP} registers no dialect of this name")
+    return _REGISTERED.get(name)
+
+
 def _loader(module: str, name: str) -> Callable[[], Dialect]:
     return lambda: getattr(import_module(module), name)
 
@@ -89,8 +116,11 @@ class OpenContext(Context):
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The class of an op; of an unknown one, a class that stands for it."""
-        if name not in self._loaded_ops and "." in name and name.partition(".")[0] not in self._registered_dialects:
-            self._loaded_ops[name] = _unknown_op(name)
+        if name not in self._loaded_ops and "." in name and (dialect := name.partition(".")[0]) not in self._registered_dialects:
+            if (declared := _declared_dialect(dialect)) is not None:
+                self.load_dialect(declared)
+            else:
+                self._loaded_ops[name] = _unknown_op(name)
         return super().get_optional_op(name, dialect_stack=dialect_stack)
 
     def get_optional_type(self, name: str) -> type[TypeAttribute] | None:
@@ -112,6 +142,8 @@ def make_context() -> Context:
     """A context with every dialect registered and none but ``builtin`` imported; ops of other dialects stay as they are."""
     context = OpenContext(allow_unregistered=True)
     context.load_dialect(Builtin)
-    for dialect, (module, name) in _MODULES.items():
-        context.register_dialect(dialect, _loader(module, name))
+    for known, (module, name) in _MODULES.items():
+        context.register_dialect(known, _loader(module, name))
+    for name, dialect in _REGISTERED.items():
+        context.register_dialect(name, lambda dialect=dialect: dialect)
     return context

@@ -267,6 +267,6 @@ def installed_torch() -> ModuleType | None:
     try:
         import torch
     except ImportError:
-        print("PyTorch is not installed: nothing to compare with (pip install 'wengert[examples]')")
+        print("PyTorch is not installed: nothing to compare with (pip install torch)")
         return None
     return torch

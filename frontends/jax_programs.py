@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from wengert.frontends.transforms.program_calls import apply_program
+from wengert.ir.installation import command
 from wengert.runtime.errors import InputError
 from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.loading import parse
@@ -26,7 +27,7 @@ def _jax(module: str = "jax") -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InputError("this needs JAX: pip install 'wengert[jax]'") from None
+        raise InputError(f"this needs JAX: {command('jax')}") from None
 
 
 class ImportedFunction:

@@ -8,7 +8,8 @@ The grammar is the one of xDSL, which is MLIR's with repeated values::
     value    ::= word | string
 
 Values are converted by the declared type of the option (so ``fn=2`` is a function's name and ``wrt=2`` a number), and
-every mistake is reported at its column. What is written is also read by stock ``xdsl-opt``.
+every mistake is reported at its column. An option that takes one of the names in a table that plug-ins add to is declared
+``Annotated[str, OneOf(names)]``. What is written is also read by stock ``xdsl-opt``.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 from xdsl.passes import ModulePass
@@ -28,6 +29,12 @@ from wengert.ir.translations import Translation
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\s{}=,"]+|[{}=,"]')
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class OneOf(Struct, frozen=True):
+    """Says of an option that it takes one of these names, which are asked for when they are needed."""
+
+    names: Callable[[], Sequence[str]]
 
 
 class Word(Struct, frozen=True):
@@ -109,7 +116,7 @@ class PipelineText:
 def build_pass(cls: type[ModulePass | Translation], written: PassText, source: PipelineText) -> ModulePass | Translation:
     """The pass with the options as written; a DiagnosticError for an option that is unknown, ill-typed or missing."""
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
-    types = get_type_hints(cls)
+    types = option_types(cls)
     values: dict[str, Any] = {}
     for key, words in written.options:
         name = key.text.replace("-", "_")
@@ -129,6 +136,11 @@ def build_pass(cls: type[ModulePass | Translation], written: PassText, source: P
     for name in cls.required_fields() - values.keys():
         source.fail(written.name, f"pass {cls.name} needs the option '{kebab(name)}' ({describe_type(types[name])})")
     return cls(**values)
+
+
+def option_types(cls: type[ModulePass | Translation]) -> dict[str, Any]:
+    """The declared types of a pass's options."""
+    return get_type_hints(cls, include_extras=True)
 
 
 def convert(words: Sequence[str], declared: Any) -> Any:
@@ -170,6 +182,10 @@ def _convert_one(word: str, declared: Any) -> Any:
         if word not in get_args(declared):
             raise ValueError(word)
         return word
+    if get_origin(declared) is Annotated:
+        if word not in _choices(declared):
+            raise ValueError(word)
+        return word
     if declared is bool:
         if word not in ("true", "false"):
             raise ValueError(word)
@@ -184,8 +200,8 @@ def describe_type(declared: Any) -> str:
     origin, arguments = get_origin(declared), get_args(declared)
     if origin in (Union, UnionType):
         return " or ".join(describe_type(a) for a in arguments if a is not NoneType)
-    if origin is Literal:
-        return "one of " + ", ".join(str(a) for a in arguments)
+    if origin in (Literal, Annotated):
+        return "one of " + ", ".join(_choices(declared))
     if origin is tuple and get_origin(arguments[0]) is Literal:
         return "words out of " + ", ".join(str(a) for a in get_args(arguments[0]))
     if origin is tuple:
@@ -197,6 +213,8 @@ def _choices(declared: Any) -> tuple[str, ...]:
     """The words that a type lists, at any depth."""
     if get_origin(declared) is Literal:
         return get_args(declared)
+    if get_origin(declared) is Annotated:
+        return tuple(word for extra in get_args(declared)[1:] if isinstance(extra, OneOf) for word in extra.names())
     return tuple(word for argument in get_args(declared) for word in _choices(argument))
 
 

@@ -14,8 +14,9 @@ It may end in translations (:mod:`wengert.ir.translations`), which make text of 
 Both are found by name in :data:`PASSES`, which holds import paths, so that listing them imports none.
 ``wengert.transforms.pipelines`` registers ours.
 
-A pass that breaks is our mistake, not the user's: :class:`InternalError` names the pass and a *reproducer*, one file with the
-IR before the pass and the command that runs it again.
+A pass of ours that breaks is our mistake, not the user's: :class:`InternalError` names the pass and a *reproducer*, one file with the
+IR before the pass and the command that runs it again. One that comes from outside of the package (:mod:`wengert.ir.plugins`) is its author's:
+:class:`wengert.ir.plugins.PluginError` says so. What such a pass leaves is always verified.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
 from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
+from wengert.ir.plugins import PASS_GROUP, PluginError, blamed, declared_names, is_declared, is_foreign, load_declared, owner_of, raised_by
 from wengert.ir.reproducers import write_reproducer
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import UnsupportedElementError
@@ -50,28 +52,49 @@ R = TypeVar("R")
 
 
 class PassRegistry:
-    """Classes of passes or translations by name, imported when asked for."""
+    """Classes of passes or translations by name: ours, imported when asked for; those that plug-ins have registered; and those that installed packages
+    declare in an
+    entry point group, which is looked at last.
 
-    def __init__(self, paths: Mapping[str, str] | None = None):
+    Attributes:
+        version: changes with every registration, for caches of what was parsed.
+    """
+
+    def __init__(self, paths: Mapping[str, str] | None = None, group: str = ""):
         self._paths = dict(paths or {})
+        self._registered: dict[str, type[Step]] = {}
+        self._group = group
+        self.version = 0
 
     def add(self, paths: Mapping[str, str]) -> None:
         """Registers classes: name to ``"module:Class"``."""
         self._paths.update(paths)
 
+    def register(self, cls: type[Step]) -> None:
+        """Registers the class of a plug-in under its name. One of the same module and name is replaced; raises ValueError for a name that another has."""
+        other = self._registered.get(cls.name)
+        if cls.name in self._paths:
+            raise ValueError(f"there is a pass {cls.name!r} already: one of wengert")
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(f"there is a pass {cls.name!r} already: {other.__qualname__} of {owner_of(other)}")
+        self._registered[cls.name] = cls
+        self.version += 1
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
+        return iter(dict.fromkeys([*self._paths, *self._registered, *(declared_names(self._group) if self._group else ())]))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._paths
+        return name in self._paths or name in self._registered or (bool(self._group) and isinstance(name, str) and is_declared(self._group, name))
 
     def load(self, name: str) -> type[Step]:
-        """The class of this name (KeyError if there is none)."""
-        module, _, cls = self._paths[name].partition(":")
-        return getattr(import_module(module), cls)
+        """The class of this name (KeyError if there is none; PluginError if that of a package cannot be imported)."""
+        if name in self._paths:
+            module, _, cls = self._paths[name].partition(":")
+            return getattr(import_module(module), cls)
+        return self._registered[name] if name in self._registered else load_declared(self._group, name)
 
 
-PASSES = PassRegistry()
+PASSES = PassRegistry(group=PASS_GROUP)
 """The passes and translations that :meth:`Pipeline.parse` knows."""
 
 
@@ -97,6 +120,27 @@ class Observer(Protocol):
     def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
         """Called after each translation."""
         ...
+
+
+class Observers(Struct, frozen=True):
+    """Several observers as one."""
+
+    all: tuple[Observer, ...]
+
+    def begin(self, pipeline: Pipeline, module: ModuleOp) -> None:
+        """Called before the first pass."""
+        for one in self.all:
+            one.begin(pipeline, module)
+
+    def after(self, run: PassRun, pipeline: Pipeline, module: ModuleOp) -> None:
+        """Called after each pass."""
+        for one in self.all:
+            one.after(run, pipeline, module)
+
+    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
+        """Called after each translation."""
+        for one in self.all:
+            one.translated(run, pipeline, text)
 
 
 @runtime_checkable
@@ -246,7 +290,7 @@ class Pipeline(Struct, frozen=True):
                     mine = self._guarded(position, module, module, context, partial(pass_.rebuilt, module))
                     continue
                 mine = copy_module(module)
-            self._guarded(position, mine, module, context, partial(pass_.apply, context, mine))
+            self._run_one(position, pass_, mine, module, context, False)
         return copy_module(module) if mine is None else mine
 
     @stage()
@@ -269,7 +313,7 @@ class Pipeline(Struct, frozen=True):
         start = time.perf_counter()
         self._guarded(position, module, before, context, partial(pass_.apply, context, module))
         seconds = time.perf_counter() - start
-        if verify:
+        if verify or is_foreign(pass_):
             self._verify(position, module, before, context)
         return seconds
 
@@ -283,7 +327,13 @@ class Pipeline(Struct, frozen=True):
             raise _with_note(DiagnosticError(Diagnostic(str(error))), self._where(position)) from error
         except UnsupportedElementError as error:
             raise _with_note(_unsupported(module, error), self._where(position)) from error
+        except PluginError as error:
+            raise self._theirs(position, before, context, error) from error
         except Exception as error:
+            pass_ = self.passes[position - 1]
+            theirs = raised_by(_named(pass_), error) if is_foreign(pass_) else blamed(error)
+            if theirs is not None:
+                raise self._theirs(position, before, context, theirs) from error
             raise self._internal(position, before, context, traceback.format_exc(), f"{type(error).__name__}: {error}") from error
 
     def _verify(self, position: int, module: ModuleOp, before: ModuleOp | Callable[[], ModuleOp], context: Context) -> None:
@@ -292,10 +342,21 @@ class Pipeline(Struct, frozen=True):
         try:
             verify(module)
         except DiagnosticError as error:
+            pass_ = self.passes[position - 1]
+            if is_foreign(pass_):
+                raise self._theirs(position, before, context, PluginError(f"{_named(pass_)} left invalid IR", error.render())) from error
             raise self._internal(position, before, context, error.render(), f"it left invalid IR: {error.diagnostic.message}") from error
 
     def _where(self, position: int) -> str:
         return f"in pass '{print_pass(self.steps[position - 1])}' ({position} of {len(self)})"
+
+    def _theirs(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context, error: PluginError) -> PluginError:
+        """The error of a plug-in, with the place in the pipeline and a reproducer, if it has none yet."""
+        if error.reproducer is not None:
+            return error
+        text, start = self._before(position, before, context)
+        path = write_reproducer(self.passes[position - 1].name, text, str(self[start - 1 :]), str(error))
+        return PluginError(f"{error.message}\n{self._where(position)}", error.details, path)
 
     def _internal(self, position: int, before: ModuleOp | Callable[[], ModuleOp], context: Context, details: str, what: str) -> InternalError:
         text, start = self._before(position, before, context)
@@ -334,6 +395,11 @@ def _find(written: PassText, source: PipelineText, registry: PassRegistry) -> St
     if name not in registry:
         source.fail(written.name, f"unknown pass '{name}'", did_you_mean(name, registry) or f"known passes: {', '.join(sorted(registry))}")
     return build_pass(registry.load(name), written, source)
+
+
+def _named(pass_: ModulePass) -> str:
+    """A pass and whose it is."""
+    return f"pass '{pass_.name}' of {owner_of(pass_)}"
 
 
 def _cannot_follow(step: Step, before: Step) -> str:

@@ -7,6 +7,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
+from wengert.ir.plugins import load_options
 from wengert.ir.translations import COMMENTS, Form
 
 REPRODUCER_DIR = "WENGERT_REPRODUCER_DIR"
@@ -14,9 +15,9 @@ REPRODUCER_DIR = "WENGERT_REPRODUCER_DIR"
 
 
 def opt_command(pipeline: str, path: Path | str) -> str:
-    """The shell command that runs a pipeline on a file."""
+    """The shell command that runs a pipeline on a file, with the plug-ins that are loaded."""
     quoted = f'"{pipeline}"' if not set(pipeline) & set('"$`\\!') else shlex.quote(pipeline)
-    return f"wengert-opt -p {quoted} {shlex.quote(str(path))}" if pipeline else f"wengert-opt {shlex.quote(str(path))}"
+    return " ".join(["wengert-opt", *map(shlex.quote, load_options()), *(["-p", quoted] if pipeline else []), shlex.quote(str(path))])
 
 
 def write_reproducer(name: str, text: str, pipeline: str, details: str, form: Form = "mlir") -> Path | None:

@@ -86,6 +86,7 @@ class CheckReport:
     arguments: tuple[ArgumentCheck, ...]
     culprit: Culprit | WrongRule | None = None
     command: str = ""
+    strategy: str = "transpose"
 
     @property
     def outcome(self) -> Outcome:
@@ -106,7 +107,8 @@ class CheckReport:
         return {**plain(self), "outcome": self.outcome, "ok": self.ok}
 
     def __str__(self) -> str:
-        lines = [f"gradient check of {self.program} on backend {self.backend}, seed {self.seed}, rounding of {self.precision}"]
+        how = "" if self.strategy == "transpose" else f", strategy {self.strategy}"
+        lines = [f"gradient check of {self.program} on backend {self.backend}, seed {self.seed}, rounding of {self.precision}{how}"]
         lines += [str(argument) for argument in self.arguments]
         if isinstance(self.culprit, WrongRule):
             lines.append(f"declared derivative that disagrees by itself: {self.culprit}")
@@ -138,6 +140,7 @@ def check(
     backend: str = "cpu",
     second_order: bool = False,
     tests: Iterable[str] = TESTS,
+    strategy: str = "transpose",
     shapes: Shapes | None = None,
 ) -> CheckReport:
     """Checks the derivatives of a program at a point.
@@ -151,6 +154,7 @@ def check(
         backend: what runs the program and its derivatives.
         second_order: whether to check the JVP of the VJP too.
         tests: the tests to make, of TESTS.
+        strategy: the strategy, by name, that makes the derivatives which are checked.
         shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
 
     Raises:
@@ -161,22 +165,22 @@ def check(
     arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
     chosen, asked = program.resolve(wrt=wrt, of=of)
     wanted = set(tests) - (set() if second_order else {"second order"})
-    checker = _Checker(program, arrays, chosen, asked, seed, backend, wanted)
+    checker = _Checker(program, arrays, chosen, asked, seed, backend, wanted, strategy)
     positions = chosen if wrt is not None else range(len(program.signature.arguments))
     arguments = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
-    report = CheckReport(program.name, backend, seed, checker.precision, arguments)
+    report = CheckReport(program.name, backend, seed, checker.precision, arguments, strategy=strategy)
     if report.outcome != "MISMATCH":
         return report
-    examine = _examine(seed, wanted)
+    examine = _examine(seed, wanted, strategy)
     return replace(report, culprit=find_wrong_rule(program, arrays, examine) or find_culprit(program, arrays, examine))
 
 
-def _examine(seed: int, tests: set[str]) -> Examine:
+def _examine(seed: int, tests: set[str], strategy: str) -> Examine:
     """The check of one op: the first mismatch as text."""
 
     def examine(program: Program, inputs: list[Array]) -> str | None:
         wrt, of = program.resolve()
-        checker = _Checker(program, inputs, wrt, of, seed, "interpreter", tests)
+        checker = _Checker(program, inputs, wrt, of, seed, "interpreter", tests, strategy)
         for i in wrt:
             for finding in checker.argument(i).findings:
                 if finding.verdict == "MISMATCH":
@@ -212,14 +216,16 @@ def epsilon_of(dtype: np.dtype[Any]) -> float:
 class _Checker:
     """The programs and the point that all arguments share."""
 
-    def __init__(self, program: Program, inputs: list[Array], wrt: tuple[int, ...], of: tuple[int, ...], seed: int, backend: str, tests: set[str]):
+    def __init__(
+        self, program: Program, inputs: list[Array], wrt: tuple[int, ...], of: tuple[int, ...], seed: int, backend: str, tests: set[str], strategy: str
+    ):
         self.program, self.inputs, self.wrt, self.of, self.backend, self.tests = program, inputs, wrt, of, backend, tests
         dtype = working_precision(program)
         self.precision, self.epsilon = dtype.name, epsilon_of(dtype)
         self.seed = seed
         generator = np.random.default_rng([seed, 1])
         self.cotangents = [random_like(program.signature.results[j], generator) for j in of]
-        self.vjp, self.jvp = program.vjp(wrt=wrt, of=of), program.jvp(wrt=wrt, of=of)
+        self.vjp, self.jvp = program.vjp(wrt=wrt, of=of, strategy=strategy), program.jvp(wrt=wrt, of=of, strategy=strategy)
         count = len(program.signature.results)
         self.outputs = self.run(program, inputs)
         pulled = self.run(self.vjp, [*inputs, *self.cotangents])

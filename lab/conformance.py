@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.plugins import load_plugin
 from wengert.lab.corpus import Array, CorpusProgram, Reference, array_error
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
 from wengert.runtime.loading import load
@@ -45,6 +46,9 @@ class Task:
     kinds: tuple[str, ...]
     backend: str
     generic: bool = False
+    strategy: str = "transpose"
+    plugins: tuple[str, ...] = ()
+    """The plug-ins to load first, in the process that does the task."""
 
     @property
     def label(self) -> str:
@@ -87,6 +91,8 @@ def expand_kinds(names: Sequence[str]) -> tuple[str, ...]:
 
 def run_task(task: Task) -> Iterator[Outcome]:
     """The outcomes of a task, one kind after the other; kinds without a reference are left out. Raises nothing."""
+    for source in task.plugins:
+        load_plugin(source)
     state = _Differentiated(task)
     for kind in task.kinds:
         start = time.perf_counter()
@@ -171,11 +177,11 @@ class _Differentiated:
 
     @cached_property
     def jvp(self) -> Program:
-        return self.program.jvp(wrt=self.wrt, of=self.of)
+        return self.program.jvp(wrt=self.wrt, of=self.of, strategy=self.task.strategy)
 
     @cached_property
     def vjp(self) -> Program:
-        return self.program.vjp(wrt=self.wrt, of=self.of)
+        return self.program.vjp(wrt=self.wrt, of=self.of, strategy=self.task.strategy)
 
     @cached_property
     def hvp(self) -> Program:

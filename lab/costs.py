@@ -46,6 +46,7 @@ class Row:
     runs: int
     cost: ProgramCost
     measured: Measurement | None = None
+    strategy: str = "transpose"
 
     @property
     def predicted_seconds(self) -> float:
@@ -76,13 +77,13 @@ class CostReport:
     of: tuple[int, ...]
     stage: str = STAGE
     backend: str | None = None
-    direct: Row | None = None
-    """The reverse derivative by the other strategy, where it was asked for."""
+    others: tuple[Row, ...] = ()
+    """The reverse derivatives by the other strategies that were asked for."""
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """All rows, in the order of the report."""
-        return (self.primal, self.forward, self.reverse) if self.direct is None else (self.primal, self.forward, self.reverse, self.direct)
+        return (self.primal, self.forward, self.reverse, *self.others)
 
     @property
     def predicted_mode(self) -> Mode:
@@ -118,8 +119,8 @@ class CostReport:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        names = ("primal", "forward", "reverse", "direct")
-        rows = {name: {"runs": row.runs, **_cost_json(row.cost), "measured": plain(row.measured)} for name, row in zip(names, self.rows, strict=False)}
+        names = ("primal", "forward", "reverse", *(row.strategy for row in self.others))
+        rows = {name: {"runs": row.runs, **_cost_json(row.cost), "measured": plain(row.measured)} for name, row in zip(names, self.rows, strict=True)}
         return {
             "program": self.program,
             "stage": self.stage,
@@ -180,7 +181,7 @@ def report(
     measure: bool = False,
     backend: str = "cpu",
     seed: int = 0,
-    strategies: bool = False,
+    strategies: Sequence[str] = (),
     shapes: Shapes | None = None,
 ) -> CostReport:
     """Counts, and measures if asked, the costs of the program and its derivatives.
@@ -193,7 +194,7 @@ def report(
         measure: whether to run them for times and memory.
         backend: what runs them.
         seed: for inputs, tangents and cotangents.
-        strategies: whether to show both ways to reverse the program.
+        strategies: the strategies, by name, whose reverse derivatives are shown beside that of ``transpose``.
         shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
     """
     check_values(program.module)
@@ -204,16 +205,17 @@ def report(
     n = dimension([program.signature.arguments[i] for i in moved])
     m = dimension([program.signature.results[j] for j in asked])
     rows = [Row("primal", 1, _counted(program)), Row("forward (JVP)", n, _counted(jvp)), Row("reverse (VJP)", m, _counted(vjp))]
-    if strategies:
-        programs.append(program.vjp(wrt=moved, of=asked, strategy="direct"))
-        rows.append(Row("reverse (direct)", m, _counted(programs[-1])))
+    for strategy in dict.fromkeys(strategies):
+        if strategy != "transpose":
+            programs.append(program.vjp(wrt=moved, of=asked, strategy=strategy))
+            rows.append(Row(f"reverse ({strategy})", m, _counted(programs[-1]), strategy=strategy))
     if measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
         runs = [_Run(p, given, seed, backend) for p in programs]
         peaks, times = measure_peaks(runs), measure_times(runs)
         measured = [Measurement(t.minimum, t.median, t.rounds, run.resident_bytes + peak) for run, t, peak in zip(runs, times, peaks, strict=True)]
         rows = [replace(row, measured=m) for row, m in zip(rows, measured, strict=True)]
-    return CostReport(program.name, *rows[:3], wrt=moved, of=asked, backend=backend if measure else None, direct=rows[3] if strategies else None)
+    return CostReport(program.name, *rows[:3], wrt=moved, of=asked, backend=backend if measure else None, others=tuple(rows[3:]))
 
 
 def dimension(parameters: Sequence[Parameter]) -> int:

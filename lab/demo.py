@@ -26,7 +26,7 @@ EXAMPLE = "transformer_block"
 
 
 def find_example(name: str) -> Path:
-    """The folder of examples lies beside the package in a checkout; an InputError where there is none."""
+    """The file of an example: the package holds all of them in a checkout, and in a wheel what the demonstration needs. An InputError where it is not there."""
     for folder in (Path(__file__).resolve().parents[1] / "examples", Path("examples")):
         if (folder / f"{name}.mlir").is_file():
             return folder / f"{name}.mlir"

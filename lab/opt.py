@@ -10,32 +10,40 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
-from wengert.ir.pass_options import describe_type, kebab, print_value
+from wengert.ir.pass_options import describe_type, kebab, option_types, print_value
 from wengert.ir.passes import PASSES, PassTimes, Pipeline
+from wengert.ir.plugins import owner_of
 from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.cli.main import guarded
+from wengert.lab.cli.main import add_common, run
+from wengert.lab.cli.usage import Parser
 from wengert.transforms.pipelines import parse_pipeline
 
 _SPLIT = re.compile(r"^// -----.*\n?", re.MULTILINE)
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="wengert-opt",
-        description="Apply passes to a program and print what is left, or what the pipeline's last translation makes of it.",
-        epilog="Exit codes: 0 done, 1 an error in the program, 2 in the command line or the pipeline, 70 an internal error.",
-    )
+    parser = Parser(prog="wengert-opt")
+    configure(parser)
+    add_common(parser)
+    return parser
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.description = "Apply passes to a program and print what is left, or what the pipeline's last translation makes of it."
+    parser.epilog = "Exit codes: 0 done, 1 an error in the program, 2 in the command line or the pipeline, 6 in a plug-in, 70 an internal error."
     parser.add_argument(
         "input",
         nargs="?",
@@ -46,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help='as in "vjp{fn=main wrt=0,1},simplify,cse"')
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
     parser.add_argument("--list-passes", action="store_true", help="list the passes and translations with their options")
+    parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
     parser.add_argument("--split-input-file", action="store_true", help="treat the parts between lines of // ----- as programs of their own")
     inspection = parser.add_argument_group("inspection")
     inspection.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass, and an index")
@@ -56,20 +65,17 @@ def build_parser() -> argparse.ArgumentParser:
     checks.add_argument("--verify-each", action="store_true", help="verify after every pass (the input is always verified)")
     checks.add_argument("--verify-diagnostics", action="store_true", help="check errors against comments // expected-error {{text}}")
     checks.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The process's whole work; returns the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    options = build_parser().parse_args(arguments)
-    return guarded(lambda: execute(options), options.diagnostics, ["opt", *arguments])
+    return run(build_parser, execute, "opt", list(sys.argv[1:] if argv is None else argv))
 
 
 def execute(options: argparse.Namespace) -> int:
     """Does what the command line asks for."""
     if options.list_passes:
-        output.write_text("\n".join(describe_passes()), options.output)
+        output.write_text(json.dumps(passes_json(), indent=1) if options.json else "\n".join(describe_passes()), options.output)
         return Exit.OK
     try:
         pipeline = parse_pipeline(",".join(options.pass_pipeline))
@@ -79,7 +85,8 @@ def execute(options: argparse.Namespace) -> int:
     times = PassTimes() if options.time_passes else None
     texts, failed = _run_all(options, pipeline, times)
     if not options.verify_diagnostics and texts:
-        output.write_text(f"{COMMENTS[pipeline.writes]} -----\n".join(texts), options.output)
+        write = output.write_ir if pipeline.writes == "mlir" else output.write_text
+        write(f"{COMMENTS[pipeline.writes]} -----\n".join(texts), options.output)
     if times is not None:
         print(times, file=sys.stderr)
     return Exit.DIAGNOSTIC if failed else Exit.OK
@@ -113,6 +120,7 @@ def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespa
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.printing.printer import print_module
     from wengert.ir.verification.verifier import verify
+    from wengert.transforms.optimize.undone import watched
 
     def dumper() -> Dumper | None:
         return Dumper(dump_dir, locations=options.print_locations) if dump_dir else None
@@ -123,7 +131,8 @@ def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespa
     module = parse_module(text, file, context)
     verify(module)
     observer = dumper()
-    pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=observer)
+    with watched(pipeline, observer) as watching:
+        pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=watching)
     if pipeline.translations:
         return _ended(pipeline.translate(module, time_passes=times, observer=observer))
     return _ended(print_module(module, locations=options.print_locations, generic=options.print_generic))
@@ -157,13 +166,21 @@ def split(text: str) -> Iterator[str]:
 
 def describe_passes() -> Iterator[str]:
     """Every pass and translation: its name, the first sentence of its docstring, and its options with their types and defaults."""
+    for entry in passes_json():
+        yield f"{entry['name']}: {entry['summary']}"
+        yield from (f"    {option['name']}: {option['type']}{option['default']}" for option in entry["options"])
+
+
+def passes_json() -> list[dict[str, Any]]:
+    """The same as what JSON holds."""
+    listed: list[dict[str, Any]] = []
     for name in sorted(PASSES):
         cls = PASSES.load(name)
+        types = option_types(cls)
+        options = [{"name": kebab(f.name), "type": describe_type(types[f.name]), "default": _default(f)} for f in dataclasses.fields(cls)]
         summary = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
-        yield f"{name}: {summary}"
-        types = get_type_hints(cls)
-        for field in dataclasses.fields(cls):
-            yield f"    {kebab(field.name)}: {describe_type(types[field.name])}{_default(field)}"
+        listed.append({"name": name, "summary": summary, "owner": owner_of(cls), "options": options})
+    return listed
 
 
 def _default(field: dataclasses.Field[Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.ir.installation import command
 from wengert.runtime.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -27,7 +28,7 @@ def _jax() -> Any:
     try:
         jax, lapack = import_module("jax"), import_module("jaxlib.lapack")
     except ImportError:
-        raise InputError("running text in XLA needs JAX: pip install 'wengert[jax]'") from None
+        raise InputError(f"running text in XLA needs JAX: {command('jax')}") from None
     jax.config.update("jax_enable_x64", True)
     lapack._lapack.initialize()  # without it a custom call to LAPACK ends the process
     return jax

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import finishing, needs_ad_lowering, preparation, runnable, with_main
+from wengert.runtime.derivation import finishing, needs_ad_lowering, runnable, source_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.tape_memory import TapeMemoryError
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BACKENDS = ("cpu", "interpreter", "opencl", "ptx-interpreter")
+BACKENDS = ("cpu", "interpreter", "opencl", "cuda", "ptx-interpreter")
+DEVICES = ("opencl", "cuda", "ptx-interpreter")
+"""Those of them that run kernels on a device."""
 
 
 class Executable(Protocol):
@@ -42,10 +44,8 @@ def build(program: Program, backend: str, *, dump_dir: Path | None = None, **opt
     if backend == "interpreter":
         _check_options(backend, options, ())
         return InterpreterExecutable(program)
-    if backend in ("opencl", "ptx-interpreter"):
+    if backend in DEVICES:
         return build_for_device(program, backend, dump_dir, options)
-    if backend == "cuda":
-        raise InputError(f"backend 'cuda' is not yet supported; available: {', '.join(BACKENDS)}")
     raise unknown_backend(backend)
 
 
@@ -69,7 +69,7 @@ class InterpreterExecutable:
         check_known(program.module)
         check_values(program.module)
         lowered = needs_ad_lowering(program.module)
-        self._module = runnable(program.core_module) if lowered else program.module
+        self._module = runnable(program.core_module, as_given=program.as_given) if lowered else program.module
         self._entry = "main" if lowered else program.entry
         self.stats: Any = None
 
@@ -95,21 +95,23 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
         core = program.optimized_module
-        return cpu.compile(core, before=finishing(core), **options)
-    return cpu.compile_with_dumps(with_main(program.module, program.entry), preparation(program), dump_dir, **options)
+        return cpu.compile(core, before=finishing(core, as_given=program.as_given), **options)
+    module, before = source_of(program)
+    return cpu.compile_with_dumps(module, before, dump_dir, **options)
 
 
 def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
     """Kernels for a device, and a plan of their launches. With a folder for dumps: every stage, down to the assembly of the kernels.
 
-    ``device`` is a part of the name of one of several OpenCL devices; ``poison`` fills memory with wrong values before every call, for tests.
+    ``device`` is a part of the name of one of several devices; ``poison`` fills memory with wrong values before every call, for tests.
     """
     from wengert.runtime.devices import compile as devices
 
-    _check_options(backend, options, ("device", "poison") if backend == "opencl" else ("poison",))
+    _check_options(backend, options, ("poison",) if backend == "ptx-interpreter" else ("device", "poison"))
     poison = bool(options.pop("poison", False))
     device = devices.device_for(backend, **options)
     if dump_dir is not None:
-        return devices.compile(with_main(program.module, program.entry), preparation(program), device, dump_dir=dump_dir, poison=poison)
+        module, before = source_of(program)
+        return devices.compile(module, before, device, dump_dir=dump_dir, poison=poison)
     core = program.optimized_module
-    return devices.compile(copy_module(core), finishing(core), device, poison=poison)
+    return devices.compile(copy_module(core), finishing(core, as_given=program.as_given), device, poison=poison)

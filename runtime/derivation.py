@@ -19,13 +19,18 @@ from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
-from wengert.ir.passes import Observer
+from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.passes import PASSES, Observer
+from wengert.ir.plugins import is_foreign
 from wengert.ir.printing.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
+from wengert.ir.verification.verifier import verify
+from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
+from wengert.transforms.core.functions import is_written_out
 from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
@@ -33,17 +38,59 @@ if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
 Mode = Literal["jvp", "vjp"]
-Strategy = Literal["transpose", "direct"]
-"""The strategy by which a function is reversed: linearized, transposed and joined, or by the adjoint of every op."""
-Residuals = Literal["auto", "save-all", "recompute-cheap", "recompute-all"]
-"""The policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`)."""
+Strategy = str
+"""The name of the strategy by which a function is differentiated: ``transpose`` (linearized, transposed and joined), ``direct`` (by the adjoint of every
+op), or that of a
+plug-in (:mod:`wengert.transforms.ad.strategies`)."""
+DEFAULT = "transpose"
+Residuals = str
+"""The name of the policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`): ``auto``,
+``save-all``,
+``recompute-cheap``, ``recompute-all``, or that of a plug-in."""
 
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
-    """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``."""
-    chosen = ("" if strategy == "transpose" else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
-    asked = f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}}"
-    return joined(asked, STACKS if mode == "vjp" else "", OPTIMIZE)
+    """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``.
+
+    The passes of a strategy that is a pipeline are written out. Raises DiagnosticError for a strategy that does not exist, or takes no policy.
+    """
+    return joined(_asked(mode, wrt, of, strategy, residuals), STACKS if mode == "vjp" else "", OPTIMIZE)
+
+
+def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
+    """What a strategy and a policy stand for, for keys of caches: a name that a plug-in registers again stands for something else. An InputError lists the
+    names where
+    there is none of this one."""
+    if strategy == DEFAULT and residuals in _OURS:
+        return strategy, residuals
+    from wengert.transforms.ad.residuals.policies import policy_named, policy_names
+    from wengert.transforms.ad.strategies import strategy_named, strategy_names
+
+    check_choice("strategy", strategy, strategy_names())
+    check_choice("residuals", residuals, policy_names())
+    return strategy_named(strategy), policy_named(residuals), PASSES.version
+
+
+_OURS = ("auto", "save-all", "recompute-cheap", "recompute-all")
+
+
+def check_choice(option: str, name: str, names: Sequence[str]) -> None:
+    """Raises an InputError that lists the names an option may have."""
+    if name not in names:
+        near = did_you_mean(name, names)
+        raise InputError(f"{option}: there is no '{name}'; {option}: {', '.join(names)}" + (f"; {near}" if near else ""))
+
+
+def _asked(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy, residuals: Residuals) -> str:
+    """The passes that make the derivative."""
+    if strategy != DEFAULT:
+        from wengert.transforms.ad.strategies import strategy_named  # with both modes, which programs do without that are not differentiated
+
+        passes = strategy_named(strategy).pipeline(mode, "main", wrt, of, residuals)
+        if passes is not None:
+            return str(passes)
+    chosen = ("" if strategy == DEFAULT else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
+    return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}}"
 
 
 def positions_text(values: Sequence[int]) -> str:
@@ -60,7 +107,18 @@ def core_form(module: ModuleOp, entry: str) -> ModuleOp:
 @stage()
 def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> ModuleOp:
     """The derivative of an optimised core-level module as a new module."""
-    return parse_pipeline(derivative_pipeline(mode, wrt, of, strategy, residuals)).applied(core)
+    return applied(derivative_pipeline(mode, wrt, of, strategy, residuals), core)
+
+
+def applied(text: str, module: ModuleOp, observer: Observer | None = None) -> ModuleOp:
+    """What a pipeline makes of a module, as a new module. Warns (UndoneWarning) where a later pass undoes what that of a plug-in did."""
+    pipeline = parse_pipeline(text)
+    if not any(is_foreign(pass_) for pass_ in pipeline.passes):
+        return pipeline.applied(module, observer=observer)
+    from wengert.transforms.optimize.undone import watched
+
+    with watched(pipeline, observer) as watching:
+        return pipeline.applied(module, observer=watching)
 
 
 def derive_with_dumps(
@@ -79,6 +137,26 @@ def derive_with_dumps(
     )
 
 
+def apply(module: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
+    """What a pipeline makes of a module, as a new module, verified; with dumps where there is a folder. Warns as :func:`applied`.
+
+    Raises:
+        InputError: the pipeline ends in text that is no MLIR.
+        DiagnosticError: the text is no pipeline, a pass refuses the program, or what is left is not valid.
+    """
+    pipeline = parse_pipeline(text)
+    if pipeline.translations:
+        raise InputError(f"'{pipeline.translations[0].name}' writes text, not a program: leave it out, or use wengert-opt")
+    observer = None
+    if folder is not None:
+        from wengert.ir.dumps import Dumper
+
+        observer = Dumper(folder)
+    made = applied(text, module, observer)
+    verify(made)
+    return made
+
+
 def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
     """An optimised core-level module after another pass, optimised again, as a new module; with dumps where there is a folder."""
     observer = None
@@ -94,7 +172,7 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
     check_known(module)
     if holds_kernels(module):
         return print_module(module, locations=locations, generic=generic)
-    if needs_ad_lowering(module) or any(op.name.startswith("core.") for op in all_ops(module)):
+    if needs_ad_lowering(module) or any(op.name.startswith("core.") or is_written_out(op) for op in all_ops(module)):
         module = parse_pipeline(BACK).applied(module)
     return print_module(module, locations=locations, generic=generic)
 
@@ -142,22 +220,39 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
     return any(op.name.startswith("ad.") or any(key.startswith("ad.") for key in op.attributes) for op in all_ops(module))
 
 
-def runnable(core: ModuleOp) -> ModuleOp:
+def runnable(core: ModuleOp, *, as_given: bool = False) -> ModuleOp:
     """A core-level module as it is run: the module itself, or a copy after :func:`finishing`."""
-    text = finishing(core)
+    text = finishing(core, as_given=as_given)
     return parse_pipeline(text).applied(core) if text else core
 
 
-def finishing(core: ModuleOp) -> str:
+def finishing(core: ModuleOp, *, as_given: bool = False) -> str:
     """The pipeline from optimised core-level IR to what is run: requests for derivatives expanded, declared derivatives forgotten,
-    loops relieved of what does not change in them. Empty for most programs."""
+    loops relieved of what does not change in them. Empty for most programs.
+
+    Of a program that is to run as it is given, only what has to be done: nothing is optimised.
+    """
     if holds_kernels(core):
         return ""
+    if as_given:
+        return joined("lower-ad" if uses_ad(core) else "", f"{STACKS},drop-matrices" if ops_of(core, ForOp, WhileOp) else "")
     return joined(FINISH if uses_ad(core) else "", LOOPS if ops_of(core, ForOp, WhileOp) else "")
+
+
+def source_of(program: Program) -> tuple[ModuleOp, str]:
+    """A program as it was written, as ``@main`` of a new module, and the pipeline from there to what is lowered: for dumps, which show all of it."""
+    if program.origin is None:
+        return with_main(program.module, program.entry), preparation(program)
+    written, pipeline = program.origin
+    front = "" if written.core_module is written.module or holds_kernels(written.module) else FRONT
+    return with_main(written.module, written.entry), joined(front, pipeline, finishing(program.core_module, as_given=True))
 
 
 def preparation(program: Program) -> str:
     """The pipeline from a program as it was written to what is lowered: what :attr:`Program.optimized_module` and then :func:`runnable` do."""
+    if program.as_given:
+        front = "" if program.core_module is program.module or holds_kernels(program.module) else FRONT
+        return joined(front, finishing(program.core_module, as_given=True))
     if program.optimized_module is program.module:
         return finishing(program.module)
     requests = f"expand-ad,{OPTIMIZE}" if has_requests(program.core_module) else ""

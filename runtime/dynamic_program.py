@@ -113,13 +113,13 @@ class DynamicProgram(Program):
         """The results for the shapes that the inputs have, as :meth:`Program.__call__`."""
         return self.specialized_for(inputs)(*inputs)
 
-    def compile(self, backend: str = "cpu", *, dump_dir: PathLike | None = None, **options: Any) -> CompiledProgram:
+    def compile(self, backend: str = "cpu", *, pipeline: str | None = None, dump_dir: PathLike | None = None, **options: Any) -> CompiledProgram:
         """A callable that compiles for the shapes of its inputs when they come for the first time."""
         if self.is_closed:
-            return self.specialize().compile(backend, dump_dir=dump_dir, **options)
-        if backend not in BACKENDS and backend != "cuda":
+            return self.specialize().compile(backend, pipeline=pipeline, dump_dir=dump_dir, **options)
+        if backend not in BACKENDS:
             raise unknown_backend(backend)
-        return CompiledProgram(self, backend, _CompiledForShapes(self, lambda p: p.compile(backend, dump_dir=dump_dir, **options)))
+        return CompiledProgram(self, backend, _CompiledForShapes(self, lambda p: p.compile(backend, pipeline=pipeline, dump_dir=dump_dir, **options)))
 
     # -- derivatives and batches
 
@@ -134,7 +134,7 @@ class DynamicProgram(Program):
             _extended("result", self.signature.results, [(p.type, f"{noun} of {_shown(p)}") for p in derived]),
         )
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
-        return self._derived(mode, {**options, "strategy": strategy, "residuals": residuals} if mode == "vjp" else options, signature)
+        return self._derived(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
 
     def _jacobian(self, mode: JacobianMode, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)

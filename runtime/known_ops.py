@@ -15,7 +15,7 @@ from wengert.ir.unregistered import unregistered_ops, written_name
 from wengert.runtime.memory import plain
 
 _AT_MOST = 20
-_HINT = "nobody here knows what it means; wengert-opt carries it from text to text"
+_HINT = "nobody here knows what it means (a plug-in may say it: --load, wg.load_plugin); wengert-opt carries it from text to text"
 
 
 def check_values(module: ModuleOp) -> None:
@@ -55,9 +55,7 @@ def _error(op: Operation, known: list[str]) -> DiagnosticError:
     name = written_name(op)
     short = name.rpartition(".")[2]
     hint = did_you_mean(name, known) or did_you_mean(f"stablehlo.{short}", [k for k in known if k.endswith(f".{short}")])
-    return error_at(
-        op.location, f"unknown operation '{name}'", hint or "what an op of a dialect that is not known means, nobody can say; wengert-opt carries it along"
-    )
+    return error_at(op.location, f"unknown operation '{name}'", hint or _HINT)
 
 
 def _known_names() -> list[str]:

@@ -25,16 +25,30 @@ from typing import TYPE_CHECKING, Any, Self, cast, overload
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.ir.passes import PASSES
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivation import Mode, Residuals, Strategy, core_form, derive, derive_with_dumps, optimized_form, plain_text, transform
+from wengert.runtime.derivation import (
+    Mode,
+    Residuals,
+    Strategy,
+    apply,
+    chosen,
+    core_form,
+    derive,
+    derive_with_dumps,
+    optimized_form,
+    plain_text,
+    transform,
+)
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
+from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
 from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
-from wengert.runtime.signature import Signature, entry_function, signature_of
+from wengert.runtime.signature import Parameter, Signature, entry_function, signature_of
 from wengert.transforms.shapes.dynamism import is_dynamic
 
 if TYPE_CHECKING:
@@ -54,6 +68,7 @@ class Program:
         entry: the name of the entry function.
         name: the file it came from, with what was done to it, for messages.
         signature: types and names of the arguments and results.
+        as_given: whether it is compiled and differentiated as it stands, without being optimised first (what :meth:`apply` makes).
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
@@ -69,6 +84,9 @@ class Program:
         self.module = module
         self.entry = entry
         self.name = name
+        self.as_given = False
+        self.origin: tuple[Program, str] | None = None
+        """The program that this one was made of to be compiled, and the pipeline in place of its optimisation."""
         self.signature: Signature = signature_of(entry_function(module, entry))
         self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
         self._derivatives: dict[tuple[Any, ...], Program] = {}
@@ -84,17 +102,27 @@ class Program:
         """
         return self.compile()(*inputs)
 
-    def compile(self, backend: str = "cpu", *, dump_dir: PathLike | None = None, **options: Any) -> CompiledProgram:
+    def compile(self, backend: str = "cpu", *, pipeline: str | None = None, dump_dir: PathLike | None = None, **options: Any) -> CompiledProgram:
         """A callable of the same signature, kept for the next request with the same options.
 
         Args:
             backend: "cpu" (LLVM), "interpreter" (NumPy; slow, the definition of the semantics), "opencl" (a device of an OpenCL driver; needs the
                 extra of this name) or "ptx-interpreter" (kernels for NVIDIA's devices, interpreted and checked; slow).
+            pipeline: passes in place of the optimisation (:data:`wengert.transforms.pipelines.OPTIMIZE`): the program is brought to core level
+            (``to-core``), goes through
+                these passes, and what they leave is lowered as it stands. Empty: nothing is optimised. Warns where one of these passes undoes what that of
+                a plug-in did.
             dump_dir: a folder for the IR after every stage; compiles anew so that all stages appear.
                 With the environment variable WENGERT_DUMP_DIR everything that is differentiated or compiled leaves its
                 stages in a numbered folder there.
             options: what the backend understands.
+
+        Raises:
+            InputError: there is no such backend or option; or the passes change the type of the program (:meth:`apply` is for those).
+            DiagnosticError: the text is no pipeline, or a pass refuses the program.
         """
+        if pipeline is not None:
+            return self._with_pipeline(pipeline).compile(backend, dump_dir=dump_dir, **options)
         key = (backend, tuple(sorted(options.items())), os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._executables.get(key)) is not None:
             return made
@@ -107,6 +135,50 @@ class Program:
         folder = dump_folder(dump_dir, f"compile-{backend}")
         compiled = self._executables[key] = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
         return compiled
+
+    # -- passes
+
+    def apply(self, pipeline: str, *, dump_dir: PathLike | None = None) -> Program:
+        """The program after a pipeline, as ``wengert-opt -p`` applies it: to the program as it is written, and nothing else.
+
+        What the pipeline leaves is what is compiled and differentiated: it is brought to core level where that is necessary, and not optimised
+        (``simplify,cse,dce`` at the
+        end of the pipeline do that), so that nothing undoes what the passes did.
+
+        Args:
+            pipeline: passes, as in ``"vjp{wrt=0},simplify,cse"``; those of plug-ins too.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            DiagnosticError: the text is no pipeline, or a pass refuses the program; names the place.
+            InputError: the pipeline writes text that is no MLIR, or leaves no function of the entry's name.
+            PluginError: a pass of a plug-in raised an exception or left invalid IR.
+        """
+        key = ("apply", pipeline, PASSES.version, os.environ.get(DUMP_DIR))
+        if dump_dir is None and (made := self._derivatives.get(key)) is not None:
+            return made
+        module = apply(self.module, pipeline, dump_folder(dump_dir, "apply"))
+        program = Program(module, entry=self.entry, name=f"{pipeline} of {self.name}")
+        program.as_given = True
+        self._derivatives[key] = program
+        return program
+
+    @stage()
+    def _with_pipeline(self, pipeline: str) -> Program:
+        """The program in core form after a pipeline that takes the place of the optimisation."""
+        key = ("compile", pipeline, PASSES.version)
+        if (made := self._derivatives.get(key)) is None:
+            core = static_program(self.core_module, self.name)
+            made = self._derivatives[key] = core.apply(pipeline)
+            if [str(p.type) for p in made.signature.arguments + made.signature.results] != [str(p.type) for p in self._parameters]:
+                del self._derivatives[key]
+                raise InputError(f"the pipeline changes the type of @{self.entry} from {self.signature} to {made.signature}: p.apply(...) gives that program")
+            made.name, made.core_module, made.origin = self.name, made.module, (self, pipeline)
+        return made
+
+    @property
+    def _parameters(self) -> tuple[Parameter, ...]:
+        return self.signature.arguments + self.signature.results
 
     # -- shapes
 
@@ -131,19 +203,20 @@ class Program:
 
     # -- differentiating
 
-    def jvp(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
+    def jvp(self, wrt: Positions = None, of: Positions = None, *, strategy: Strategy = "transpose", dump_dir: PathLike | None = None) -> Program:
         """The forward derivative: (inputs, tangents of ``wrt``) -> (outputs, tangents of ``of``).
 
         Args:
             wrt: positions of the arguments that move; every float or complex one by default.
             of: positions of the results whose tangents are asked; every float or complex one by default.
+            strategy: how, by name; ours are the same here, that of a plug-in may differ.
             dump_dir: a folder for the IR after every pass.
 
         Raises:
             InputError: a position is out of range, named twice, or of an integer type.
             DiagnosticError: an op has no derivative rule; names the op and its place.
         """
-        return self._derivative("jvp", wrt, of, dump_dir)
+        return self._derivative("jvp", wrt, of, dump_dir, strategy)
 
     def vjp(
         self,
@@ -157,8 +230,8 @@ class Program:
         """The reverse derivative: (inputs, cotangents of ``of``) -> (outputs, cotangents of ``wrt``).
 
         Arguments and errors are those of :meth:`jvp`. Complex cotangents follow JAX: the pairing is
-        Re(sum(cotangent * tangent)), without conjugation. ``strategy`` is how: "transpose" (linearize, transpose, join) or
-        "direct" (the adjoint of every op); the results are the same, the costs may differ.
+        Re(sum(cotangent * tangent)), without conjugation. ``strategy`` is how, by name: "transpose" (linearize, transpose, join),
+        "direct" (the adjoint of every op), or that of a plug-in; the results are the same, the costs may differ.
 
         ``residuals`` says what the forward part keeps for the reverse part, and what that computes again: "auto" (all that is at hand, and in
         loops and branches what is not cheap), "save-all", "recompute-cheap" or "recompute-all". What is asked to be computed again is not
@@ -294,7 +367,7 @@ class Program:
     ) -> Program:
         inputs = choose("wrt", wrt, self.signature.arguments)
         outputs = choose("of", of, self.signature.results)
-        key = (mode, strategy, residuals, inputs, outputs, os.environ.get(DUMP_DIR))
+        key = (mode, *chosen(strategy, residuals), inputs, outputs, os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._derivatives.get(key)) is not None:
             return made
         folder = dump_folder(dump_dir, mode)
@@ -368,8 +441,9 @@ class Program:
 
     @staged_property
     def optimized_module(self) -> ModuleOp:
-        """The core form with fewer ops: what is differentiated, compiled and counted. Treat it as read-only."""
-        return optimized_form(self.module, self.entry)
+        """The core form with fewer ops: what is differentiated, compiled and counted. Treat it as read-only. The core form itself of a program that is
+        :attr:`as_given`."""
+        return self.core_module if self.as_given else optimized_form(self.module, self.entry)
 
     def text(self, *, locations: bool = False, generic: bool = False) -> str:
         """The program as plain StableHLO text that JAX reads, with or without locations, pretty or generic."""

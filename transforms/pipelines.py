@@ -47,6 +47,8 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/linalg: factorisations of matrices for targets without libraries
+    "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
     "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
@@ -55,6 +57,13 @@ PASS_PATHS = {
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
+    "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
+    "fourier-to-stages": "wengert.transforms.fuse.fourier.transforms:FourierToStagesPass",
+    "tape-sums-to-reads": "wengert.transforms.fuse.tape_sums:TapeSumsToReadsPass",
+    "expand-regions": "wengert.transforms.fuse.regions:ExpandRegionsPass",
+    "expand-random-bits": "wengert.transforms.fuse.random_bits:ExpandRandomBitsPass",
+    "widen-narrow-elements": "wengert.transforms.fuse.narrow:WidenNarrowElementsPass",
+    "scatters-to-gathers": "wengert.transforms.fuse.scatters:ScattersToGathersPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
@@ -74,7 +83,7 @@ PASS_PATHS = {
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
-    "merge-launches": "wengert.transforms.codegen.gpu.merging:MergeLaunchesPass",
+    "merge-launches": "wengert.transforms.codegen.gpu.merging.merge_launches:MergeLaunchesPass",
     "gpu-kernel-outlining": "wengert.transforms.codegen.gpu.outlining:GpuKernelOutliningPass",
     "nvvm-attach-target": "wengert.transforms.codegen.gpu.attach_target:NvvmAttachTargetPass",
     "rocdl-attach-target": "wengert.transforms.codegen.gpu.attach_target:RocdlAttachTargetPass",
@@ -134,7 +143,13 @@ GPU_KERNELS = (
 )
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-GPU_LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{GPU_KERNELS}"
+WHOLE_OPS = (
+    "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,"
+    "tape-sums-to-reads,widen-narrow-elements,scatters-to-gathers{reassociate=true}"
+)
+"""What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
+
+GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"
 """From core-level IR to kernels for a GPU."""
 
 
@@ -197,7 +212,11 @@ def joined(*pipelines: str) -> str:
     return ",".join([text for text in pipelines if text])
 
 
-@lru_cache(maxsize=256)
 def parse_pipeline(text: str) -> Pipeline:
-    """The pipeline of our passes that is written so; a DiagnosticError points at a mistake."""
+    """The pipeline that is written so, of our passes and those of plug-ins; a DiagnosticError points at a mistake."""
+    return _parsed(text, PASSES.version)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, version: int) -> Pipeline:
     return Pipeline.parse(text)

@@ -14,7 +14,7 @@ from wengert.dialects.gpu.collectives import BarrierOp, ShuffleOp, SubgroupReduc
 from wengert.dialects.gpu.functions import CONTAINER, BinaryOp, FuncOp, ModuleOp, ReturnOp
 from wengert.dialects.gpu.ids import IDS, BlockDimOp, BlockIdOp, GlobalIdOp, GridDimOp, LaneIdOp, NumSubgroupsOp, SubgroupIdOp, SubgroupSizeOp, ThreadIdOp
 from wengert.dialects.gpu.launch import LAUNCHES, LaunchFuncOp, LaunchOp, TerminatorOp, block_size, grid_size
-from wengert.dialects.gpu.memory import DeviceSpace, device_memref, device_space, signless
+from wengert.dialects.gpu.memory import DeviceSpace, device_memref, device_space, has_four_bits, signless
 from wengert.dialects.gpu.objects import ObjectAttr
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "device_memref",
     "device_space",
     "grid_size",
+    "has_four_bits",
     "signless",
 ]
 

@@ -30,13 +30,22 @@ def iterator_kinds(extents: Sequence[int], body: Block, writes: Sequence[tuple[P
         if base is not None and depends[base]:
             apart: set[int] = set()  # what is computed may be anything
         elif kind == STORE:
-            continue  # by contract: a nest stores every element once
+            apart = stored_apart(at, extents)
         else:
             apart = apart_loops(at, extents)
         for d in range(len(extents)):
             if d not in apart and kinds[d] != SEQUENTIAL:
                 kinds[d] = SEQUENTIAL if kind == STORE else REDUCTION
     return tuple(kinds)
+
+
+def stored_apart(at: Position, extents: Sequence[int]) -> set[int]:
+    """The loops of a store whose position is not computed from data, of which no two iterations meet at one position.
+
+    By contract such a store writes every element once, whatever its strides are. A loop that is not in the position at all is what is left of a scatter whose
+    positions are known: all its iterations write the same elements.
+    """
+    return dimensions(at) | {d for d, n in enumerate(extents) if n <= 1}
 
 
 def apart_loops(at: Position, extents: Sequence[int]) -> set[int]:

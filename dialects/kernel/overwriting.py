@@ -9,6 +9,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel.attributes import STORE
 from wengert.dialects.kernel.body_ops import IndexOp, LoadOp, WithinOp
+from wengert.dialects.kernel.iterators import stored_apart
 from wengert.dialects.kernel.ops import NestOp
 from wengert.ir.attributes import int_of
 
@@ -30,6 +31,8 @@ def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue])
     writes = [write for write in op.writes if write.target == target]
     if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
         return False
+    if len(stored_apart(writes[0].at, op.extents)) < len(op.extents):
+        return False  # an iteration would read what an earlier one has stored
     loads = [use.operation for argument in arguments for use in argument.uses]
     return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
 

@@ -24,6 +24,7 @@ from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.tracing.context import BlockTrace, ModuleTrace, tracing
 from wengert.frontends.tracing.operands import traced, value_of
+from wengert.ir.installation import command
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import (
     bf16,
@@ -79,7 +80,7 @@ def torch_module(name: str = "torch") -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise InputError("PyTorch is not installed; pip install 'wengert[torch]'") from None
+        raise InputError(f"PyTorch is not installed: {command('torch')}") from None
 
 
 def translates(*names: str) -> Callable[[Translation], Translation]:

@@ -7,6 +7,7 @@ import sys
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_standard_input
+from wengert.lab.cli.usage import check_choice
 from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
@@ -50,6 +51,20 @@ def add_positions(parser: argparse.ArgumentParser) -> None:
     """Adds the options that choose the arguments and results of a derivative."""
     parser.add_argument("--wrt", type=integers, metavar="I,J", help="positions of the arguments to differentiate by (default: every float or complex one)")
     parser.add_argument("--of", type=integers, metavar="I,J", help="positions of the results to differentiate (default: every float or complex one)")
+
+
+def add_strategy(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that chooses how derivatives are made."""
+    parser.add_argument(
+        "--strategy", default="transpose", metavar="NAME", help="how derivatives are made: transpose (default), direct, or one that --load brings"
+    )
+
+
+def check_strategy(options: argparse.Namespace) -> None:
+    """Raises a UsageError, which lists them, for strategies that are not known."""
+    from wengert.transforms.ad.strategies import strategy_names
+
+    check_choice(options, "strategy", (options.strategy,) if isinstance(options.strategy, str) else options.strategy, strategy_names())
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ import json
 import shlex
 from dataclasses import replace
 
+from wengert.ir.plugins import load_options
 from wengert.lab.check import TESTS, CheckReport, Outcome, check
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
@@ -22,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("--second-order", action="store_true", help="check the JVP of the VJP against differences of the VJP too")
     parser.add_argument("--tests", type=test_names, default=TESTS, metavar="A,B", help=f"only these of: {', '.join(TESTS)}")
+    arguments.add_strategy(parser)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -36,10 +38,21 @@ def test_names(text: str) -> tuple[str, ...]:
 
 def execute(options: argparse.Namespace) -> int:
     """Checks, and says how to make just the check that failed again."""
+    arguments.check_strategy(options)
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program, options.seed)
     second = options.second_order or (options.tests != TESTS and "second order" in options.tests)
-    report = check(program, inputs, wrt=options.wrt, of=options.of, seed=options.seed, backend=options.backend, second_order=second, tests=options.tests)
+    report = check(
+        program,
+        inputs,
+        wrt=options.wrt,
+        of=options.of,
+        seed=options.seed,
+        backend=options.backend,
+        second_order=second,
+        tests=options.tests,
+        strategy=options.strategy,
+    )
     if report.outcome == "MISMATCH":
         report = replace(report, command=rerun_command(options, report))
     print(json.dumps(report.to_json(), indent=1) if options.json else report)
@@ -56,6 +69,8 @@ def rerun_command(options: argparse.Namespace, report: CheckReport) -> str:
     positions = ",".join(a.argument.split()[1] for a in bad)
     words = ["wengert", "check", options.program, "--wrt", positions, "--tests", ",".join(tests), "--seed", str(options.seed)]
     words += ["--backend", options.backend] + (["--entry", options.entry] if options.entry != "main" else [])
+    words += ["--strategy", options.strategy] if options.strategy != "transpose" else []
+    words += load_options()
     words += ["--shapes", ",".join(map(shape_text, options.shapes))] if options.shapes is not None else []
     words += ["--of", ",".join(map(str, options.of))] if options.of else []
     if options.inputs is not None:

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from wengert.ir.plugins import LOADED
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.conformance import KINDS, Outcome, Task, expand_kinds, run_task
@@ -21,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("folder", metavar="DIR", help="a corpus: manifest.json and a folder per program")
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
+    arguments.add_strategy(parser)
     parser.add_argument("--dtype", type=arguments.names, default=("f64", "f32"), metavar="f64,f32", help="precisions (default: both)")
     kinds = f"of {', '.join(KINDS)}; all (default) is the first five, text the others"
     parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=kinds)
@@ -60,6 +62,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def tasks_of(options: argparse.Namespace) -> list[Task]:
     """The tasks that the command asks for; raises InputError."""
+    arguments.check_strategy(options)
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)
     kinds = expand_kinds(options.what)
@@ -69,7 +72,7 @@ def tasks_of(options: argparse.Namespace) -> list[Task]:
         if precision not in known:
             raise InputError(f"the corpus has no programs in {precision!r}; it has: {', '.join(sorted(known))}")
     generic = options.form == "generic"
-    return [Task(p, d, kinds, options.backend, generic) for p in programs for d in options.dtype if d in p.precisions]
+    return [Task(p, d, kinds, options.backend, generic, options.strategy, tuple(LOADED)) for p in programs for d in options.dtype if d in p.precisions]
 
 
 def lost(task: Task, outcomes: list[Outcome], reason: str) -> list[Outcome]:
@@ -95,4 +98,10 @@ def summary(outcomes: list[Outcome]) -> list[str]:
 
 def to_json(options: argparse.Namespace, outcomes: list[Outcome]) -> dict[str, Any]:
     """Everything that was found."""
-    return {"folder": options.folder, "backend": options.backend, "form": options.form, "outcomes": [o.to_json() for o in outcomes]}
+    return {
+        "folder": options.folder,
+        "backend": options.backend,
+        "form": options.form,
+        "strategy": options.strategy,
+        "outcomes": [o.to_json() for o in outcomes],
+    }

@@ -6,12 +6,19 @@ import argparse
 
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.cli.usage import check_choice
+from wengert.transforms.ad.residuals.policies import policy_names
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     arguments.add_program(parser)
     arguments.add_positions(parser)
+    arguments.add_strategy(parser)
+    if parser.prog.endswith("vjp"):
+        parser.add_argument(
+            "--residuals", default="auto", metavar="NAME", help="what is kept: auto, save-all, recompute-cheap, recompute-all, or what --load brings"
+        )
     parser.add_argument("-o", "--output", metavar="FILE.mlir", help="write there instead of to stdout")
     parser.add_argument("--locations", action="store_true", help="print for every op what it was derived from")
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass")
@@ -19,8 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Writes the derivative."""
+    arguments.check_strategy(options)
     program = arguments.read_program(options)
-    differentiate = program.jvp if options.command == "jvp" else program.vjp
-    derivative = differentiate(wrt=options.wrt, of=options.of, dump_dir=options.dump_dir)
-    output.write_text(derivative.text(locations=options.locations), options.output)
+    if options.command == "jvp":
+        derivative = program.jvp(options.wrt, options.of, strategy=options.strategy, dump_dir=options.dump_dir)
+    else:
+        check_choice(options, "residuals", (options.residuals,), policy_names())
+        derivative = program.vjp(options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, dump_dir=options.dump_dir)
+    output.write_ir(derivative.text(locations=options.locations), options.output)
     return Exit.OK

@@ -16,6 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--jvp", action="store_true", help="draw the forward derivative")
     group.add_argument("--vjp", action="store_true", help="draw the reverse derivative")
+    arguments.add_strategy(parser)
     parser.add_argument("--function", metavar="NAME", help="draw this function instead of the entry")
     parser.add_argument("--limit", type=arguments.positive, default=LIMIT, metavar="N", help=f"the largest number of ops to draw (default: {LIMIT})")
     parser.add_argument("-o", "--output", metavar="FILE", help="write there, as .svg, .dot or .gv, instead of DOT to stdout")
@@ -23,9 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Writes the picture."""
+    arguments.check_strategy(options)
     program = arguments.read_program(options)
     if options.jvp or options.vjp:
-        program = (program.jvp if options.jvp else program.vjp)(wrt=options.wrt, of=options.of)
+        program = (program.jvp if options.jvp else program.vjp)(wrt=options.wrt, of=options.of, strategy=options.strategy)
     drawing = draw(program, function=options.function, limit=options.limit)
     if options.output in (None, "-"):
         output.write_text(drawing.dot, options.output)

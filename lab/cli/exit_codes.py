@@ -19,6 +19,8 @@ class Exit(IntEnum):
     """A measured or counted cost is above its bound."""
     NOT_SETTLED = 5
     """A gradient check could not decide: values or differences are not finite."""
+    PLUGIN = 6
+    """A plug-in raised an exception, or left invalid IR: its author's to mend."""
     INTERNAL = 70
     """A defect of wengert itself; the message names a file that reproduces it."""
     INTERRUPTED = 130

@@ -11,9 +11,14 @@ import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Literal, Protocol, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.cli.usage import Parser, UsageError
+
+if TYPE_CHECKING:
+    from wengert.ir.plugins import PluginError
 
 COMMANDS = {
     "run": "run a program on arrays",
@@ -27,6 +32,7 @@ COMMANDS = {
     "devices": "the devices that are there, and what to install for others",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
     "opt": "apply passes to a file (the same as wengert-opt)",
+    "completion": "the script by which a shell completes commands, options and files",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",
 }
 _MODULES = {"jvp": "differentiate", "vjp": "differentiate"}
@@ -43,23 +49,54 @@ class Command(Protocol):
         ...
 
 
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that every command has."""
+    parser.add_argument(
+        "--load", action="append", default=[], metavar="PLUGIN", help="load passes, strategies and ops of your own: a file FILE.py or a module; may be repeated"
+    )
+    if not any(action.dest == "diagnostics" for action in parser._actions):
+        parser.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
+
+
+def load_plugins(arguments: Sequence[str]) -> None:
+    """Loads what the words of a command line ask for with ``--load``, before anything else is looked at."""
+    sources = [word.partition("=")[2] for word in arguments if word.startswith("--load=")]
+    sources += [value for word, value in pairwise(arguments) if word == "--load"]
+    if sources:
+        from wengert.ir.plugins import load_plugin
+
+        if "" not in sys.path and os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())  # modules beside the programs, as python -m finds them
+        for source in sources:
+            load_plugin(source)
+
+
+def diagnostics_form(arguments: Sequence[str]) -> Literal["text", "json"]:
+    """How errors are to be written, those in the command line among them."""
+    return "json" if "--diagnostics=json" in arguments or ("--diagnostics", "json") in pairwise(arguments) else "text"
+
+
 def usage() -> str:
     """The overview of all commands."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items()]
-    codes = "exit codes: 0 ok, 1 diagnostic, 2 usage, 3 wrong derivative, 4 cost regression, 70 internal"
-    return "\n".join(["usage: wengert COMMAND ...", "", *lines, "", "wengert COMMAND --help says more. Every command takes --diagnostics=json.", codes])
+    codes = "exit codes: 0 ok, 1 diagnostic, 2 usage, 3 wrong derivative, 4 cost regression, 5 not settled, 6 plug-in, 70 internal"
+    common = "wengert COMMAND --help says more. Every command takes --diagnostics=json, and --load FILE.py or MODULE for passes of your own."
+    return "\n".join(["usage: wengert COMMAND ...", "", *lines, "", common, codes])
 
 
 def _command(name: str) -> Command:
     return cast(Command, import_module(f"wengert.lab.cli.{_MODULES.get(name, name)}"))
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> Parser:
     """The argument parser of a command."""
-    parser = argparse.ArgumentParser(prog=f"wengert {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
-    parser.add_argument("--diagnostics", choices=("text", "json"), default="text", help="how errors are written to stderr")
-    _command(name).configure(parser)
+    parser = Parser(prog=f"wengert {name}", description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.")
+    if name == "opt":
+        import_module("wengert.lab.opt").configure(parser)
+    else:
+        _command(name).configure(parser)
+    add_common(parser)
     return parser
 
 
@@ -81,20 +118,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"wengert: there is no command {name!r}{hint}\n\n{usage()}", file=sys.stderr)
         return Exit.USAGE
     if name == "opt":
-        return _opt(arguments)
-    parser = parser_of(name)
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else Exit.USAGE
-    options.command = name
-    return guarded(lambda: _command(name).execute(options), options.diagnostics, [name, *arguments])
-
-
-def _opt(arguments: list[str]) -> int:
-    try:
         return int(import_module("wengert.lab.opt").main(arguments))
-    except SystemExit as stop:
+    return run(lambda: parser_of(name), _command(name).execute, name, arguments)
+
+
+def run(make: Callable[[], Parser], execute: Callable[[argparse.Namespace], int], name: str, arguments: list[str]) -> int:
+    """The exit code of a command: plug-ins are loaded first, so that what is checked after them knows their names."""
+
+    def work() -> int:
+        load_plugins(arguments)
+        parser = make()
+        options = parser.parse(arguments)
+        options.command, options.words, options.prog = name, arguments, parser.prog
+        return execute(options)
+
+    try:
+        return guarded(work, diagnostics_form(arguments), [name, *arguments])
+    except SystemExit as stop:  # after the help
         return stop.code if isinstance(stop.code, int) else Exit.USAGE
 
 
@@ -102,13 +142,23 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
     from wengert.ir.passes import InternalError
+    from wengert.ir.plugins import PluginError, PluginNotFoundError, blamed
     from wengert.lab.cli import output
     from wengert.runtime.errors import ExecutionError, InputError
 
     try:
-        code = work()
+        with output.warnings_as_findings(form):
+            code = work()
         sys.stdout.flush()
         return code
+    except UsageError as error:
+        output.report_diagnostics(error, form)
+        return Exit.USAGE
+    except PluginNotFoundError as error:
+        output.report_message(f"--load: {error}", form)
+        return Exit.USAGE
+    except PluginError as error:
+        return _report_plugin(error, form)
     except DiagnosticError as error:
         output.report_diagnostics(error, form)
         return Exit.DIAGNOSTIC
@@ -130,6 +180,9 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         output.report_message(f"{error}\nThis is a defect of wengert.{where}", form, reproducer=str(error.reproducer or ""))
         return Exit.INTERNAL
     except Exception as error:
+        theirs = blamed(error)
+        if theirs is not None:
+            return _report_plugin(theirs, form)
         from wengert.lab.cli.reproducer import write_reproducer
 
         path = write_reproducer(error, arguments)
@@ -137,3 +190,13 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         message = f"internal error: {type(error).__name__}: {error}\nThis is a defect of wengert.{where}"
         output.report_message(message, form, reproducer=path)
         return Exit.INTERNAL
+
+
+def _report_plugin(error: PluginError, form: Literal["text", "json"]) -> int:
+    from wengert.lab.cli import output
+
+    where = f"\nWhat shows it is in {error.reproducer}" if error.reproducer else ""
+    output.report_message(
+        f"{error.message}\n{error.details.rstrip()}\nThis is a defect of the plug-in, not of wengert.{where}", form, reproducer=str(error.reproducer or "")
+    )
+    return Exit.PLUGIN

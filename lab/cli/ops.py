@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.cli import output
@@ -18,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="ops, such as stablehlo.gather or gather (default: all of them)")
     parser.add_argument("--markdown", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
 
 
@@ -25,6 +27,9 @@ def execute(options: argparse.Namespace) -> int:
     """Tries the ops, and writes what can be done with them."""
     names = [_known(name) for name in options.names] or list(OPS)
     table_rows = rows(names) if options.markdown or not options.names else [row_of(name) for name in names]
+    if options.json:
+        output.write_text(json.dumps([{"op": row.op, **row.cells, "notes": list(row.notes)} for row in table_rows], indent=1), options.output)
+        return Exit.OK
     text = markdown(table_rows) if options.markdown else _one_by_one(table_rows) if options.names else _listed(table_rows)
     output.write_text(text, options.output)
     return Exit.OK

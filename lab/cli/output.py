@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -14,8 +17,10 @@ Format = Literal["text", "json"]
 
 
 def wants_color(stream: TextIO) -> bool:
-    """Whether a stream is a terminal whose user did not turn colours off."""
-    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    """Whether colours are written to a stream: to a terminal whose user did not turn them off (``NO_COLOR``), and to all if ``FORCE_COLOR`` is set."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def report_diagnostics(error: DiagnosticError, form: Format) -> None:
@@ -33,6 +38,36 @@ def report_message(message: str, form: Format, **extra: Any) -> None:
         print(json.dumps({"severity": "error", "message": message, **extra}), file=sys.stderr)
     else:
         print(f"error: {message}", file=sys.stderr)
+
+
+@contextmanager
+def warnings_as_findings(form: Format) -> Generator[None]:
+    """Writes warnings of ours about a user's passes as findings; the others stay what they are."""
+    from wengert.ir.plugins import UndoneWarning
+
+    show = warnings.showwarning
+
+    def shown(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+        if not issubclass(category, UndoneWarning):
+            show(message, category, *rest, **options)
+        elif form == "json":
+            print(json.dumps({"severity": "warning", "message": str(message)}), file=sys.stderr)
+        else:
+            print(f"warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UndoneWarning)
+        warnings.showwarning = shown
+        yield
+
+
+def write_ir(text: str, path: str | None) -> None:
+    """MLIR to a file, or to stdout for none or ``-``: in colours on a terminal."""
+    if path in (None, "-") and wants_color(sys.stdout):
+        from wengert.lab.cli.highlight import highlight
+
+        text = highlight(text)
+    write_text(text, path)
 
 
 def write_text(text: str, path: str | None) -> None:

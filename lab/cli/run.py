@@ -13,6 +13,7 @@ from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.plain import plain
 from wengert.runtime.arguments import describe
+from wengert.runtime.signature import Parameter
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_inputs(parser)
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the results as out_0, out_1, ... instead of printing them")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--stats", action="store_true", help="print what the backend counted to stderr, as JSON")
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every stage of the compilation")
 
@@ -31,16 +33,24 @@ def execute(options: argparse.Namespace) -> int:
     inputs = arguments.inputs_of(options, program)
     compiled = program.compile(options.backend, dump_dir=options.dump_dir)
     results = compiled(*inputs)
-    if options.output is None:
+    if options.json:
+        print(json.dumps([result_json(p, r) for p, r in zip(program.signature.results, results, strict=True)]))
+    elif options.output is None:
         for parameter, result in zip(program.signature.results, results, strict=True):
             print(f"{parameter.label}: {describe(result.shape, result.dtype)}")
             print(np.array2string(result, threshold=64, precision=8, separator=", "))
-    else:
+    if options.output is not None:
         stored: dict[str, Any] = {f"out_{j}": storable(result) for j, result in enumerate(results)}
         np.savez(options.output, **stored)
     if options.stats:
         print(json.dumps(plain(compiled.stats), indent=1), file=sys.stderr)
     return Exit.OK
+
+
+def result_json(parameter: Parameter, result: np.ndarray[Any, np.dtype[Any]]) -> dict[str, Any]:
+    """A result as what JSON holds: numbers that are not finite as text, complex ones as pairs."""
+    values: Any = np.stack([np.real(result), np.imag(result)], -1) if result.dtype.kind == "c" else result
+    return {"name": parameter.label, "dtype": str(result.dtype), "shape": list(result.shape), "values": plain(storable(values).tolist())}
 
 
 def storable(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:

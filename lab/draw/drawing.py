@@ -58,7 +58,7 @@ class Drawing:
             return None
 
     def __repr__(self) -> str:
-        return f"<Drawing of {self.graph.title}: {len(self.graph.nodes)} nodes; .dot is text for Graphviz, .svg() needs 'wengert[draw]'>"
+        return f"<Drawing of {self.graph.title}: {len(self.graph.nodes)} nodes; .dot is text for Graphviz, .svg() needs grandalf>"
 
 
 def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -> Drawing:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from wengert.ir.installation import command
 from wengert.lab.draw.graph import Graph, Node
 from wengert.runtime.errors import InputError
 
@@ -55,7 +56,7 @@ def lay_out(graph: Graph) -> Layout:
     try:
         layouts, graphs = import_module("grandalf.layouts"), import_module("grandalf.graphs")
     except ImportError:
-        raise InputError("the layout of a picture needs grandalf: pip install 'wengert[draw]'; the graph as text, for Graphviz, is drawing.dot") from None
+        raise InputError(f"the layout of a picture needs grandalf: {command('draw')}; the graph as text, for Graphviz, is drawing.dot") from None
     return _placed(graph, layouts, graphs)
 
 

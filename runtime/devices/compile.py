@@ -32,6 +32,10 @@ def device_for(backend: str, device: str = "") -> Device:
         from wengert.runtime.devices.opencl import device_named
 
         return device_named(device)
+    if backend == "cuda":
+        from wengert.runtime.devices import cuda
+
+        return cuda.device_named(device)
     from wengert.runtime.devices.ptx import PTXInterpreter
 
     return PTXInterpreter()
@@ -72,20 +76,22 @@ def compile(module: ModuleOp, before: str, device: Device, *, entry: str = "main
 
 def _lower(module: ModuleOp, before: str, device: Device, times: PassTimes, dumper: Dumper | None) -> None:
     """Runs all passes; with a folder for dumps, the kernels are also written as text."""
-    placed = parse_pipeline(joined(before, remaining(module), "" if _is_compiled(module) else device.attach, EMIT_GPU if dumper is not None else ""))
+    placed = parse_pipeline(
+        joined(before, remaining(module, device.schedule), "" if _is_compiled(module) else device.attach, EMIT_GPU if dumper is not None else "")
+    )
     placed.run(module, time_passes=times, observer=dumper)
     if dumper is not None and len([op for op in module.ops if isinstance(op, gpu.ModuleOp)]) == 1:
         placed.translate(module, observer=dumper)
     parse_pipeline(device.to_binary).run(module, time_passes=times, observer=dumper)
 
 
-def remaining(module: ModuleOp) -> str:
-    """The pipeline from a module to modules of a device: nothing for what has them, and of kernels only how they run."""
+def remaining(module: ModuleOp, target: str = "gpu") -> str:
+    """The pipeline from a module to modules of a device, which ``schedule`` knows as ``target``; empty for what has them, and of kernels only how they run."""
     if any(isinstance(op, gpu.ModuleOp | gpu.BinaryOp) for op in module.ops):
         return ""
     if ops_of(module, gpu.LaunchOp):
         return "gpu-kernel-outlining"
-    return gpu_placing() if holds_kernels(module) else gpu_lowering()
+    return gpu_placing(target) if holds_kernels(module) else gpu_lowering(target)
 
 
 def _is_compiled(module: ModuleOp) -> bool:

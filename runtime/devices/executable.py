@@ -1,7 +1,12 @@
-"""Programs on a device as callables: buffers are allocated once, a call writes the inputs, runs the plan and reads the results."""
+"""Programs on a device as callables: buffers are allocated once, a call writes the inputs, runs the plan and reads the results.
+
+Where an input lies on the device already, as an array of a library that offers it by DLPack, nothing of it passes through the host, and the results stay
+on the device too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, cast
 
@@ -15,7 +20,7 @@ from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, is_result
 from wengert.dialects.kernel.memory import bytes_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.traversal import ops_of
-from wengert.runtime.arguments import bind
+from wengert.runtime.devices.arguments import bind_on
 from wengert.runtime.devices.interface import Buffer, Device, DeviceError
 from wengert.runtime.devices.plan import Plan
 from wengert.runtime.errors import InputError
@@ -29,7 +34,8 @@ class DeviceStats(Struct, frozen=True):
     """Statistics of a program on a device.
 
     ``kernels`` are distinct, ``launches`` are those of the last call; ``host`` counts, by name, the ops that the last call ran on the host, since they have no
-    kernel for devices. ``compile_ms`` is the time by phase.
+    kernel for devices. ``recorded`` says that a call asks for all launches as they were recorded, since nothing depends on what the host would have to see.
+    ``compile_ms`` is the time by phase.
     """
 
     device: str
@@ -40,17 +46,20 @@ class DeviceStats(Struct, frozen=True):
     compile_ms: dict[str, float] = field(default_factory=dict[str, float])
     launches: int = 0
     host: dict[str, int] = field(default_factory=dict[str, int])
+    recorded: bool = False
 
     def __str__(self) -> str:
         host = ", ".join(f"{name} x{count}" for name, count in sorted(self.host.items())) or "none"
         times = ", ".join(f"{phase} {ms:.1f}" for phase, ms in self.compile_ms.items())
-        return f"{self.device}: {self.kernels} kernels, {self.launches} launches; on the host: {host}; arena {self.arena_bytes} bytes; compile ms: {times}"
+        launches = f"{self.launches} launches{' as recorded' if self.recorded else ''}"
+        return f"{self.device}: {self.kernels} kernels, {launches}; on the host: {host}; arena {self.arena_bytes} bytes; compile ms: {times}"
 
 
 class DeviceFunction:
     """A program on a device: ``f(*arrays)`` returns a tuple of fresh arrays. Calls from several threads run one after the other.
 
-    Arguments are taken as :func:`wengert.runtime.arguments.bind` describes.
+    Arguments are taken as :func:`wengert.runtime.arguments.bind` describes. Arrays that other libraries have on the device are taken there; if there is one
+    among the arguments, results are arrays on the device, which these libraries take by ``from_dlpack``.
 
     Attributes:
         signature: of the program.
@@ -76,26 +85,46 @@ class DeviceFunction:
         self._buffers = [device.allocate(bytes_of(type)) for type in types]
         self._plan = Plan(function, device, kernels, poison=poison)
 
-    def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        arrays = bind(self.signature, inputs)
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        arguments = bind_on(self.device, self.signature, inputs)
         with self._lock:
-            return self._run(arrays)
+            return self._run(arguments)
 
-    def _run(self, arrays: list[Array]) -> tuple[Array, ...]:
+    def bring(self, *inputs: Any) -> Callable[[], None]:
+        """Copies inputs to the device; a function that asks for the program on them once more, and does not wait until it is done.
+
+        What it computes is overwritten by the next call: for timing, and for results that nobody reads."""
+        with self._lock:
+            self._write(bind_on(self.device, self.signature, inputs))
+
+        def again() -> None:
+            with self._lock:
+                self._plan.run(self._buffers)
+
+        return again
+
+    def _write(self, arguments: Sequence[Array | Buffer]) -> None:
+        for number, argument in zip(self._inputs, arguments, strict=True):
+            if isinstance(argument, Buffer):
+                self.device.copy(argument, self._buffers[number])
+            else:
+                self.device.write(self._buffers[number], argument.reshape(-1).view(np.uint8))
+
+    def _run(self, arguments: Sequence[Array | Buffer]) -> tuple[Any, ...]:
         device, plan = self.device, self._plan
-        for number, array in zip(self._inputs, arrays, strict=True):
-            device.write(self._buffers[number], array.reshape(-1).view(np.uint8))
+        self._write(arguments)
         if self._poison:
             for number in self._results:
                 device.poison(self._buffers[number])
         plan.run(self._buffers)
-        results = tuple(_array(device, self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
-        self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host))
+        device.wait()
+        bring = device.lend if any(isinstance(argument, Buffer) for argument in arguments) else self._read
+        results = tuple(bring(self._buffers[n], r.shape, r.dtype) for n, r in zip(self._results, self.signature.results, strict=True))
+        self.stats = replace(self.stats, launches=plan.launches, host=dict(plan.host), recorded=plan.recorded)
         return results
 
-
-def _array(device: Device, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    return device.read(buffer).view(dtype).reshape(shape)
+    def _read(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return self.device.read(buffer).view(dtype).reshape(shape)
 
 
 def _stats_of(function: FuncOp, device: Device, times: dict[str, float]) -> DeviceStats:

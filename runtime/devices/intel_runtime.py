@@ -8,6 +8,7 @@ a file of our own, and these libraries are loaded beforehand: who looks for one 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import sys
 import tempfile
@@ -20,6 +21,10 @@ VENDORS = "OCL_ICD_VENDORS"
 """The environment variable in which the loader finds a folder of files that name drivers."""
 VECTORIZER = "CL_CONFIG_CPU_VECTORIZER_MODE"
 """The environment variable that chooses how many threads of a work-group the driver makes lanes of: 1 is none."""
+OPTIONS = "CL_CONFIG_LLVM_OPTIONS"
+"""The environment variable with options for the driver's LLVM, which ends the process if it does not know one."""
+NO_CHECKSUMS = "disable-loop-idiom-hashrecognize"
+"""An option without which LLVM looks for checksums in short loops, along every path through their bodies: seconds for one of a hundred ops."""
 _kept: list[object] = []
 
 
@@ -35,6 +40,8 @@ def register() -> bool:
     driver = installed()
     if driver is None or VENDORS in os.environ:
         return False
+    if _knows(driver, NO_CHECKSUMS):
+        os.environ.setdefault(OPTIONS, f"-{NO_CHECKSUMS}")
     for name in NEEDED:
         library = driver.with_name(name)
         if library.exists():
@@ -47,3 +54,9 @@ def register() -> bool:
         Path(folder.name, other.name).write_text(other.read_text())
     os.environ[VENDORS] = folder.name
     return True
+
+
+def _knows(driver: Path, option: str) -> bool:
+    """Whether the name of an option is among the driver's texts."""
+    with driver.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return text.find(option.encode()) >= 0

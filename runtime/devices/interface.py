@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +33,37 @@ class Buffer(Struct, frozen=True, eq=False):
         return self.memory is other.memory and self.offset == other.offset
 
 
+class Borrowed(Struct, frozen=True):
+    """An array that another library has on a device. ``buffer`` is None where its elements do not lie side by side."""
+
+    buffer: Buffer | None
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
 class DeviceError(InputError):
     """A device that is not there, has no room, or refused what it was given."""
+
+
+class Launch(Struct, frozen=True):
+    """A kernel is run in all threads of a grid, as :meth:`Device.launch` has it."""
+
+    kernels: Any
+    name: str
+    grid: Sizes
+    block: Sizes
+    arguments: Sequence[Buffer]
+
+
+class Copy(Struct, frozen=True):
+    """Memory is copied, as :meth:`Device.copy` has it."""
+
+    source: Buffer
+    target: Buffer
+
+
+Command = Launch | Copy
+"""What a device can be asked for again as it was asked before: it depends on nothing that the host would have to see."""
 
 
 class Device(ABC):
@@ -43,15 +73,17 @@ class Device(ABC):
         name: as its driver names it.
         target: what kernels are compiled for.
         memory_bytes: how much memory it has.
+        attach: the pass that gives modules its target.
+        schedule: what the pass ``schedule`` calls it.
     """
 
     name: str
     target: Attribute
     memory_bytes: int
+    attach: str
+    schedule: str = "gpu"
     object_type: ClassVar[type[str | bytes]]
     """What it loads: text or bytes."""
-    attach: ClassVar[str]
-    """The pass that gives modules its target."""
     to_binary: ClassVar[str]
     """The pass that makes of them what it loads."""
 
@@ -86,3 +118,29 @@ class Device(ABC):
     @abstractmethod
     def wait(self) -> None:
         """Returns when all is done that was asked for."""
+
+    def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
+        """Prepares commands in an order; the function that is returned asks for them all, as often as it is called. Devices that have graphs make one."""
+        asked = [partial(self._ask, command) for command in commands]
+
+        def replay() -> None:
+            for ask in asked:
+                ask()
+
+        return replay
+
+    def _ask(self, command: Command) -> None:
+        if isinstance(command, Copy):
+            self.copy(command.source, command.target)
+        else:
+            self.launch(command.kernels, command.name, command.grid, command.block, command.arguments)
+
+    def borrow(self, value: Any) -> Borrowed | None:
+        """The memory of an array that another library has on this device; None for what is anywhere else.
+
+        The order of work is kept: what this device is asked for afterwards comes after what the library has asked for."""
+        return None
+
+    def lend(self, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """A copy of a buffer, on the device, as an array that other libraries take by DLPack; devices that borrow nothing do not lend."""
+        raise DeviceError(f"{self.name} shares no memory with other libraries")

@@ -6,7 +6,7 @@ The Khronos Group, "The OpenCL Specification" 3.0: kernels come as SPIR-V (``clC
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -15,13 +15,13 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from wengert.dialects.gpu.targets import SPIRVTargetAttr
+from wengert.ir.installation import command
 from wengert.runtime.devices import intel_runtime
-from wengert.runtime.devices.interface import Buffer, Bytes, Device, DeviceError, Sizes
+from wengert.runtime.devices.interface import Buffer, Bytes, Command, Copy, Device, DeviceError, Sizes
 from wengert.runtime.errors import InputError
 from wengert.transforms.pipelines import SPIRV
 
-EXTRA = "wengert[opencl]"
-NO_DEVICE = f"no OpenCL driver offers a device that takes SPIR-V; pip install '{EXTRA[:-1]}-cpu]' brings one for x86-64 processors"
+NO_DEVICE = f"no OpenCL driver offers a device that takes SPIR-V; {command('opencl-cpu')} brings one for x86-64 processors"
 ALIGNMENT = 128
 """Allocations begin at multiples of so many bytes: of the longest vector of OpenCL C, beyond which drivers need not go."""
 POISON = 0xFB
@@ -36,7 +36,7 @@ def binding() -> Any:
         import pyopencl
     except ImportError:
         raise InputError(
-            f"backend 'opencl' needs the package pyopencl: pip install '{EXTRA}', or '{EXTRA[:-1]}-cpu]' with a driver for x86-64 processors"
+            f"backend 'opencl' needs the package pyopencl: {command('opencl')}; with a driver for x86-64 processors: {command('opencl-cpu')}"
         ) from None
     return pyopencl
 
@@ -160,6 +160,32 @@ class OpenCLDevice(Device):
             for number, buffer in enumerate(arguments):
                 kernel.set_arg(number, self._shared(buffer))
             self._cl.enqueue_nd_range_kernel(self._queue, kernel, threads, block)
+
+    def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
+        """Every launch has a kernel object of its own, whose arguments are set here. (pyopencl has no command buffers.)"""
+        asked = [self._prepared(command) for command in commands if not isinstance(command, Copy) or self._moves(command)]
+
+        def replay() -> None:
+            with self._reported():
+                for ask in asked:
+                    ask()
+
+        return replay
+
+    def _prepared(self, command: Command) -> Callable[[], Any]:
+        cl, queue = self._cl, self._queue
+        if isinstance(command, Copy):
+            source, target = self._shared(command.source), self._shared(command.target)
+            return lambda: cl.enqueue_copy(queue, target, source, is_blocking=False)
+        threads = tuple(groups * size for groups, size in zip(command.grid, command.block, strict=True))
+        with self._reported():
+            kernel = command.kernels[command.name].clone()
+            for number, buffer in enumerate(command.arguments):
+                kernel.set_arg(number, self._shared(buffer))
+        return lambda: cl.enqueue_nd_range_kernel(queue, kernel, threads, command.block)
+
+    def _moves(self, command: Copy) -> bool:
+        return bool(command.source.size) and not command.source.is_at(command.target)
 
     def wait(self) -> None:
         with self._reported():

@@ -1,7 +1,7 @@
 """Host programs of the gpu level, prepared to run on a device: launches, copies, and loops that the host drives.
 
-A function on buffers becomes steps on ranges of the device's memory, once; a call runs them. Kernels that have no form for devices run on the host, in the
-interpreter, on copies of their buffers; they are counted.
+A function on buffers becomes steps on ranges of the device's memory, once; a call runs them, or asks for what they came to where that is always the same.
+Kernels that have no form for devices run on the host, in the interpreter, on copies of their buffers; they are counted.
 """
 
 from __future__ import annotations
@@ -18,32 +18,20 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects.gpu import LaunchFuncOp, block_size, grid_size
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
-from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.runtime.devices.interface import Buffer, Device
+from wengert.runtime.devices.recording import Recorder, recorded_size
+from wengert.runtime.devices.slots import Slot
+from wengert.runtime.devices.storage import Storage
+from wengert.runtime.devices.tapes import TapeMemory, is_tape, tape_step
 from wengert.runtime.interpreter.machine import Frame, Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Step = Callable[[], None]
 _HANDLE = np.dtype(np.int64)
-
-
-class Slot:
-    """Where a value of the host's program lies at the moment."""
-
-    __slots__ = ("buffer",)
-
-    def __init__(self, buffer: Buffer | None = None):
-        self.buffer = buffer
-
-    @property
-    def now(self) -> Buffer:
-        """The range of memory."""
-        assert self.buffer is not None
-        return self.buffer
 
 
 class Plan:
@@ -52,13 +40,19 @@ class Plan:
     Attributes:
         launches: how many kernels the last run has launched.
         host: the ops that the last run has run on the host, by name.
+        recorded: whether a run asks for what was recorded, without going through the program.
     """
 
     def __init__(self, function: FuncOp, device: Device, kernels: Mapping[str, Any], *, poison: bool = False):
         self.device, self.kernels, self.poison = device, kernels, poison
         self.launches = 0
         self.host: Counter[str] = Counter()
-        self._scratch: list[Buffer] = []
+        self.storage = Storage(function, device)
+        self.asked: Device | Recorder = device
+        """What launches and copies go to."""
+        self.recorded = recorded_size(function) is not None
+        self._replay: tuple[Sequence[Buffer], Callable[[], None], int] | None = None
+        self._tapes = TapeMemory(device)
         self._frame = Frame(Machine(None), None)
         self._slots: dict[SSAValue, Slot] = {}
         self._arguments = [self.slot(argument) for argument in function.body.block.args]
@@ -66,18 +60,34 @@ class Plan:
         self._steps = self.block(function.body.block)
 
     def run(self, buffers: Sequence[Buffer]) -> None:
-        """Runs the program on the buffers of its arguments: inputs and results, in their order."""
-        for slot, buffer in zip(self._arguments, buffers, strict=True):
-            slot.buffer = buffer
+        """Asks the device for the program on the buffers of its arguments: inputs and results, in their order. It may not be done yet."""
         self.launches = 0
         self.host.clear()
-        self._frame.tapes.clear()
+        self._tapes.begin()
         if self.poison:
-            for buffer in self._scratch:
-                self.device.poison(buffer)
+            self.device.poison(self.storage.scratch)
+        if self.recorded:
+            self._run_recorded(buffers)
+        else:
+            self._go_through(buffers)
+
+    def _go_through(self, buffers: Sequence[Buffer]) -> None:
+        for slot, buffer in zip(self._arguments, buffers, strict=True):
+            slot.buffer = buffer
         for step in self._steps:
             step()
-        self.device.wait()
+
+    def _run_recorded(self, buffers: Sequence[Buffer]) -> None:
+        """Asks for what is recorded, which is done anew where the arguments lie elsewhere than in the last run."""
+        if self._replay is None or any(one is not other for one, other in zip(self._replay[0], buffers, strict=True)):
+            recorder = self.asked = Recorder()
+            try:
+                self._go_through(buffers)
+            finally:
+                self.asked = self.device
+            self._replay = (tuple(buffers), self.device.capture(recorder.commands), self.launches)
+        _, replay, self.launches = self._replay
+        replay()
 
     def slot(self, value: SSAValue) -> Slot:
         """The value's slot."""
@@ -107,15 +117,9 @@ class Plan:
 
     # -- memory
 
-    def alloc(self, op: ops.AllocOp) -> None:
+    def memory(self, op: ops.AllocOp | ops.GlobalOp) -> None:
         """Memory that is there as long as the plan."""
-        self.slot(op.memref).buffer = self.fresh(op.memref)
-
-    def fresh(self, value: SSAValue) -> Buffer:
-        """Memory for a value, there as long as the plan."""
-        buffer = self.device.allocate(bytes_of(value.type))
-        self._scratch.append(buffer)
-        return buffer
+        self.slot(op.memref).buffer = self.storage.of(op.memref)
 
     def view(self, op: ops.ViewOp) -> Step:
         """A part of a buffer."""
@@ -126,17 +130,17 @@ class Plan:
 
         return step
 
-    def constant(self, op: ops.GlobalOp) -> None:
-        """Memory that is written once."""
-        data = np.ascontiguousarray(elements.to_numpy(op.value))
-        buffer = self.device.allocate(data.nbytes)
-        self.device.write(buffer, data.reshape(-1).view(np.uint8))
-        self.slot(op.memref).buffer = buffer
-
     def copy(self, op: ops.CopyOp) -> Step:
         """Copies bytes."""
-        source, target, device = self.slot(op.source), self.slot(op.target), self.device
-        return lambda: device.copy(source.now, target.now)
+        source, target, move = self.slot(op.source), self.slot(op.target), self.mover(op.source)
+        return lambda: move(source.now, target.now)
+
+    def mover(self, value: SSAValue) -> Callable[[Buffer, Buffer], None]:
+        """The function that copies what buffers of a value's type hold: bytes, or a tape's handle."""
+        return self._tapes.move if is_tape(value.type) else self._copy
+
+    def _copy(self, source: Buffer, target: Buffer) -> None:
+        self.asked.copy(source, target)
 
     # -- kernels
 
@@ -149,12 +153,17 @@ class Plan:
 
         def step() -> None:
             self.launches += 1
-            self.device.launch(kernels, name, grid, block, [slot.now for slot in arguments])
+            self.asked.launch(kernels, name, grid, block, [slot.now for slot in arguments])
 
         return step
 
     def on_host(self, op: ops.LaunchOp) -> Step:
-        """Runs a kernel that devices have no code for in the interpreter, on copies of its buffers."""
+        """Runs a kernel that devices have no code for in the interpreter, on copies of its buffers. Ops on tapes are copies on the device."""
+        on_tapes = tape_step(op, self._tapes, self.slots)
+        if on_tapes is not None:
+            return on_tapes
+        if any(is_tape(value.type) for value in op.operands):
+            raise error_at(op.location, f"'{_inner_name(op.kernel)}' takes a tape, and has no kernel for devices")
         function = self._frame.function(op)
         operands, name = list(op.operands), _inner_name(op.kernel)
         slots, types = self.slots(operands), [value.type for value in operands]
@@ -172,13 +181,13 @@ class Plan:
     # -- control flow
 
     def for_(self, op: ops.ForOp) -> Step:
-        """A loop whose number of iterations is read before."""
-        loop, count = _Loop(self, op), self.slot(op.count)
+        """A loop whose number of iterations is a constant, or read before."""
+        loop, count, known = _Loop(self, op), self.slot(op.count), op.iterations
         count_type = op.count.type
 
         def step() -> None:
             loop.begin()
-            for iteration in range(int(_typed(self.device.read(count.now), count_type)[()])):
+            for iteration in range(known if known is not None else int(_typed(self.device.read(count.now), count_type)[()])):
                 loop.number(iteration)
                 loop.run(loop.body)
                 loop.swap()
@@ -249,12 +258,13 @@ class _Loop:
         self.plan, self.op = plan, op
         block = op.body.block
         self.arguments = plan.slots(block.args)
-        self.first = plan.fresh(block.args[0])
+        self.first = plan.storage.of(block.args[0])
         self.first_type = block.args[0].type
         self.constants, self.initial, self.homes, self.spare = (plan.slots(group) for group in (op.constants, op.initial, op.outs, op.spare))
         self.arena = plan.slot(op.arena)
-        self.own_now = [plan.fresh(a) if space_of(a.type) is Space.STACK else None for a in op.now()]
-        self.own_next = [plan.fresh(a) if space_of(a.type) is Space.STACK else None for a in op.next()]
+        self.movers = [plan.mover(value) for value in op.outs]
+        self.own_now = [plan.storage.of(a) if space_of(a.type) is Space.STACK else None for a in op.now()]
+        self.own_next = [plan.storage.of(a) if space_of(a.type) is Space.STACK else None for a in op.next()]
         self.swapped = [number for number, (a, end) in enumerate(zip(op.now(), op.written(), strict=True)) if a is not end]
         self.now: list[Buffer] = []
         self.next: list[Buffer] = []
@@ -265,12 +275,16 @@ class _Loop:
         self.now = [own if own is not None else home.now for own, home in zip(self.own_now, self.homes, strict=True)]
         spare = iter(self.spare)
         self.next = [own if own is not None else next(spare).now for own in self.own_next]
-        for source, target in zip(self.initial, self.now, strict=True):
-            self.plan.device.copy(source.now, target)
+        for move, source, target in zip(self.movers, self.initial, self.now, strict=True):
+            move(source.now, target)
 
     def number(self, iteration: int) -> None:
         """Writes the number of the iteration."""
-        self.plan.device.write(self.first, np.array([iteration], _dtype(self.first_type)).view(np.uint8))
+        known = self.plan.storage.number(iteration)
+        if known is not None:
+            self.plan.asked.copy(known, self.first)
+        else:
+            self.plan.device.write(self.first, np.array([iteration], _dtype(self.first_type)).view(np.uint8))
 
     def buffers(self) -> list[Buffer]:
         """What a region is given."""
@@ -290,8 +304,8 @@ class _Loop:
 
     def finish(self) -> None:
         """Brings what was carried to where it belongs."""
-        for source, home in zip(self.now, self.homes, strict=True):
-            self.plan.device.copy(source, home.now)
+        for move, source, home in zip(self.movers, self.now, self.homes, strict=True):
+            move(source, home.now)
 
 
 def _typed(data: Array, memref: Any) -> Array:
@@ -312,9 +326,9 @@ def _inner_name(op: Operation) -> str:
 
 
 _PREPARE: dict[type[Operation], Callable[[Plan, Any], Step | None]] = {
-    ops.AllocOp: Plan.alloc,
+    ops.AllocOp: Plan.memory,
     ops.ViewOp: Plan.view,
-    ops.GlobalOp: Plan.constant,
+    ops.GlobalOp: Plan.memory,
     ops.CopyOp: Plan.copy,
     LaunchFuncOp: Plan.launch,
     ops.LaunchOp: Plan.on_host,

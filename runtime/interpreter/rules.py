@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from xdsl.ir import Operation, Region, SSAValue
 
+from wengert.transforms.core.functions import EXPANSIONS
+
 if TYPE_CHECKING:
     from wengert.runtime.interpreter.counter import Counter
 
@@ -117,6 +119,10 @@ def rule_of(cls: type[Operation]) -> Rule | None:
     if rule is None and (module := LATE_RULES.get(cls.name.partition(".")[0])) is not None:
         import_module(module)
         rule = EVALUATION_RULES.get(cls)
+    if rule is None and cls in EXPANSIONS:
+        from wengert.runtime.interpreter.ops.compound import expanded
+
+        return expanded
     return rule
 
 

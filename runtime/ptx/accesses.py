@@ -38,15 +38,19 @@ def split_generic(addresses: Array, lanes: Lanes) -> list[tuple[str, Array, Lane
 
 
 class AccessPath:
-    """How one instruction reaches one space: ``count`` words of ``width`` bytes at each address."""
+    """How one instruction reaches one space: ``count`` words of ``width`` bytes at each address.
 
-    def __init__(self, machine: Machine, space: str, width: int, count: int = 1, *, strong: bool = False):
+    Nobody looks at the words ``unread`` of what is loaded: they may lie behind a buffer, as LLVM loads four words where three are wanted.
+    """
+
+    def __init__(self, machine: Machine, space: str, width: int, count: int = 1, *, strong: bool = False, unread: frozenset[int] = frozenset()):
         self.machine = machine
         self.name = space
         self.width = width
         self.count = count
         self.size = width * count
         self.strong = strong
+        self.unread = unread
         self.space = machine.spaces[space]
         self.stride = machine.strides.get(space, 0)
         self.dtype = UNSIGNED[8 * width]
@@ -96,8 +100,10 @@ class AccessPath:
 
     def check_read(self, words: Array, lanes: Lanes, *, atomic: bool = False) -> None:
         """Reports reads of words that are not there, that nobody wrote, or, unless they are part of an atomic update, that somebody may be writing."""
-        wanted = self.readable | self.initialized
-        for k in range(self.count) if wanted else ():
+        for k in range(self.count):
+            wanted = self.readable | (0 if k in self.unread else self.initialized)
+            if not wanted:
+                continue
             state = self.space.states[self.width][words + k]
             missing = (state & wanted) != wanted
             if missing.any():

@@ -246,7 +246,7 @@ def test_missing_entry() -> None:
 
 @pytest.mark.parametrize(
     ("backend", "message"),
-    [("gpu", "there is no backend 'gpu'"), ("interpretr", "did you mean 'interpreter'?"), ("cuda", "backend 'cuda' is not yet supported")],
+    [("gpu", "there is no backend 'gpu'"), ("interpretr", "did you mean 'interpreter'?"), ("metal", "there is no backend 'metal'")],
 )
 def test_backends_that_do_not_exist(scale: wg.Program, backend: str, message: str) -> None:
     with pytest.raises(wg.InputError) as caught:

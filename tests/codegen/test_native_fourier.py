@@ -14,7 +14,8 @@ from native_checks import DTYPES, function, tensor
 
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
-from wengert.transforms.codegen.cpu.native.fourier.tables import prime_factors, radices, roots
+from wengert.transforms.codegen.cpu.native.fourier.tables import radices
+from wengert.transforms.fuse.fourier.roots import prime_factors, roots
 from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.target import Target
 

@@ -141,6 +141,8 @@ class NoisyMachine(Machine):
         super().__init__(module)
         self.noise, self.scale, self.flushing, self.taken = noise, scale, flushing, taken
         self.runs: Counts[Operation] = Counts()
+        self.skips_holes = bool(noise.random() < 0.3)
+        """Whether no op of this run multiplies by zeros of padding and dilation: several of them in a row are seldom drawn alike."""
 
     def frame(self, counter: Counter | None) -> Frame:
         return NoisyFrame(self, counter)
@@ -180,6 +182,8 @@ class NoisyFrame(Frame):
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
             few = name not in FACTORED
+            if name == "reduce" and len(op.results) > 1:
+                exact = self._after(exact, self._overflown)
             return self._around(
                 self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
             )
@@ -267,7 +271,8 @@ class NoisyFrame(Frame):
             moved = [*operands[:spared], *(self._off(x, self.machine.scale, exactly, units=few) for x in operands[spared:])]
             results = exact(*moved)
             off = [
-                self._spread(self._signs(self._off(r, self.machine.scale, exactly)), operands) for r in (results if isinstance(results, tuple) else (results,))
+                self._spread(self._signs(self._off(r, self.machine.scale * _drift(operands, r), exactly)), operands)
+                for r in (results if isinstance(results, tuple) else (results,))
             ]
             return tuple(off) if isinstance(results, tuple) else off[0]
 
@@ -286,6 +291,8 @@ class NoisyFrame(Frame):
             result = np.asarray(result)
             if result.dtype.kind not in "fcV":
                 return result
+            if self.machine.skips_holes:
+                return np.zeros_like(result)
             return np.choose(self.machine.noise.integers(0, 3, result.shape), [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy
@@ -299,6 +306,14 @@ class NoisyFrame(Frame):
                 return np.nan_to_num(x.astype(_wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
             return (x * self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))).astype(x.dtype)[()]
         return x[()]
+
+    def _overflown(self, x: Any) -> Any:
+        """Anything in place of what is not finite: where several numbers are combined into one, an order in which elements overflow decides what becomes of them."""
+        x = np.asarray(x)
+        if x.dtype.kind not in "fcV" or np.isfinite(x).all():
+            return x[()]
+        drawn = self.machine.noise.choice([np.nan, np.inf, -np.inf, 0.0], x.shape).astype(x.dtype)
+        return np.where(np.isfinite(x), x, drawn).astype(x.dtype)[()]
 
     def _signs(self, x: Any) -> Any:
         """Zeros and NaNs of either sign."""
@@ -351,6 +366,12 @@ def is_inexact(value: SSAValue) -> bool:
 
 def _part(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def _drift(operands: Sequence[Any], result: Any) -> float:
+    """By how much more a sum of very many numbers errs than one addition: added up in order, equal numbers are rounded in one direction many times."""
+    terms = max((np.size(x) for x in operands), default=1) / max(np.size(result), 1)
+    return terms / 16 if terms > 256 else 1.0
 
 
 def _are_near(x: Any) -> bool:

@@ -56,7 +56,7 @@ module {
 // CHECK:      module attributes {gpu.container_module} {
 // CHECK-NEXT:   gpu.module @kernels {
 // CHECK-NEXT:     func.func private @wg.remainder.f32.f32.f32(f32, f32) -> f32
-// CHECK-NEXT:     gpu.func @main_k0(%a: memref<64xf32, 1> {llvm.noalias, llvm.readonly}, %b: memref<64xf32, 1> {llvm.noalias}) workgroup(%w: memref<32xf32, 3>) kernel attributes {kernel.positions = "i32", known_block_size = array<i32: 32, 1, 1>} {
+// CHECK-NEXT:     gpu.func @main_k0(%a: memref<64xf32, 1> {llvm.noalias, llvm.readonly}, %b: memref<64xf32, 1>) workgroup(%w: memref<32xf32, 3>) kernel attributes {kernel.positions = "i32", known_block_size = array<i32: 32, 1, 1>} {
 // CHECK-DAG:        %half = arith.constant 5.000000e-01 : f32
 // CHECK-DAG:        %many = arith.constant 32 : index
 // CHECK-DAG:        %bx = gpu.block_id x

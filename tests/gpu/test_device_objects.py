@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from wengert.dialects.gpu import BinaryOp, ObjectAttr
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
-from wengert.transforms.codegen.gpu.device.objects import binary
-from wengert.transforms.codegen.gpu.device.spirv_labels import repeated_labels
-from wengert.transforms.codegen.gpu.device.targets import SPIRV
-from wengert.transforms.pipelines import AMDGPU, EMIT_GPU, PTX, parse_pipeline
-from wengert.transforms.pipelines import SPIRV as SPIRV_TARGET
+from wengert.transforms.pipelines import AMDGPU, EMIT_GPU, PTX, SPIRV, parse_pipeline
 
 TEXT = """gpu.module @kernels {
   gpu.func @twice(%x: memref<256xf32, 1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
@@ -27,7 +22,7 @@ TEXT = """gpu.module @kernels {
 """
 
 
-@pytest.mark.parametrize(("target", "format"), [(t, f) for t in (PTX, AMDGPU, SPIRV_TARGET) for f in ("llvm", "isa", "bin") if (t, f) != (PTX, "bin")])
+@pytest.mark.parametrize(("target", "format"), [(t, f) for t in (PTX, AMDGPU, SPIRV) for f in ("llvm", "isa", "bin") if (t, f) != (PTX, "bin")])
 def test_objects_survive_printing(target: str, format: str) -> None:
     module = parse_pipeline(f"{target},gpu-module-to-binary{{format={format}}}").run(parse_module(TEXT), verify_each=True)
     (made,) = [op for op in module.walk() if isinstance(op, BinaryOp)]
@@ -62,16 +57,3 @@ def test_text_that_is_for_no_device(pipeline: str) -> None:
         parse_pipeline(pipeline).translate('target triple = "x86_64-linux-gnu"\n')
     with pytest.raises(DiagnosticError, match="LLVM rejected"):
         parse_pipeline(pipeline).translate('target triple = "nvptx64-nvidia-cuda"\n define nonsense')
-
-
-def test_many_modules_of_spirv() -> None:
-    """LLVM's machine for SPIR-V cannot be used twice: the process would end."""
-    text = f'target triple = "{SPIRV.triple}"\ndefine spir_kernel void @k(ptr addrspace(1) %p) {{\n  store float 0.0, ptr addrspace(1) %p\n  ret void\n}}\n'
-    assert len({len(binary(text, SPIRV)) for _ in range(8)}) == 1
-
-
-def test_labels_that_are_there_twice() -> None:
-    header, first, second = [0x07230203, 0x10400, 0, 9, 0], [2 << 16 | 248, 7], [2 << 16 | 248, 8]
-    branch = [2 << 16 | 249, 7]
-    assert repeated_labels(np.array(header + first + branch + second, np.uint32).tobytes()) == []
-    assert repeated_labels(np.array(header + first + second + branch + first, np.uint32).tobytes()) == [7]

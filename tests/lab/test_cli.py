@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.ir.installation import command
+from wengert.lab.cli.highlight import highlight
 from wengert.lab.cli.main import COMMANDS, main
 
 TEXT = """func.func public @main(%x: tensor<3xf64>, %n: tensor<i32>) -> (tensor<3xf64>, tensor<i32>) {
@@ -247,3 +250,82 @@ def test_cache(tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str],
     monkeypatch.setenv("WENGERT_CACHE", "off")
     assert main(["cache"]) == 0
     assert "off" in capsys.readouterr().out
+
+
+def test_results_as_json(program: str, inputs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", program, "--inputs", inputs, "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert (first["dtype"], first["shape"], second["values"]) == ("float64", [3], 4)
+    np.testing.assert_allclose(first["values"], np.sin([0.1, 0.2, 0.3]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("arguments", [["devices"], ["ops", "sine"], ["opt", "--list-passes"]])
+def test_lists_as_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert all(isinstance(entry, dict) for entry in entries)
+    assert {"devices": "backend", "ops": "op", "opt": "options"}[arguments[0]] in entries[0]
+
+
+def test_colours_are_for_terminals(program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    assert main(["vjp", program]) == 0
+    plain_text = capsys.readouterr().out
+    assert "\x1b" not in plain_text
+    for arguments in (["vjp", program], ["opt", program, "-p", "vjp,cse"]):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert main(arguments) == 0
+        assert "\x1b[1mstablehlo.cosine\x1b[0m \x1b[36m%arg0\x1b[0m : \x1b[33mtensor<3xf64>\x1b[0m" in capsys.readouterr().out
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert main(arguments) == 0
+        assert "\x1b" not in capsys.readouterr().out
+        monkeypatch.delenv("NO_COLOR")
+
+
+def test_colours_add_nothing_but_colours(program: str) -> None:
+    text = str(wg.load(program).vjp())
+    coloured = highlight(text)
+    assert re.sub(r"\x1b\[\d*m", "", coloured) == text
+    assert coloured.count("\x1b[0m") * 2 == coloured.count("\x1b")
+
+
+def test_mistakes_are_shown_at_their_place(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = {
+        "--wrt a": "argument --wrt: expected integers separated by commas, found 'a'",
+        "--seed=x": "argument --seed: invalid int value: 'x'",
+        "--sead 3": "unrecognized arguments: --sead 3",
+        "--strategy direkt": "--strategy: there is no 'direkt'; strategy: transpose, direct",
+    }
+    for words, message in wrong.items():
+        assert main(["check", "p.mlir", *words.split()]) == 2
+        error = capsys.readouterr().err.splitlines()
+        line, caret = error[1][2:], error[2].index("^") - 2
+        assert error[0].endswith(f"error: {message}"), error[0]
+        assert line == f"wengert check p.mlir {words}"
+        assert error[0].split(":")[2] == str(caret + 1)
+        assert line[caret:].split()[0] in (words.split()[-1], words.split()[0])
+    assert main(["check", "p.mlir", "--strategy", "direkt", "--diagnostics=json"]) == 2
+    found = json.loads(capsys.readouterr().err)
+    assert (found["file"], found["column"], found["hint"]) == ("<command line>", 33, "did you mean 'direct'?")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("name", ["wengert", "wengert-opt"])
+def test_completion(shell: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell, "--program", name]) == 0
+    script = capsys.readouterr().out
+    assert "--load" in script
+    assert ("conformance" in script) == (name == "wengert")
+    if shell == "bash":
+        asked = "COMP_WORDS=(wengert check --str); COMP_CWORD=2" if name == "wengert" else "COMP_WORDS=(wengert-opt --list); COMP_CWORD=1"
+        function = f"_shtab_{name.replace('-', '_')}"
+        done = subprocess.run(["bash", "-c", f'{script}\n{asked}; {function}; echo "${{COMPREPLY[@]}}"'], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == (["--strategy"] if name == "wengert" else ["--list-passes"])
+
+
+def test_hints_name_packages() -> None:
+    """An index may not have this package, and has what its extras name."""
+    assert command("draw").startswith("pip install 'grandalf")
+    assert all(name in command("opencl-cpu") for name in ("pyopencl", "intel-opencl-rt"))
+    assert command("no such extra") == "pip install 'wengert[no such extra]'"

@@ -146,7 +146,7 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(wg.InputError, match=r"\.svg, \.dot or \.gv"):
         wg.draw(program).save(tmp_path / "p.png")
     monkeypatch.setitem(__import__("sys").modules, "grandalf.layouts", None)
-    with pytest.raises(wg.InputError, match=r"pip install 'wengert\[draw\]'"):
+    with pytest.raises(wg.InputError, match=r"pip install 'grandalf"):
         wg.draw(program).svg()
     assert wg.draw(program)._repr_svg_() is None
 

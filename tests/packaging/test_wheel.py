@@ -1,11 +1,13 @@
-"""The wheel holds every module and nothing else."""
+"""The wheel holds every module and what the demonstration needs, and nothing else; installed without a checkout, it demonstrates."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("dialects", "frontends", "ir", "lab", "runtime", "transforms")
+EXAMPLES = ("transformer_block.mlir", "transformer_block.npz")
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
@@ -32,6 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     for pattern in ("*.py", "*.toml", "*.md", "LICENSE", "py.typed"):
         for path in ROOT.glob(pattern):
             shutil.copy(path, copy)
+    shutil.copytree(ROOT / "examples", copy / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "tests").mkdir()
     (copy / "tests" / "test_not_shipped.py").touch()
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", BUILD, str(copy.parent)], cwd=copy, capture_output=True, text=True, check=False)
@@ -42,6 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def test_every_source_file_is_shipped_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     expected = {"wengert/__init__.py", "wengert/__main__.py", "wengert/py.typed", *(shipped_as(path) for path in files)}
+    expected |= {f"wengert/examples/{name}" for name in EXAMPLES}
     shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert shipped == expected
 
@@ -56,3 +61,41 @@ def test_metadata(wheel: zipfile.ZipFile) -> None:
     assert "wengert = wengert.__main__:main" in scripts
     assert "wengert-opt = wengert.lab.opt:main" in scripts
     assert "[xdsl.universe]" in scripts
+
+
+def test_the_demonstration_of_an_installed_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """In an environment of its own, without an index: what the package depends on is that of this environment."""
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin" / "python"
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "-q",
+        "--no-index",
+        "--no-deps",
+        "--disable-pip-version-check",
+        str(wheel.filename),
+    ]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (packages,) = home.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def run(*command: str) -> str:
+        done = subprocess.run([str(home / "bin" / command[0]), *command[1:]], cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert run("python", "-c", "import wengert; print(wengert.__file__)").startswith(str(packages))
+    told = run("wengert", "demo", "--dump-dir", "dumps")
+    assert "transformer_block.mlir" in told
+    assert "reverse  compiled for cpu" in told
+    assert (elsewhere / "dumps" / "reverse" / "index.md").is_file()

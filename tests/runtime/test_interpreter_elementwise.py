@@ -199,3 +199,18 @@ def test_complex_functions(element: str, xla: Callable[[str], Any]) -> None:
     for context, ours, theirs in _both(xla, ops, element, x, y):
         scale = np.abs(theirs) * (200 if element == "complex<f64>" else 50) * np.finfo(ours.dtype).eps
         assert np.all(np.abs(ours - theirs) <= scale), f"{context}: {np.max(np.abs(ours - theirs) / np.abs(theirs))}"
+
+
+def test_integers_of_four_bits_have_four_bits() -> None:
+    """What lies above them in a byte is not counted and not moved in, whether it copies a sign or is zero."""
+    text = """func.func @main(%x: tensor<3xTYPE>, %by: tensor<3xTYPE>) -> (tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>) {
+      %0 = stablehlo.popcnt %x : tensor<3xTYPE>
+      %1 = stablehlo.count_leading_zeros %x : tensor<3xTYPE>
+      %2 = stablehlo.shift_right_logical %x, %by : tensor<3xTYPE>
+      %3 = stablehlo.shift_right_arithmetic %x, %by : tensor<3xTYPE>
+      return %0, %1, %2, %3 : tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>
+    }"""
+    for element, dtype, x in (("i4", ml_dtypes.int4, [-1, 3, 0]), ("ui4", ml_dtypes.uint4, [15, 3, 0])):
+        results = run(parse_module(text.replace("TYPE", element)), [np.array(x, dtype), np.array([1, 1, 2], dtype)])
+        widened = [[int(value) for value in np.asarray(result)] for result in results]
+        assert widened == [[4, 2, 0], [0, 2, 4], [7, 1, 0], [x[0], 1, 0]]

@@ -27,8 +27,9 @@ class AssembledKernel(Struct, frozen=True):
 
     Attributes:
         chip: what it is assembled for.
-        kind: ``elementwise`` (no sums), ``loops`` (sums of threads alone), ``together`` (threads that wait for one another), ``tiles`` (these with many
-            sums at once, as products have), each with ``f32`` if no element has more than 32 bits, else ``f64``.
+        kind: ``elementwise`` (no loops), ``loops`` (of threads alone), ``together`` (threads that wait for one another), ``tiles`` (these with many
+            sums at once, as products have), or ``one group`` for any of these that is launched as one group alone, each with ``f32`` if no element has more
+            than 32 bits, else ``f64``.
         usage: what a thread takes.
     """
 
@@ -42,7 +43,8 @@ def assembled_kernels(core: ModuleOp, chip: str) -> list[AssembledKernel]:
     module = parse_pipeline(f"{gpu_lowering(chip)},nvvm-attach-target{{chip={chip} features=+ptx80}}").run(core)
     made: list[AssembledKernel] = []
     for device in [op for op in module.walk() if isinstance(op, gpu.ModuleOp)]:
-        kinds = {op.sym_name.data: kind_of(op) for op in device.walk() if isinstance(op, gpu.FuncOp)}
+        several = {op.kernel_name for op in module.walk() if isinstance(op, gpu.LaunchFuncOp) and gpu.grid_size(op) != (1, 1, 1)}
+        kinds = {op.sym_name.data: kind_of(op, one_group=op.sym_name.data not in several) for op in device.walk() if isinstance(op, gpu.FuncOp)}
         _, processor = targets_of(device)[0]
         used = nvjitlink.assembled(processor.assembly(processor.text(device)), chip).usage
         assert {usage.kernel for usage in used} == set(kinds), "the assembler names all kernels"
@@ -50,13 +52,15 @@ def assembled_kernels(core: ModuleOp, chip: str) -> list[AssembledKernel]:
     return made
 
 
-def kind_of(kernel: gpu.FuncOp) -> str:
+def kind_of(kernel: gpu.FuncOp, *, one_group: bool) -> str:
     """What a kernel does, as :class:`AssembledKernel` has it."""
     ops = list(kernel.walk())
-    carried = max((len(op.results) for op in ops if isinstance(op, scf.ForOp | scf.WhileOp)), default=0)
-    if any(isinstance(op, _TOGETHER) for op in ops):
-        work = "tiles" if carried >= _SUMS_OF_TILES or any(isinstance(op, MmaSyncOp) for op in ops) else "together"
+    loops = [len(op.results) for op in ops if isinstance(op, scf.ForOp | scf.WhileOp)]
+    if one_group:
+        work = "one group"
+    elif any(isinstance(op, _TOGETHER) for op in ops):
+        work = "tiles" if max(loops, default=0) >= _SUMS_OF_TILES or any(isinstance(op, MmaSyncOp) for op in ops) else "together"
     else:
-        work = "loops" if carried else "elementwise"
+        work = "loops" if loops else "elementwise"
     elements = {str(cast("MemRefType[Any]", value.type).element_type) for value in kernel.body.block.args if isinstance(value.type, MemRefType)}
     return f"{work} {'f32' if elements <= set(_NARROW) else 'f64'}"

@@ -4,7 +4,8 @@ A page is a list of steps, in order:
 
 - a block of Python is an edit of the file that the paragraph before it names last (in backticks, with its path), or of the one that was edited last, at the
   place that the paragraph says:
-  ``among the imports``, ``before `TEXT```, ``after `TEXT``` (the only line that begins so) or ``in place of `TEXT``` (which occurs once);
+  ``among the imports``, ``before `TEXT```, ``after `TEXT``` (the only line that begins so) or ``in place of `TEXT``` (which occurs once); or it is
+  the whole of ``a new file``;
 - a block of ``>>>`` lines is an example: Python that is run by itself and prints what stands below it;
 - a block with lines that begin with ``$`` is a session: commands that print what stands below them. ``$ cat FILE`` makes the file that it shows.
 
@@ -83,7 +84,7 @@ def steps(page: str) -> list[Step]:
         if lines[at] == "```python" and not block[0].startswith(">>>"):
             paragraph = prose.strip().rpartition("\n\n")[2]
             file = (_FILE.findall(paragraph) or [file])[-1]
-            parsed.append(_edit(line, file, paragraph, block))
+            parsed.append(_edit(line, file, paragraph, block) if "a new file" not in paragraph.lower() else Show(line, file, "\n".join(block) + "\n"))
         elif block[0].startswith((">>>", "$ ")):
             parsed.extend(_prompted(line, block, ">>> " if block[0].startswith(">>>") else "$ "))
         prose, at = "", end + 1
@@ -147,21 +148,39 @@ class Workplace:
         path.write_text(after)
         self.edited[step.file] = None
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment that commands run in: they import the copy."""
+        return {**os.environ, "PYTHONPATH": str(self.repository / "typings"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+
     def _run(self, step: Run) -> None:
         if step.command.startswith(">>>"):
             command = [sys.executable, "-c", _DOCTEST, step.command]
         else:
             name, *arguments = shlex.split(step.command)
             command = [sys.executable, *COMMANDS[name], *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(self.repository / "typings"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
-        done = subprocess.run(command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         printed = done.stdout.rstrip("\n")
-        fails = step.printed is not None and ": error: " in step.printed
+        fails = step.printed is not None and (": error: " in step.printed or step.printed.startswith("error: "))
         if (done.returncode != 0) != fails:
             raise PageError(f"line {step.line}: {step.command}\nends with {done.returncode}:\n{printed}")
         if step.printed is not None and not matches(step.printed, printed):
             differing = "\n".join(unified_diff(step.printed.splitlines(), printed.splitlines(), "the page", "what is printed", lineterm=""))
             raise PageError(f"line {step.line}: {step.command}\n{differing}")
+
+
+class EmptyFolder(Workplace):
+    """A folder outside of the repository, which is empty at first: a page that edits nothing of the package is followed there, with the package that is installed."""
+
+    def __init__(self, folder: Path):
+        self.repository = self.folder = folder
+        self.edited = {}
+        assert list(folder.iterdir()) == []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment that commands run in."""
+        return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 
 
 _DOCTEST = """

@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
 from wengert.ir.construction import detach, insert_before
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.locations import error_at
+from wengert.ir.plugins import PluginError, is_foreign, owner_of, raised_by
 from wengert.ir.traversal import ops_of
-from wengert.transforms.ad.forward.jvp import jvp_function
 from wengert.transforms.ad.linear.join import join_function
 from wengert.transforms.ad.linear.transpose import transpose_function
-from wengert.transforms.ad.linear.vjp import vjp_function
 from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, make_request
-from wengert.transforms.ad.residuals.policies import AUTO, Policy, policy_named
+from wengert.transforms.ad.residuals.policies import AUTO, policy_named
 from wengert.transforms.ad.rewrites.select_and_scatter import expand_selections
+from wengert.transforms.ad.strategies import DEFAULT, Mode, Strategy, strategy_named
 from wengert.transforms.core.symbol_dce import references
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 
-STRATEGIES = ("transpose", "direct")
-"""The two implementations of reverse mode, which have the same results."""
 
-
-def jvp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
+def jvp(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None, strategy: str = DEFAULT) -> None:
     """Replaces ``fn`` by its JVP, ``(inputs, tangents of wrt) -> (outputs, tangents of of)``, in place.
 
     ``wrt`` and ``of`` are positions of arguments and results, by default all that are real or complex floating point. The
     module is brought to core level first. Raises DiagnosticError for what cannot be differentiated, by name and place.
     """
-    derive(module, jvp_function, fn, wrt, of)
+    differentiate(module, "jvp", fn, wrt, of, strategy)
 
 
 def vjp(
@@ -43,31 +41,62 @@ def vjp(
     fn: str = "main",
     wrt: Sequence[int] | None = None,
     of: Sequence[int] | None = None,
-    strategy: str = "transpose",
+    strategy: str = DEFAULT,
     residuals: str = AUTO.name,
 ) -> None:
     """Replaces ``fn`` by its VJP, ``(inputs, cotangents of of) -> (outputs, cotangents of wrt)``, in place. See :func:`jvp`.
 
-    ``strategy`` is one of STRATEGIES: ``transpose`` linearizes, transposes and joins, ``direct`` emits the adjoint of every op.
+    ``strategy`` names how (:mod:`wengert.transforms.ad.strategies`): ``transpose`` linearizes, transposes and joins, ``direct`` emits the adjoint of every op.
     ``residuals`` names the residual policy (:mod:`wengert.transforms.ad.residuals.policies`), which ``direct`` does not take.
     """
-    if strategy not in STRATEGIES:
-        raise error_at(
-            module.location, f"there is no strategy {strategy!r} for vjp; there are {', '.join(STRATEGIES)}", hint=did_you_mean(strategy, STRATEGIES)
-        )
-    policy = policy_named(residuals)
-    derive(module, reverse(strategy, policy), fn, wrt, of)
+    differentiate(module, "vjp", fn, wrt, of, strategy, residuals)
 
 
-def reverse(strategy: str, policy: Policy) -> Callable[[Request, str], FuncOp]:
-    """The VJP transform of one of the STRATEGIES."""
-    if strategy == "transpose":
-        return lambda request, name: vjp_function(request, name, policy)
-    if policy is not AUTO:
-        raise DiagnosticError(Diagnostic(f"residuals={policy.name} needs strategy=transpose; strategy=direct takes residuals={AUTO.name} only"))
-    from wengert.transforms.ad.direct.vjp import direct_vjp_function
+def differentiate(
+    module: ModuleOp, mode: Mode, fn: str, wrt: Sequence[int] | None, of: Sequence[int] | None, strategy: str, residuals: str = AUTO.name
+) -> None:
+    """Replaces ``fn`` by its derivative by a strategy, in place. Raises PluginError where that of a plug-in fails or gives no derivative."""
+    chosen, policy = strategy_named(strategy), policy_named(residuals)
+    if policy is not AUTO and not chosen.takes_residuals:
+        raise DiagnosticError(Diagnostic(f"residuals={policy.name} needs strategy=transpose; strategy={strategy} takes residuals={AUTO.name} only"))
+    pipeline = chosen.pipeline(mode, fn, wrt, of, residuals)
+    if pipeline is not None:
+        wanted = _type_of_derivative(make_request(function_named(module, fn), wrt, of), mode)
+        pipeline.run(module)
+        _check_type(f"strategy '{strategy}' ({pipeline})", mode, function_named(module, fn), wanted)
+        return
 
-    return direct_vjp_function
+    def make(request: Request, name: str) -> FuncOp:
+        return chosen.jvp(request, name) if mode == "jvp" else chosen.vjp(request, name, policy)
+
+    derive(module, partial(_of_plugin, chosen, mode, make) if is_foreign(chosen) else make, fn, wrt, of)
+
+
+def _of_plugin(strategy: Strategy, mode: Mode, make: Callable[[Request, str], FuncOp], request: Request, name: str) -> FuncOp:
+    """The function that a plug-in's strategy makes, of the type that it must have. Raises PluginError."""
+    whose = f"strategy '{strategy.name}' of {owner_of(strategy)}"
+    wanted = _type_of_derivative(request, mode)
+    try:
+        function = make(request, name)
+    except (DiagnosticError, PluginError):
+        raise
+    except Exception as error:
+        raise raised_by(whose, error) from error
+    _check_type(whose, mode, function, wanted)
+    return function
+
+
+def _check_type(whose: str, mode: Mode, function: FuncOp, wanted: FunctionType) -> None:
+    if function.function_type != wanted:
+        raise PluginError(f"{whose} made a function of type {function.function_type} where the {mode.upper()} has the type {wanted}")
+
+
+def _type_of_derivative(request: Request, mode: Mode) -> FunctionType:
+    """The type that a derivative has."""
+    inputs, outputs = list(request.function.function_type.inputs), list(request.function.function_type.outputs)
+    moved, asked = [inputs[i] for i in request.wrt], [outputs[j] for j in request.of]
+    given, made = (moved, asked) if mode == "jvp" else (asked, moved)
+    return FunctionType.from_lists([*inputs, *given], [*outputs, *made])
 
 
 def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wrt: Sequence[int] | None, of: Sequence[int] | None) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from wengert.ir.pass_options import OneOf
 from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.requests.lower import lower_ad
 from wengert.transforms.ad.requests.request import fresh_name, function_named, make_request
-from wengert.transforms.ad.residuals.policies import policy_named
+from wengert.transforms.ad.residuals.policies import policy_named, policy_names
+from wengert.transforms.ad.strategies import DEFAULT, strategy_names
+
+StrategyName = Annotated[str, OneOf(strategy_names)]
+PolicyName = Annotated[str, OneOf(policy_names)]
 
 
 @dataclass(frozen=True)
@@ -24,9 +30,11 @@ class JvpPass(ModulePass):
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
+    strategy: StrategyName = DEFAULT
+    """How: ``transpose`` and ``direct`` are the same here, those of plug-ins may differ."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        jvp(op, self.fn, self.wrt, self.of)
+        jvp(op, self.fn, self.wrt, self.of, self.strategy)
 
 
 @dataclass(frozen=True)
@@ -38,10 +46,10 @@ class VjpPass(ModulePass):
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
-    strategy: str = "transpose"
-    """``transpose`` (which is ``linearize,transpose,join``) or ``direct``."""
-    residuals: str = "auto"
-    """Which residuals are stored for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
+    strategy: StrategyName = DEFAULT
+    """``transpose`` (which is ``linearize,transpose,join``), ``direct``, or that of a plug-in."""
+    residuals: PolicyName = "auto"
+    """Which residuals are stored for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap``, ``recompute-all``, or a policy of a plug-in."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
@@ -73,7 +81,7 @@ class LinearizePass(ModulePass):
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
-    residuals: str = "auto"
+    residuals: PolicyName = "auto"
     """Which residuals are stored for the linear part: ``auto``, ``save-all``, ``recompute-cheap`` or ``recompute-all``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

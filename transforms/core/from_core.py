@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from wengert.dialects import ad, core
-from wengert.ir.traversal import ops_of
+from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.core import functions
 from wengert.transforms.core.control import open_control
 from wengert.transforms.core.recognisers.argreductions import expand_argreduce
@@ -46,9 +46,7 @@ EXPANSIONS: dict[type[Operation], functions.Expansion] = {
     core.TridiagonalSolveOp: expand_tridiagonal_solve,
     ad.StopGradientOp: expand_stop,
 }
-"""The expansion into StableHLO of each core op, and of what is left of the ad dialect; elementwise ones are in ``functions``."""
-
-EXPANSIONS.update((op, expand) for op, expand in functions.EXPANSIONS.items() if op.name.startswith("core."))
+"""The expansion into StableHLO of each core op, and of what is left of the ad dialect; elementwise ones, and those of plug-ins, are in ``functions``."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,19 @@ class FromCorePass(ModulePass):
         from_core(op)
 
 
+def _replace(rewriter: Rewriter, op: Operation, expand: functions.Expansion) -> None:
+    rewriter.move_to(op)
+    values = expand(rewriter, op)
+    assert values is not None, op.name
+    rewriter.replace(op, values)
+
+
 def from_core(module: ModuleOp) -> None:
     """Writes the module's core ops in StableHLO, in place."""
     rewriter = Rewriter("from-core")
+    while written_out := [op for op in all_ops(module) if functions.is_written_out(op)]:
+        for op in written_out:
+            _replace(rewriter, op, functions.EXPANSIONS[type(op)])
     for op in ops_of(module, *EXPANSIONS):
-        rewriter.move_to(op)
-        values = EXPANSIONS[type(op)](rewriter, op)
-        assert values is not None, op.name
-        rewriter.replace(op, values)
+        _replace(rewriter, op, EXPANSIONS[type(op)])
     open_control(module)

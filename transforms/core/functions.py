@@ -7,14 +7,15 @@ Before and after::
 Their derivatives and batches are their own: this comes after them. The core ops among them are written to StableHLO in the same way
 (``from-core``), and an op whose facts say so costs what its expansion does (:mod:`wengert.transforms.analysis.opcost`).
 
-To add an op, write its expansion here, or in a file of its own if it is long, and add it to :data:`EXPANSIONS`.
+To add an op, write its expansion here, or in a file of its own if it is long, and add it to :data:`EXPANSIONS`. A plug-in declares those of its ops with
+:func:`expansion`; they are what the ops compute, everywhere but where it says something else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,6 +36,24 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     chlo.PolygammaOp: expand_polygamma,
     chlo.ZetaOp: expand_zeta,
 }
+
+StatedExpansion = TypeVar("StatedExpansion", bound=Expansion)
+
+
+def expansion(*ops: type[Operation]) -> Callable[[StatedExpansion], StatedExpansion]:
+    """Declares what ops of a plug-in are in other ops: ``(b, op) -> results``. The interpreter runs it, costs count it, compiled code and plain StableHLO
+    are made of it."""
+
+    def register(expand: StatedExpansion) -> StatedExpansion:
+        EXPANSIONS.update(dict.fromkeys(ops, expand))
+        return expand
+
+    return register
+
+
+def is_written_out(op: Operation) -> bool:
+    """Whether an op has an expansion and belongs neither to StableHLO nor to CHLO, so that plain StableHLO does not have it."""
+    return type(op) in EXPANSIONS and not op.name.startswith(("chlo.", "stablehlo."))
 
 
 @dataclass(frozen=True)

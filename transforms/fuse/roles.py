@@ -195,7 +195,7 @@ def _reducible(op: Operation) -> bool:
 
 def combines(element_type: Attribute, kind: Kind) -> bool:
     """Whether nests combine elements of this type so."""
-    if element_type in _MOVED or element_type in EIGHT_BITS:
+    if element_type in _MOVED or element_type in EIGHT_BITS or element_type not in _SUPPORTED:
         return False
     return not is_complex(element_type) or kind in (Kind.add, Kind.mul)
 

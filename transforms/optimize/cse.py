@@ -14,7 +14,7 @@ Before and after::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from wengert.dialects.facts import Facts, Work
 from wengert.ir.construction import erase, replace_uses
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.optimize.effects import is_shareable
@@ -44,6 +45,18 @@ def cse(module: Operation) -> bool:
     sharer = _Sharer()
     changed = [sharer.share(block, ({},)) for region in module.regions for block in region.blocks]
     return any(changed)
+
+
+def repeated_ops(module: Operation) -> int:
+    """The number of ops under an op (a module or a function) that compute something and that :func:`cse` would remove, since an equal one stands before them.
+
+    Constants and movements of elements do not count. Nothing is changed.
+    """
+    counter = _Counter()
+    for region in module.regions:
+        for block in region.blocks:
+            counter.share(block, ({},))
+    return counter.repeated
 
 
 Tables = tuple[dict[Any, Operation], ...]
@@ -76,10 +89,14 @@ class _Sharer:
                 if earlier is None:
                     tables[0][key] = op
                 else:
-                    _replace(op, earlier)
+                    self._merge(op, earlier)
                     changed = True
             op = following
         return changed
+
+    def _merge(self, op: Operation, earlier: Operation) -> None:
+        """Shares an op with an equal one before it."""
+        _replace(op, earlier)
 
     def _number(self, attribute: Attribute) -> int:
         known = self._known.get(id(attribute))
@@ -90,11 +107,17 @@ class _Sharer:
     def _key(self, op: Operation, inner: dict[SSAValue, int]) -> Any:
         """Equal for ops that compute the same. Values in ``inner`` were defined in the region being keyed: their number counts."""
         number = self._number
-        operands = tuple([inner.get(o, o) for o in operands_of(op)]) if inner else operands_of(op)
+        operands = self._operands(op)
+        if inner:
+            operands = tuple([inner.get(o, o) for o in operands])
         properties = self._named(op.properties) if op.properties else ()
         attributes = self._named(op.attributes) if op.attributes else ()
         regions = tuple([self._region_key(region, dict(inner)) for region in op.regions]) if op.regions else ()
         return type(op), operands, properties, attributes, regions, tuple([number(r.type) for r in op.results])
+
+    def _operands(self, op: Operation) -> Sequence[SSAValue]:
+        """The operands of an op, by which it is known to be equal to another."""
+        return operands_of(op)
 
     def _named(self, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
         return tuple([(name, self._number(attributes[name])) for name in (sorted(attributes) if len(attributes) > 1 else attributes)])
@@ -110,6 +133,23 @@ class _Sharer:
                 for result in op.results:
                     inner[result] = len(inner)
         return tuple(keys)
+
+
+class _Counter(_Sharer):
+    """A walk that counts equal ops, and changes nothing: it remembers which value each result would be replaced by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.repeated = 0
+        self._same: dict[SSAValue, SSAValue] = {}
+
+    def _merge(self, op: Operation, earlier: Operation) -> None:
+        facts: Facts | None = getattr(type(op), "FACTS", None)
+        self.repeated += facts is None or facts.work is not Work.NONE
+        self._same.update(zip(op.results, earlier.results, strict=True))
+
+    def _operands(self, op: Operation) -> Sequence[SSAValue]:
+        return tuple([self._same.get(operand, operand) for operand in operands_of(op)])
 
 
 def _replace(op: Operation, earlier: Operation) -> None:

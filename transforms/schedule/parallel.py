@@ -14,6 +14,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from wengert.dialects.kernel import STORE, NestOp, Write
+from wengert.dialects.kernel.iterators import stored_apart
 from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.ir.tensor_types import size
@@ -100,7 +101,12 @@ def _is_plain(placement: Placement, write: Write) -> bool:
 def is_disjoint(placement: Placement, d: int) -> bool:
     """Whether the iterations of a loop write different elements; those of combined results in blocks one after another."""
     op, loops, extents = placement.op, placement.loops, placement.extents
-    return all(write.kind == STORE or block_length(loops[write.at], d, extents, size(op.outputs[write.target])) is not None for write in placement.writes)
+
+    def is_apart(write: Write) -> bool:
+        at = loops[write.at]
+        return d in stored_apart(at, extents) if write.kind == STORE else block_length(at, d, extents, size(op.outputs[write.target])) is not None
+
+    return all(map(is_apart, placement.writes))
 
 
 def block_length(at: Position, d: int, extents: list[int], elements: int) -> int | None:

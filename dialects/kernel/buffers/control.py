@@ -25,10 +25,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import STRUCTURE
 from wengert.dialects.kernel.buffers import text
-from wengert.dialects.kernel.buffers.storage import element_size, expect_writable
+from wengert.dialects.kernel.buffers.storage import GlobalOp, element_size, expect_writable, location
 from wengert.dialects.kernel.memory import Space, byte_size, space_of, value_type
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.ir.attributes import I64Attr, int_of, ints
+from wengert.ir.elements import to_numpy
 from wengert.ir.operations import DialectOperation, op_definition
 from wengert.ir.syntax import parts as sx
 from wengert.ir.traversal import operands_of
@@ -108,6 +109,11 @@ class ForOp(Loop):
     SYNTAX: ClassVar = sx.Syntax(text.ForText())
     count = operand_def(MemRefType)
 
+    @property
+    def iterations(self) -> int | None:
+        """How often the body runs, if the count is a constant."""
+        return known_number(self.count)
+
 
 @op_definition
 class WhileOp(Loop):
@@ -171,6 +177,22 @@ class StripLoopOp(DialectOperation):
         for out in self.outs:
             expect_writable(out)
         expect_closed(self.body)
+
+
+def known_number(buffer: SSAValue) -> int | None:
+    """The integer that a buffer of one element holds, if it is a constant, also where regions are handed it."""
+    base, at = location(buffer)
+    if isinstance(base, BlockArgument):
+        op, number = base.owner.parent_op(), base.index
+        if isinstance(op, Loop) and 0 < number <= len(op.constants):
+            return known_number(op.constants[number - 1]) if not at else None
+        if isinstance(op, CaseOp) and number < len(op.ins):
+            return known_number(op.ins[number]) if not at else None
+        return None
+    if not isinstance(base.owner, GlobalOp) or at:
+        return None
+    numbers = to_numpy(base.owner.value)
+    return int(numbers.reshape(-1)[0]) if numbers.size == 1 and numbers.dtype.kind in "iu" else None
 
 
 def expect_types(what: str, values: Sequence[SSAValue], expected: Sequence[SSAValue], *, by_value: bool = False) -> None:

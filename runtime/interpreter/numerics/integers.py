@@ -90,3 +90,40 @@ def count_leading_zeros(x: Any) -> Any:
     while step < _width(x):
         filled, step = filled | (filled >> filled.dtype.type(step)), 2 * step
     return (_width(x) - np.bitwise_count(filled)).astype(x.dtype)
+
+
+def of_width(function: Any, width: int) -> Any:
+    """The function on integers of fewer than 8 bits, which lie in bytes: it does not see the bits above, which copy the sign or are zero."""
+    form = _FORMS.get(function)
+    if form is None:
+        return function
+
+    def narrow(x: Any, *more: Any) -> Any:
+        return np.asarray(form(bits(x) & np.uint8((1 << width) - 1), width, *more)).astype(x.dtype)
+
+    return narrow
+
+
+def _clz_of_width(low: Any, width: int) -> Any:
+    return count_leading_zeros(low) - np.uint8(8 - width)
+
+
+def _sra_of_width(low: Any, width: int, y: Any) -> Any:
+    top = np.uint8(1 << (width - 1))
+    return shift_right_arithmetic(np.asarray((low ^ top) - top, np.uint8), y)
+
+
+def _popcnt_of_width(low: Any, width: int) -> Any:
+    return popcnt(low)
+
+
+def _srl_of_width(low: Any, width: int, y: Any) -> Any:
+    return shift_right_logical(low, y)
+
+
+_FORMS: dict[Any, Any] = {
+    popcnt: _popcnt_of_width,
+    count_leading_zeros: _clz_of_width,
+    shift_right_logical: _srl_of_width,
+    shift_right_arithmetic: _sra_of_width,
+}

@@ -30,7 +30,8 @@ class Kernel(Struct, frozen=True):
         if is_boolean(element_type):
             return self.boolean
         if is_integer(element_type):
-            return self.integer and arithmetic(self.integer, element_type)
+            width = element_type.width.data
+            return self.integer and arithmetic(integers.of_width(self.integer, width) if width < 8 else self.integer, element_type)
         kernel = self.complex if is_complex(element_type) else self.real
         return kernel and (transcendental if self.transcendental else arithmetic)(kernel, element_type)
 

@@ -206,10 +206,10 @@ class Context:
             return lambda lanes: read(lanes).astype(np.uint64) + added
         return read if not offset else lambda lanes: read(lanes) + added
 
-    def path(self, space: str, width: int, count: int = 1, *, strong: bool = False) -> AccessPath:
+    def path(self, space: str, width: int, count: int = 1, *, strong: bool = False, unread: frozenset[int] = frozenset()) -> AccessPath:
         """How the instruction reaches a space."""
         self.machine.note_width(space, width)
-        return AccessPath(self.machine, space, width, count, strong=strong)
+        return AccessPath(self.machine, space, width, count, strong=strong, unread=unread)
 
     # -- elementwise instructions
 

@@ -33,10 +33,10 @@ def space_of(context: Context, at: int) -> str:
     return "global" if space == "const" else space
 
 
-def paths_of(context: Context, space: str, width: int, count: int = 1, *, strong: bool = False) -> Paths:
+def paths_of(context: Context, space: str, width: int, count: int = 1, *, strong: bool = False, unread: frozenset[int] = frozenset()) -> Paths:
     """The ways to a space, or to all that a generic address may lie in."""
     spaces = ("global", *WINDOWS) if space == "generic" else (space,)
-    return {name: context.path(name, width, count, strong=strong) for name in spaces}
+    return {name: context.path(name, width, count, strong=strong, unread=unread) for name in spaces}
 
 
 def parts_of(space: str, addresses: Array, lanes: Lanes) -> list[tuple[str, Array, Lanes, Array | slice]]:
@@ -79,7 +79,8 @@ def load(context: Context) -> Run:
         context.fail(f"'{context.instruction.name}' needs {count} registers")
     writes = [context.writer(element, type) for element in elements]
     address = context.address(1)
-    paths = paths_of(context, space, type.size, count, strong=strong)
+    unread = frozenset(k for k, element in enumerate(elements) if count > 1 and context.is_unread(element))
+    paths = paths_of(context, space, type.size, count, strong=strong, unread=unread)
     dtype = type.dtype
 
     def run(lanes: Lanes) -> None:

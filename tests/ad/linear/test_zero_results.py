@@ -51,3 +51,35 @@ def test_a_constant_is_not_linear():
     }"""
     with pytest.raises(wg.DiagnosticError, match="does not depend on its linear arguments"):
         parse_pipeline("transpose{fn=main wrt=0}").applied(wg.parse(text).module)
+
+
+LOOP = """
+func.func @main(%x: tensor<2x3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+  %first = stablehlo.constant dense<[0.25, -0.5, 1.5]> : tensor<3xf64>
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %one = stablehlo.constant dense<1> : tensor<i64>
+  %two = stablehlo.constant dense<2> : tensor<i64>
+  %0:2 = stablehlo.while(%i = %zero, %v = %first) : tensor<i64>, tensor<3xf64>
+    cond { %c = stablehlo.compare LT, %i, %two : (tensor<i64>, tensor<i64>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1> }
+    do { %row = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 3] : (tensor<2x3xf64>, tensor<i64>, tensor<i64>) -> tensor<1x3xf64>
+      %flat = stablehlo.reshape %row : (tensor<1x3xf64>) -> tensor<3xf64>
+      %w = chlo.next_after %v, %flat : tensor<3xf64>, tensor<3xf64> -> tensor<3xf64>
+      %n = stablehlo.add %i, %one : tensor<i64>
+      stablehlo.return %n, %w : tensor<i64>, tensor<3xf64> }
+  %1 = stablehlo.multiply %0#1, %0#1 : tensor<3xf64>
+  return %0#1, %1 : tensor<3xf64>, tensor<3xf64>
+}
+"""
+
+
+def test_a_loop_whose_tangents_depend_on_nothing() -> None:
+    """A loop depends on the argument by a function without a derivative, so its tangents are computed among the primals."""
+    program, x = wg.parse(LOOP), np.arange(6.0).reshape(2, 3)
+    linear = program.linearize()
+    results, residuals = linear.run([x])
+    np.testing.assert_array_equal(results[0], program(x)[0])
+    for x_dot in linear.push(residuals, [np.ones((2, 3))]):
+        np.testing.assert_array_equal(x_dot, np.zeros(3))
+    np.testing.assert_array_equal(linear.pull(residuals, [np.ones(3)] * 2)[0], np.zeros((2, 3)))
+    wg.parse(str(program.vjp())).module.verify()

@@ -167,7 +167,9 @@ def test_traced_functions_name_a_policy() -> None:
 
 @pytest.mark.parametrize("mode", ["vjp", "linearize"])
 def test_unknown_policies_are_refused(mode: str) -> None:
-    with pytest.raises(DiagnosticError, match=r"residuals must be 'auto', 'save-all', 'recompute-cheap' or 'recompute-all', not 'save-al'") as error:
+    with pytest.raises(
+        DiagnosticError, match=f"'residuals' of pass {mode} expects one of auto, save-all, recompute-cheap, recompute-all, found 'save-al'"
+    ) as error:
         parse_pipeline(f"{mode}{{residuals=save-al}}").run(parse_module(CHAIN))
     assert "did you mean 'save-all'?" in str(error.value)
 

@@ -4,9 +4,9 @@
 // CHECK-LABEL: @small
 // CHECK: %[[SIZE:.*]] = arith.constant 160 : index
 // CHECK: gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %[[SIZE]],
+// CHECK: %[[N:.*]] = arith.constant 32 : index
 // CHECK: math.exp
 // CHECK: gpu.barrier
-// CHECK-NEXT: %[[N:.*]] = arith.constant 32 : index
 // CHECK-NEXT: %[[FIRST:.*]] = arith.cmpi ult, %[[T]], %[[N]] : index
 // CHECK-NEXT: scf.if %[[FIRST]] {
 // CHECK: scf.for
@@ -30,4 +30,20 @@ func.func public @large(%x: tensor<200x80xf32>) -> tensor<200x80xf32> {
   %2 = stablehlo.broadcast_in_dim %1, dims = [1] : (tensor<80xf32>) -> tensor<200x80xf32>
   %3 = stablehlo.add %0, %2 : tensor<200x80xf32>
   return %3 : tensor<200x80xf32>
+}
+
+// One group does the work of two, one after the other: 400 elements, and the 100 sums of four of them.
+// CHECK-LABEL: @several_groups
+// CHECK: gpu.launch
+// CHECK: scf.for %[[GROUP:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT: arith.muli %[[GROUP]],
+// CHECK: math.exp
+// CHECK: gpu.barrier
+// CHECK: arith.addf
+// CHECK-NOT: gpu.launch
+func.func public @several_groups(%x: tensor<100x4xf32>) -> (tensor<100x4xf32>, tensor<100xf32>) {
+  %0 = stablehlo.exponential %x : tensor<100x4xf32>
+  %1 = stablehlo.reverse %0, dims = [0] : tensor<100x4xf32>
+  %2 = core.reduce add %1 across [1] : (tensor<100x4xf32>) -> tensor<100xf32>
+  return %0, %2 : tensor<100x4xf32>, tensor<100xf32>
 }

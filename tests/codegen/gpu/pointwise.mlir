@@ -59,13 +59,17 @@ func.func public @in_place(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> tensor<8
   return %2 : tensor<8x8xf32>
 }
 
-// Integers of four bits are no type of devices: the host runs this.
+// Integers of four bits are bytes whose upper half is zero; those from 8 on are negative.
 // CHECK-LABEL: @narrow
-// CHECK-NOT: gpu.launch
-// CHECK: kernel.launch
-func.func public @narrow(%x: tensor<64xi4>) -> tensor<64xi4> {
-  %0 = stablehlo.add %x, %x : tensor<64xi4>
-  return %0 : tensor<64xi4>
+// CHECK: kernel.view %x[0] : memref<64xi4> to memref<64xi8, 1>
+// CHECK: gpu.launch
+// CHECK: %[[BYTE:.*]] = memref.load %{{.*}} : memref<64xi8, 1>
+// CHECK: %[[LIFTED:.*]] = arith.xori %[[BYTE]], %[[EIGHT:.*]] : i8
+// CHECK: %[[NUMBER:.*]] = arith.subi %[[LIFTED]], %[[EIGHT]] : i8
+// CHECK: arith.sitofp %[[NUMBER]] : i8 to f32
+func.func public @narrow(%x: tensor<64xi4>) -> tensor<64xf32> {
+  %0 = stablehlo.convert %x : (tensor<64xi4>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
 }
 
 // CHECK: func.func private @wg.divide.ui32.ui32.ui32(i32, i32) -> i32

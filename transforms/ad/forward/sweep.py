@@ -67,9 +67,9 @@ class ForwardSweep:
         return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
 
     def set(self, old: Sequence[SSAValue], primals: Sequence[Value], tangents: Sequence[Tangent]) -> None:
-        """Binds results of an op, and marks their tangents as linear."""
+        """Binds results of an op, and marks their tangents as linear, but for those that depend on no tangent and so were computed among the primals."""
         self.bind(old, primals, tangents)
-        self.lb.linear.update(x_dot for x_dot in tangents if x_dot is not None)
+        self.lb.linear.update(x_dot for x_dot in tangents if x_dot is not None and (isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block))
 
     def _step(self, op: Operation) -> None:
         step = STEPS.get(type(op))

@@ -37,11 +37,11 @@ from wengert.transforms.core.recognisers.windows import Window
 from wengert.transforms.rewriter import Rewriter
 
 
-def expand_regions(module: ModuleOp) -> None:
-    """Expands every reduction by a general region that has a differentiable result in use, in place."""
+def expand_regions(module: ModuleOp, *, every: bool = False) -> None:
+    """Expands reductions by a general region, in place: those that have a differentiable result in use, or every one."""
     rewriter = Rewriter("expand-regions")
     for op in ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
-        if not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
+        if not every and not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
             continue
         rewriter.move_to(op)
         combine = Combination(rewriter, module, op.body.block)

@@ -40,11 +40,11 @@ Values = Sequence[Value]
 _KINDS = {op: kind for kind, op in COMBINERS.items() if kind in (Kind.add, Kind.mul, Kind.max, Kind.min)}
 
 
-def expand_scatters(module: ModuleOp) -> None:
-    """Expands every scatter by a general region that has a differentiable result in use, in place."""
+def expand_scatters(module: ModuleOp, *, every: bool = False) -> None:
+    """Expands scatters by a general region, in place: those that have a differentiable result in use, or every one."""
     rewriter = Rewriter("expand-regions")
     for op in ops_of(module, hlo.ScatterOp):
-        if not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
+        if not every and not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
             continue
         rewriter.move_to(op)
         rewriter.replace(op, _expanded(rewriter, module, op))

@@ -1,6 +1,9 @@
 """What is known of the buffers that a launch captures: which of them a kernel only reads, and which nobody else's writes or its own writes can meet.
 
 LLVM moves and joins accesses by it, and on NVIDIA's devices reads what is both by the cache for data that does not change (``ld.global.nc``).
+
+``noalias`` says that nobody else accesses the buffer while the kernel runs, and other threads are somebody else: LLVM takes a value that it knows past a
+barrier. So a kernel with barriers has it on the buffers alone that it only reads.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DictionaryAttr, MemRefType, UnitAttr
 from xdsl.ir import BlockArgument, Region, SSAValue
 
+from wengert.dialects.gpu import BarrierOp
 from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp
 from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, location, overlap
 from wengert.ir.traversal import operands_of
@@ -22,7 +26,7 @@ NO_ALIAS, READ_ONLY = "llvm.noalias", "llvm.readonly"
 def argument_attributes(captured: Sequence[SSAValue], body: Region) -> list[DictionaryAttr]:
     """The attributes of a kernel's arguments: the last ones of its body, for the values of the host that they are given."""
     arguments = body.block.args[len(body.block.args) - len(captured) :]
-    written = _written(body)
+    written, waits = _written(body), any(isinstance(op, BarrierOp) for op in body.walk())
     changed = [value for value, argument in zip(captured, arguments, strict=True) if argument in written]
     buffers = [value for value in captured if isinstance(value.type, MemRefType)]
     made: list[DictionaryAttr] = []
@@ -30,7 +34,7 @@ def argument_attributes(captured: Sequence[SSAValue], body: Region) -> list[Dict
         facts: list[str] = []
         if value in buffers:
             others = [other for other in (buffers if value in changed else changed) if other is not value]
-            facts += [NO_ALIAS] * (not any(_may_overlap(value, other) for other in others))
+            facts += [NO_ALIAS] * (not (waits and value in changed) and not any(_may_overlap(value, other) for other in others))
             facts += [READ_ONLY] * (value not in changed)
         made.append(DictionaryAttr({fact: UnitAttr() for fact in facts}))
     return made

@@ -168,7 +168,8 @@ class Code:
     # -- control
 
     @contextmanager
-    def _inside(self, block: Block) -> Generator[None]:
+    def inside(self, block: Block) -> Generator[None]:
+        """Ops go to the block of a region."""
         self._blocks.append(block)
         self._known.append({})
         yield
@@ -181,7 +182,7 @@ class Code:
         block = block_with([INDEX, *[value.type for value in carried]])
         loop = Loop(block.args[0], block.args[1:], block.args[1:])
         bounds = [self.value(at) for at in (start, stop, step)]
-        with self._inside(block):
+        with self.inside(block):
             yield loop
             self.act(scf.YieldOp, loop.next)
         made = scf.ForOp.create(operands=[*bounds, *carried], result_types=[value.type for value in carried], regions=[Region(block)])
@@ -195,7 +196,7 @@ class Code:
             yield
             return
         block = Block()
-        with self._inside(block):
+        with self.inside(block):
             yield
             self.act(scf.YieldOp)
         append(self.block, scf.IfOp.create(operands=[condition], regions=[Region(block), Region()]))
@@ -206,7 +207,7 @@ class Code:
             return then()
         blocks, ends = (Block(), Block()), list[Values]()
         for block, compute in zip(blocks, (then, otherwise), strict=True):
-            with self._inside(block):
+            with self.inside(block):
                 ends.append(compute())
                 self.act(scf.YieldOp, ends[-1])
         if not ends[0]:
@@ -215,6 +216,25 @@ class Code:
         made = scf.IfOp.create(operands=[condition], result_types=[value.type for value in ends[0]], regions=regions)
         append(self.block, made)
         return list(made.results)
+
+    def either(self, condition: SSAValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """One thing or another is done, which both have effects alone."""
+        blocks = (Block(), Block())
+        for block, write in zip(blocks, (then, otherwise), strict=True):
+            with self.inside(block):
+                write()
+                self.act(scf.YieldOp)
+        append(self.block, scf.IfOp.create(operands=[condition], regions=[Region(block) for block in blocks]))
+
+    def as_long_as(self, condition: Callable[[], SSAValue], body: Callable[[], None]) -> None:
+        """A loop that carries nothing and ends where a condition fails, which is computed before every iteration."""
+        before, after = Block(), Block()
+        with self.inside(before):
+            self.act(scf.ConditionOp, [condition()])
+        with self.inside(after):
+            body()
+            self.act(scf.YieldOp)
+        append(self.block, scf.WhileOp.create(regions=[Region(before), Region(after)]))
 
 
 _WRAPS: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}

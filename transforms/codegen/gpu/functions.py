@@ -1,5 +1,7 @@
 """Scalar functions at the gpu level: ops of ``arith``, ``math`` and ``complex`` where they mean the same on every input, calls of device functions elsewhere.
 
+Integers of 4 bits are bytes whose upper half is zero, in memory and in registers; they are only moved and converted.
+
 A function without an op is called by its name and types, ``@wg.divide.i32.i32.i32`` for the quotient of two integers (which is -1 by zero); what it computes
 is the scalar function of the kernel dialect, and its code comes with the target. So every op here stands for one scalar function of the kernel dialect.
 """
@@ -13,10 +15,10 @@ from xdsl.dialects import arith, complex, func
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, FunctionType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
-from wengert.dialects.gpu import signless
+from wengert.dialects.gpu import has_four_bits, signless
 from wengert.dialects.gpu.scalars import FLOAT_FUNCTIONS, SIGNED_FUNCTIONS, UNSIGNED_FUNCTIONS, Meaning
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, f64, i1, i64, is_boolean, is_complex, is_float, is_integer, is_unsigned, real_element
+from wengert.ir.tensor_types import EIGHT_BITS, bf16, f16, f32, f64, i1, i8, i64, is_boolean, is_complex, is_float, is_integer, is_unsigned, real_element, ui8
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
 
 FLOATS = (f16, bf16, f32, f64)
@@ -43,6 +45,7 @@ _COMPLEX_OPS: dict[str, type[Operation]] = {
 _ORDERED = {name: int_attr(n) for name, n in {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "ne": 13}.items()}
 """MLIR's numbers of the comparisons of floats: ordered, and ``une`` for ``ne``."""
 _WITH_FLAGS = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
+_LOW_HALF = 0x0F
 _WRAPS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 
@@ -52,6 +55,8 @@ class UnsupportedError(Exception):
 
 def register_type(element: Attribute) -> Any:
     """The type in which an element is loaded and computed; an UnsupportedError if there is none."""
+    if has_four_bits(element):
+        return i8
     if is_integer(element):
         if element.width.data not in (1, 8, 16, 32, 64):
             raise UnsupportedError(f"integers of {element.width.data} bits")
@@ -72,11 +77,11 @@ class Functions:
         """The function of the kernel dialect on operands whose elements have these types there; ``type`` is that of its result."""
         if function == "select":
             return self.code.op(arith.SelectOp, operands, register_type(type))
-        if function == "convert":
+        if function == "convert" or (function == "bitcast_convert" and has_four_bits(type)):
             return self.convert(operands[0], types[0], type)
         if function == "complex":
             return self.code.op(complex.CreateOp, operands, type)
-        if function == "square":
+        if function == "square" and not is_complex(type):  # that of a complex number has a formula of its own
             return self.apply("multiply", [*operands, *operands], [*types, *types], type)
         if function == "clamp" and not is_complex(type) and types[0] not in EIGHT_BITS and not is_boolean(type):
             least = self.apply("maximum", [operands[1], operands[0]], types[:2], type)
@@ -115,7 +120,7 @@ class Functions:
             return self.call("convert", [self.code.constant(float(value), f32)], [f32], element)
         if is_float(element):
             return self.code.constant(float(value), element)
-        number, width = int(value), register_type(element)
+        number, width = int(value) & (_LOW_HALF if has_four_bits(element) else -1), register_type(element)
         bits = width.width.data
         return self.code.constant(number - (1 << bits) if bits > 1 and number >= 1 << (bits - 1) else number, width)
 
@@ -162,6 +167,10 @@ class Functions:
             return x
         if is_complex(source) or is_complex(target):
             return self._convert_complex(x, source, target)
+        if has_four_bits(source):
+            return self.convert(self._whole_byte(x, source), ui8 if is_unsigned(source) else i8, target)
+        if has_four_bits(target):
+            return self._low_half(x, source, target)
         if is_boolean(target):
             zero = self.constant(0, source)
             return self.apply("ne", [x, zero], [source, source], i1) if source not in EIGHT_BITS else self.call("convert", [x], [source], target)
@@ -169,6 +178,22 @@ class Functions:
         if cls is None:
             return self.call("convert", [x], [source], target)
         return x if cls is arith.BitcastOp else self.code.op(cls, [x], register_type(target))
+
+    def _whole_byte(self, x: SSAValue, source: Attribute) -> SSAValue:
+        """An integer of 4 bits as one of 8: those from 8 on are negative if there is a sign."""
+        if is_unsigned(source):
+            return x
+        sign = self.code.constant(1 << 3, i8)
+        return self.code.op(arith.SubiOp, [self.code.op(arith.XOrIOp, [x, sign], i8), sign], i8, _WRAPS)
+
+    def _low_half(self, x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+        """A number as an integer of 4 bits: the nearest one to a float, the low bits of an integer."""
+        byte, limits = (ui8, (0, 15)) if is_unsigned(target) else (i8, (-8, 7))
+        number = self.convert(x, source, byte)
+        if is_float(source):
+            for function, limit in zip(("maximum", "minimum"), limits, strict=True):
+                number = self.apply(function, [number, self.constant(limit, byte)], [byte, byte], byte)
+        return self.code.op(arith.AndIOp, [number, self.code.constant(_LOW_HALF, i8)], i8)
 
     def _convert_complex(self, x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
         if is_complex(source) and is_complex(target):
@@ -202,12 +227,14 @@ class Functions:
         """A position as a number of an element type."""
         if isinstance(at, int):
             return self.constant(at, type) if not is_boolean(type) else self.code.constant(int(at != 0), i1)
-        if is_integer(type) and not is_boolean(type):
+        if is_integer(type) and not is_boolean(type) and not has_four_bits(type):
             return self.code.shared(arith.IndexCastOp, [at], register_type(type))
         return self.convert(self.code.shared(arith.IndexCastOp, [at], i64), i64, type)
 
     def position(self, x: SSAValue, type: Attribute) -> SSAValue:
         """A number of an integer type as a position."""
+        if has_four_bits(type):
+            return self.position(self._whole_byte(x, type), ui8 if is_unsigned(type) else i8)
         if is_unsigned(type) and register_type(type) != i64:
             x = self.code.shared(arith.ExtUIOp, [x], i64)
         return self.code.shared(arith.IndexCastOp, [x], INDEX)

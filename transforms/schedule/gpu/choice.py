@@ -11,13 +11,13 @@ from math import prod
 
 from msgspec.structs import replace
 
-from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp
+from wengert.dialects.kernel import STORE, ApplyOp, LoadOp, NestOp, Write
 from wengert.dialects.kernel.gpu_schedule import MOST_ELEMENTS, GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.tensor_types import bytes_of_type, tensor
 from wengert.ir.traversal import ops_in
-from wengert.transforms.schedule.gpu.conflicts import apart, is_exact
+from wengert.transforms.schedule.gpu.conflicts import apart, apart_of, is_exact
 from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach
 from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
@@ -53,9 +53,7 @@ def _choose(op: NestOp, target: GpuTarget, strict: bool) -> GpuSchedule:
         safe = freed if atomic else safe
     rest = tuple([d for d in range(len(extents)) if d not in safe])
     shared, accesses = sorted(safe), _accesses(op)
-    together = (
-        bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or (write.kind == "store" and write.base is None) for write in op.writes)
-    )
+    together = bool(rest) and not strict and not atomic and all(is_total(op, write, rest) or _is_stored_once(op, write) for write in op.writes)
     if together and prod(extents[d] for d in rest) >= LONG and (team := _team(op, shared, rest, accesses, target)) is not None:
         return _reducing(op, shared, team, accesses, target)
     threads = _fastest_last(shared, extents, accesses)
@@ -64,6 +62,10 @@ def _choose(op: NestOp, target: GpuTarget, strict: bool) -> GpuSchedule:
     elements = _elements(op, threads, accesses, target, prod(extents[d] for d in shared)) if threads and not rest else 1
     group = _group(prod(extents[d] for d in shared) // elements, target)
     return GpuSchedule(threads, elements, serial=rest, atomic=atomic, group=group)
+
+
+def _is_stored_once(op: NestOp, write: Write) -> bool:
+    return write.kind == STORE and write.base is None and len(apart_of(op, write)) == len(op.extents)
 
 
 Accesses = Sequence[tuple[Position, int]]

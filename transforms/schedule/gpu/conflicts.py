@@ -13,7 +13,7 @@ from math import gcd
 from xdsl.ir import Block, SSAValue
 
 from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp, NestOp, WithinOp, Write
-from wengert.dialects.kernel.iterators import apart_loops
+from wengert.dialects.kernel.iterators import apart_loops, stored_apart
 from wengert.dialects.kernel.positions import dimensions, span
 from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import is_integer
@@ -43,11 +43,16 @@ def apart(op: NestOp, *, atomic: bool = False) -> set[int]:
     return every
 
 
+def apart_of(op: NestOp, write: Write) -> set[int]:
+    """The loops of which no two iterations meet in the result that a write goes to."""
+    return apart_in([other for other in op.writes if other.target == write.target], op.extents)
+
+
 def apart_in(writes: Sequence[Write], extents: Sequence[int]) -> set[int]:
     """The same for the writes to one result of a nest."""
     every = set(range(len(extents)))
     if all(write.kind == STORE and not _varies(write) for write in writes):
-        return every
+        return every.intersection(*[stored_apart(write.at, extents) for write in writes])
     if any(write.at != writes[0].at for write in writes):
         if any(write.base is not None for write in writes) or not _disjoint(writes, extents):
             return set()

@@ -10,7 +10,7 @@ from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import bytes_of_type, is_complex, is_float, size, tensor
-from wengert.transforms.schedule.gpu.conflicts import apart, loops_of
+from wengert.transforms.schedule.gpu.conflicts import apart, apart_of
 from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, narrow_factors, pitch, product_of, warp_tile_bytes
 from wengert.transforms.schedule.gpu.transposes import transposed_loads
 
@@ -123,19 +123,11 @@ def _reduction(op: NestOp, schedule: GpuSchedule) -> Problem:
     if team is None:
         return None
     what = f"{team.threads} threads that reduce loops {list(team.loops)} together"
-    safe = apart(op)
     inner = (*team.loops, *schedule.serial)
     for write in op.writes:
-        if not is_total(op, write, inner) and not set(team.loops) <= safe_in(op, write, safe):
+        if not is_total(op, write, inner) and not set(team.loops) <= apart_of(op, write):
             return what, f"result {write.target} is written in a way that they would conflict"
     return _parts(op, schedule, team, inner)
-
-
-def safe_in(op: NestOp, write: Write, safe: set[int]) -> set[int]:
-    """The loops in which one write does not meet itself."""
-    if write.kind == STORE and (write.base is None or not loops_of(write.base)):
-        return set(range(len(op.extents)))
-    return safe
 
 
 def _parts(op: NestOp, schedule: GpuSchedule, team: Reduce, inner: tuple[int, ...]) -> Problem:
@@ -151,8 +143,8 @@ def _serial(op: NestOp, schedule: GpuSchedule) -> Problem:
     """Stores at computed positions that may meet: the last iteration's value stays."""
     inner = [*(schedule.reduce.loops if schedule.reduce is not None else ()), *schedule.serial]
     for write in op.writes:
-        if write.kind == STORE and write.base is not None and loops_of(write.base) and inner != sorted(inner):
-            return f"loops in the order {inner}", "the nest stores at computed positions, where the last iteration's value stays"
+        if write.kind == STORE and not set(inner) <= apart_of(op, write) and inner != sorted(inner):
+            return f"loops in the order {inner}", "the nest stores into one element more than once, where the last iteration's value stays"
     return None
 
 

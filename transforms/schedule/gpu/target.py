@@ -10,6 +10,9 @@ class GpuTarget(Struct, frozen=True):
 
     A thread has ``registers`` of 32 bits at most, and moves ``access_bytes`` at once; ``processors`` run ``resident`` threads each. Sizes are in bytes.
     ``multiplies``: a warp multiplies matrices by ``mma.sync``.
+
+    Times are estimates in cycles of a processor: ``launch_cycles`` from one launch to the next where nothing else is to be done, ``readback_cycles`` until the
+    host has seen a value and the next launch runs, ``memory_cycles`` until global memory answers.
     """
 
     name: str
@@ -22,6 +25,9 @@ class GpuTarget(Struct, frozen=True):
     processors: int
     resident: int
     multiplies: bool = False
+    launch_cycles: int = 4000
+    readback_cycles: int = 20000
+    memory_cycles: int = 500
 
     @property
     def busy(self) -> int:

@@ -125,11 +125,11 @@ def power(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
 
 @binary(hlo.Atan2Op)
 def atan2(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
-    # the angle of (x2, x1): its gradient is (-x1, x2) / r^2
-    def scaled() -> Value:
-        return b.divide(y_bar, b.add(b.multiply(x1, x1), b.multiply(x2, x2)))
+    # the angle of (x2, x1): its gradient is (-x1, x2) / r^2, where the quotients are formed first: y_bar / r^2 vanishes for coordinates of half the range
+    def share(x: Value) -> Value:
+        return b.multiply(y_bar, b.divide(x, b.add(b.multiply(x1, x1), b.multiply(x2, x2))))
 
-    return lambda: b.multiply(x2, scaled()), lambda: b.negate(b.multiply(x1, scaled()))
+    return lambda: share(x2), lambda: b.negate(share(x1))
 
 
 # -- roots, exponentials, logarithms

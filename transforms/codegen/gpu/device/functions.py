@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from math import gcd
 from typing import Any, cast
 
 from xdsl.dialects import arith, complex, func, memref, scf
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects import gpu
 from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp, GenericAtomicRMWOp
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
+from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_complex
@@ -126,7 +128,8 @@ class KernelEmitter:
 
     def _workgroup(self, number: int, buffer: SSAValue) -> str:
         symbol = f"{self.symbol}.shared{number}"
-        self.module.definitions[symbol] = f"@{symbol} = internal addrspace({WORKGROUP}) global {_array(buffer.type)} poison, align {ALIGNMENT}\n"
+        alignment = gcd(ALIGNMENT, byte_size(buffer))  # of 16 for 12 bytes LLVM would conclude that it may read 16
+        self.module.definitions[symbol] = f"@{symbol} = internal addrspace({WORKGROUP}) global {_array(buffer.type)} poison, align {alignment}\n"
         self.builder.address_spaces[f"@{symbol}"] = WORKGROUP
         return f"@{symbol}"
 
@@ -369,12 +372,14 @@ def _parts(value: Known) -> tuple[Index, ...]:
 
 
 def _array(type: Attribute) -> str:
-    """The LLVM type of a buffer that the device itself provides."""
+    """The LLVM type of a buffer that the device itself provides: a multiple of the longest access, as LLVM loads four words where three are wanted."""
     memory = cast("MemRefType[Any]", type)
     element, count = element_of(memory.element_type), 1
     for extent in memory.get_shape():
         count *= extent
-    return f"[{count * (2 if element.kind == 'c' else 1)} x {element.memory}]"
+    words = ALIGNMENT // element.size * (2 if element.kind == "c" else 1)
+    count *= 2 if element.kind == "c" else 1
+    return f"[{-(-count // words) * words} x {element.memory}]"
 
 
 _WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {

@@ -16,23 +16,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from wengert.transforms.codegen.cpu.native.fourier.butterflies import Number, Numbers
+from wengert.transforms.codegen.cpu.native.fourier.numbers import Number, Numbers
 from wengert.transforms.codegen.cpu.native.fourier.stages import Load, Store, Units, blocks, counted, shared_spread, spread, transform
 from wengert.transforms.codegen.cpu.native.fourier.tables import (
     by_pairs,
     by_planes,
-    chirp,
-    chirp_spectrum,
-    convolution_length,
     is_smooth,
-    prime_factors,
-    roots,
     table,
 )
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element, vector
 from wengert.transforms.codegen.llvm.vector_builder import complex_value
+from wengert.transforms.fuse.fourier.roots import chirp, chirp_spectrum, convolution_length, prime_factors, roots
 
 BUFFERS = ("first", "second", "prime", "convolution", "real")
 """The pieces of scratch memory: two for stages, one for butterflies in loops, and what the methods below keep."""

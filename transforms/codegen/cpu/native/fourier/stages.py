@@ -17,11 +17,13 @@ from contextlib import contextmanager
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.codegen.cpu.native.fourier.butterflies import Number, Numbers, butterfly
-from wengert.transforms.codegen.cpu.native.fourier.tables import IN_REGISTERS, by_pairs, by_planes, radices, roots, table, twiddles
+from wengert.transforms.codegen.cpu.native.fourier.numbers import Number, Numbers
+from wengert.transforms.codegen.cpu.native.fourier.tables import IN_REGISTERS, by_pairs, by_planes, radices, table, twiddles
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element, vector
+from wengert.transforms.fuse.fourier.butterflies import butterfly
+from wengert.transforms.fuse.fourier.roots import roots
 
 Load = Callable[[Index], Number]
 Store = Callable[[Index, Number], None]

@@ -24,11 +24,12 @@ from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import zero
 from wengert.transforms.codegen.cpu.native.fourier.lines import Across, Along, Line, Read, swapped
 from wengert.transforms.codegen.cpu.native.fourier.stages import blocks
-from wengert.transforms.codegen.cpu.native.fourier.tables import LARGEST, convolution_length, is_smooth
+from wengert.transforms.codegen.cpu.native.fourier.tables import LARGEST, is_smooth
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.fuse.fourier.roots import convolution_length
 from wengert.transforms.schedule.target import Target
 
 WIDE = 1024

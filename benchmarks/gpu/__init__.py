@@ -1,0 +1,1 @@
+"""Measurements on a GPU, in one script that needs no network and at most ten minutes."""
