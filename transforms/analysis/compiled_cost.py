@@ -22,7 +22,7 @@ from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import splat_value
-from wengert.ir.locations import describe
+from wengert.ir.locations import describe_within
 from wengert.ir.traversal import ops_of
 from wengert.transforms.analysis.kernel_cost import kernel_work
 from wengert.transforms.analysis.memory import Memory, memory_of
@@ -134,11 +134,11 @@ def _constant(buffer: SSAValue) -> int | None:
 
 def _kernel(op: ops.LaunchOp | ops.CopyOp, times: Polynomial, shared: bool) -> Kernel:
     if isinstance(op, ops.CopyOp):
-        return Kernel("copy", describe(op.location), times, 0, 0, byte_size(op.source), byte_size(op.target), op)
+        return Kernel("copy", describe_within(op), times, 0, 0, byte_size(op.source), byte_size(op.target), op)
     kernel = op.kernel
     flops, functions = kernel_work(kernel)
     read, written = _nest_bytes(kernel) if isinstance(kernel, NestOp) else _whole_bytes(kernel)
-    return Kernel(_kind(kernel), describe(op.location), times, int(flops), int(functions), read, written, op, shared or _is_shared(kernel))
+    return Kernel(_kind(kernel), describe_within(op), times, int(flops), int(functions), read, written, op, shared or _is_shared(kernel))
 
 
 def _is_shared(kernel: Operation) -> bool:
