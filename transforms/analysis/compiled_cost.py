@@ -72,6 +72,11 @@ class CompiledCost(Struct, frozen=True):
         return sum((kernel.times * getattr(kernel, figure) for kernel in self.kernels), ZERO)
 
     @property
+    def tape_bytes(self) -> Polynomial:
+        """The bytes that loops whose iterations nobody counts put on tapes, which grow beside the arena."""
+        return sum((kernel.times * kernel.bytes_written for kernel in self.kernels if kernel.kind.startswith("native core.tape_push")), ZERO)
+
+    @property
     def launches(self) -> Polynomial:
         """How often kernels are launched and buffers copied."""
         return sum((kernel.times for kernel in self.kernels), ZERO)
