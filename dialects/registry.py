@@ -35,6 +35,7 @@ _MODULES = {
     "memref": ("wengert.dialects.gpu.atomics", "MemRef"),
     "vector": ("xdsl.dialects.vector", "Vector"),
     "gpu": ("wengert.dialects.gpu", "GPU"),
+    "nvgpu": ("wengert.dialects.gpu.matrices", "NVGPU"),
     "nvvm": ("wengert.dialects.gpu.targets", "NVVM"),
     "rocdl": ("wengert.dialects.gpu.targets", "ROCDL"),
     "spirv": ("wengert.dialects.gpu.targets", "SPIRV"),
@@ -43,7 +44,7 @@ _MODULES = {
 
 ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 
-CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu")
+CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu", "nvgpu")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
 
 OPAQUE = frozenset(

@@ -63,6 +63,7 @@ PASS_PATHS = {
     "expand-regions": "wengert.transforms.fuse.regions:ExpandRegionsPass",
     "expand-random-bits": "wengert.transforms.fuse.random_bits:ExpandRandomBitsPass",
     "widen-narrow-elements": "wengert.transforms.fuse.narrow:WidenNarrowElementsPass",
+    "scatters-to-gathers": "wengert.transforms.fuse.scatters:ScattersToGathersPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
@@ -76,6 +77,7 @@ PASS_PATHS = {
     "fission": "wengert.transforms.kernel.fission:FissionPass",
     "natives-to-nests": "wengert.transforms.kernel.native_nests.native_nests:NativesToNestsPass",
     "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
+    "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
@@ -136,10 +138,15 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
-GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
+GPU_KERNELS = (
+    "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,narrow-stores,fission,collapse-loops"
+)
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-WHOLE_OPS = "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,tape-sums-to-reads,widen-narrow-elements"
+WHOLE_OPS = (
+    "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,"
+    "tape-sums-to-reads,widen-narrow-elements,scatters-to-gathers{reassociate=true}"
+)
 """What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
 
 GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"

@@ -33,6 +33,7 @@ DISABLED = (
     "disable-peephole",
     "disable-copyprop",
     "disable-partial-libcall-inlining",
+    "disable-select-optimize",  # looks for selects that had better be branches, by block frequencies: selects of vectors stay
 )
 """Options that are off, by LLVM's names; true switches the pass off."""
 
@@ -44,6 +45,9 @@ ENABLED = ("enable-misched", "enable-shrink-wrap")
 
 ENABLED_X86 = ("x86-cmov-converter", "x86-machine-combiner")
 """More of them, known where the target is x86."""
+
+LIMITS = (("combiner-tokenfactor-inline-limit", 0, 2048),)  # instruction selection flattens what orders stores, in each of its four rounds
+"""Limits that are numbers: the name, the value while an object is made, and LLVM's own."""
 
 
 @contextmanager
@@ -67,8 +71,8 @@ def settings(x86: bool) -> tuple[Options, Options]:
     """The options that switch the passes off, and those that set them back."""
     disabled, enabled = (DISABLED + DISABLED_X86, ENABLED + ENABLED_X86) if x86 else (DISABLED, ENABLED)
     return (
-        Options([*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled)]),
-        Options([*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled)]),
+        Options([*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled), *(f"-{name}={ours}" for name, ours, _ in LIMITS)]),
+        Options([*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled), *(f"-{name}={own}" for name, _, own in LIMITS)]),
     )
 
 

@@ -28,6 +28,7 @@ from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
 from wengert.transforms.codegen.gpu.transposes import Transposed
+from wengert.transforms.codegen.gpu.warp_products import WarpProduct
 from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
 
@@ -43,7 +44,8 @@ def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel
     if 0 in op.extents:
         return fills
     if schedule.tile is not None:
-        return [*fills, TiledProduct(placed, schedule, memory).kernel()]
+        product = WarpProduct if schedule.tile.warp else TiledProduct
+        return [*fills, product(placed, schedule, memory).kernel()]
     nest = _Nest(placed, schedule, memory)
     return [*fills, nest.kernel(), *nest.last_kernels()]
 

@@ -11,11 +11,13 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import bytes_of_type, is_complex, is_float, size, tensor
 from wengert.transforms.schedule.gpu.conflicts import apart, apart_of
-from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, pitch, product_of
+from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, narrow_factors, pitch, product_of, warp_tile_bytes
 from wengert.transforms.schedule.gpu.transposes import transposed_loads
 
 MOST_IN_I32 = 1 << 30
 """Half of what is positive leaves room for threads of the last group that have nothing to do, and for what is added on the way."""
+MOST_WARP_BYTES = 48 << 10
+"""The workgroup memory that NVIDIA's devices give a kernel that does not ask for more."""
 Problem = tuple[str, str] | None
 """What a schedule asks for, and why that cannot be."""
 
@@ -91,6 +93,11 @@ def _tile(op: NestOp, schedule: GpuSchedule) -> Problem:
         return what, "the nest is no sum of products of two factors, each of which leaves out a loop that the other has"
     if tile.loops[0] not in product.rows or tile.loops[1] not in product.columns or tile.loops[2] != product.depth:
         return what, f"rows are of {list(product.rows)}, columns of {list(product.columns)}, and the sum is over {product.depth}"
+    if tile.warp:
+        if narrow_factors(op) is None:
+            return f"{what} that warps multiply", "the factors were not 16 bits wide before they became f32"
+        needed = warp_tile_bytes(tile)
+        return (what, f"the factors of a tile take {needed} bytes, more than {MOST_WARP_BYTES}") if needed > MOST_WARP_BYTES else None
     bytes_needed = tile.size[2] * sum(pitch(n) for n in tile.size[:2]) * product.factor_bytes
     return (what, f"the factors of a tile take {bytes_needed} bytes, more than {MOST_WORKGROUP_BYTES}") if bytes_needed > MOST_WORKGROUP_BYTES else None
 

@@ -9,6 +9,7 @@ class GpuTarget(Struct, frozen=True):
     """A GPU: ``warp`` threads run in lockstep, ``group`` is the usual size of a group, at most ``most_group``, with ``workgroup_bytes`` of shared memory.
 
     A thread has ``registers`` of 32 bits at most, and moves ``access_bytes`` at once; ``processors`` run ``resident`` threads each. Sizes are in bytes.
+    ``multiplies``: a warp multiplies matrices by ``mma.sync``.
 
     Times are estimates in cycles of a processor: ``launch_cycles`` from one launch to the next where nothing else is to be done, ``readback_cycles`` until the
     host has seen a value and the next launch runs, ``memory_cycles`` until global memory answers.
@@ -26,6 +27,7 @@ class GpuTarget(Struct, frozen=True):
     launch_cycles: int = 4000
     readback_cycles: int = 20000
     memory_cycles: int = 500
+    multiplies: bool = False
 
     @property
     def busy(self) -> int:
@@ -35,8 +37,8 @@ class GpuTarget(Struct, frozen=True):
 
 GPU_TARGETS = {
     "gpu": GpuTarget("gpu", 32, 256, 256, 255, 32 << 10, 16, 64, 1024),
-    "sm_80": GpuTarget("sm_80", 32, 256, 1024, 255, 48 << 10, 16, 108, 2048),
-    "sm_90": GpuTarget("sm_90", 32, 256, 1024, 255, 48 << 10, 16, 132, 2048),
+    "sm_80": GpuTarget("sm_80", 32, 256, 1024, 255, 48 << 10, 16, 108, 2048, multiplies=True),
+    "sm_90": GpuTarget("sm_90", 32, 256, 1024, 255, 48 << 10, 16, 132, 2048, multiplies=True),
     "gfx90a": GpuTarget("gfx90a", 64, 256, 1024, 512, 64 << 10, 16, 104, 2048),
     "gfx942": GpuTarget("gfx942", 64, 256, 1024, 512, 64 << 10, 16, 304, 2048),
 }
