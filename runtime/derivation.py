@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 Mode = Literal["jvp", "vjp"]
 Strategy = str
 """The name of the strategy by which a function is differentiated: ``transpose`` (linearized, transposed and joined), ``direct`` (by the adjoint of every
-op), or that of a
-plug-in (:mod:`wengert.transforms.ad.strategies`)."""
+op), or that of a plug-in (:mod:`wengert.transforms.ad.strategies`)."""
 DEFAULT = "transpose"
 Residuals = str
 """The name of the policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`): ``auto``,
@@ -58,8 +57,7 @@ def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strat
 
 def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
     """What a strategy and a policy stand for, for keys of caches: a name that a plug-in registers again stands for something else. An InputError lists the
-    names where
-    there is none of this one."""
+    names where there is none of this one."""
     if strategy == DEFAULT and residuals in _OURS:
         return strategy, residuals
     from wengert.transforms.ad.residuals.policies import policy_named, policy_names
@@ -112,7 +110,7 @@ def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], st
 def applied(text: str, module: ModuleOp, observer: Observer | None = None) -> ModuleOp:
     """What a pipeline makes of a module, as a new module. Warns (UndoneWarning) where a later pass undoes what that of a plug-in did."""
     pipeline = parse_pipeline(text)
-    if not any(is_foreign(pass_) for pass_ in pipeline.passes):
+    if not any(is_foreign(pass_) or getattr(pass_, "strategy", DEFAULT) not in (DEFAULT, "direct") for pass_ in pipeline.passes):
         return pipeline.applied(module, observer=observer)
     from wengert.transforms.optimize.undone import watched
 
