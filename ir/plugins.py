@@ -31,8 +31,7 @@ from wengert.ir.diagnostics import DiagnosticError
 
 PASS_GROUP, STRATEGY_GROUP, POLICY_GROUP, RULE_GROUP = GROUPS = ("wengert.passes", "wengert.strategies", "wengert.residuals", "wengert.rules")
 """The entry point groups: passes, strategies and residual policies by their names (``mine = "package.module:Mine"``), and dialects with their rules by the
-name of
-the dialect (``mydialect = "package.module"``)."""
+name of the dialect (``mydialect = "package.module"``)."""
 
 _OURS = ("wengert", "xdsl")
 

@@ -36,6 +36,18 @@ module {
       memref.store %0, %b[%tx] : memref<32xf32, 1>
       gpu.terminator
     }
+    // Threads that wait see what others wrote in between: what LLVM knows of a buffer that is written must not pass the barrier.
+    // CHECK:      gpu.func @waits(%{{.*}}: memref<32xf32, 1> {llvm.noalias, llvm.readonly}, %{{.*}}: memref<32xf32, 1>)
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %one, %gy = %one, %gz = %one) threads(%tx, %ty, %tz) in (%sx = %many, %sy = %one, %sz = %one) function(@waits) {
+      %0 = memref.load %a[%tx] : memref<32xf32, 1>
+      memref.store %0, %b[%tx] : memref<32xf32, 1>
+      gpu.barrier
+      %first = arith.constant 0 : index
+      %1 = memref.load %b[%first] : memref<32xf32, 1>
+      gpu.barrier
+      memref.store %1, %b[%tx] : memref<32xf32, 1>
+      gpu.terminator
+    }
     kernel.end
   }
 }

@@ -98,6 +98,13 @@ def test_memory_that_nobody_wrote() -> None:
     fault("mov.u64 %d1, depot; ld.local.u32 %r1, [%d1+4]; ret;", "uninitialized", "local memory", check="initialized")
 
 
+def test_words_of_a_vector_that_nobody_looks_at() -> None:
+    """LLVM loads four words where three are wanted; the fourth may be anything that is there."""
+    three = "mov.u32 %r20, words; st.shared.u32 [%r20], 1; st.shared.u32 [%r20+4], 2; st.shared.u32 [%r20+8], 3; ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r20];"
+    accepted(f"{three} add.u32 %r5, %r1, %r2; add.u32 %r6, %r5, %r3; st.shared.u32 [%r20], %r6; ret;", threads=1, blocks=1)
+    fault(f"{three} add.u32 %r5, %r1, %r4; st.shared.u32 [%r20], %r5; ret;", "uninitialized", "shared memory", threads=1, blocks=1, check="initialized")
+
+
 def test_shared_memory_is_fresh_in_every_block() -> None:
     """What one batch of blocks leaves behind, the next one must not read."""
     body = f"""{MINE} mov.u32 %r1, %ctaid.x; setp.lt.u32 %p1, %r1, 250; @%p1 st.shared.u32 [%r22], 1; ld.shared.u32 %r2, [%r22]; ret;"""

@@ -12,9 +12,9 @@ import numpy as np
 
 from wengert.dialects.kernel.functions import COMPARISON, arity, op_classes
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.runtime.loading import parse
 from wengert.ir.parsing.types import element_named
 from wengert.ir.tensor_types import EIGHT_BITS, dtype_of
+from wengert.runtime.loading import parse
 
 COMPLEX = {"complex<f32>": np.complex64, "complex<f64>": np.complex128}
 FLOATS = ("f64", "f32", "f16", "bf16", *[str(type) for type in EIGHT_BITS])

@@ -21,7 +21,6 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
-from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
@@ -45,6 +44,8 @@ class SchedulePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target in GPU_TARGETS:
+            from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu  # here, because most programs run on a processor
+
             schedule_for_gpu(op, replace(GPU_TARGETS[self.target], tf32=self.tf32), strict=self.strict)
             return
         for function in ops_in(op.body.block):

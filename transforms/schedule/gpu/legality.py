@@ -1,4 +1,4 @@
-"""Says why a nest cannot run on a GPU as a schedule asks for, whoever wrote it. As for CPUs, what is checked is whether results would be right."""
+"""Says why a nest cannot run on a GPU as a schedule asks for, also one written by hand. As for CPUs, what is checked is whether results would be right."""
 
 from __future__ import annotations
 
