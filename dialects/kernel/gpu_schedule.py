@@ -15,7 +15,7 @@ In this order it says:
 - ``reduce``: the loops over which ``threads`` threads of a group, a team, reduce together: each combines its iterations in order, then a tree combines
   theirs in workgroup memory. The threads of a team are neighbours; with ``columns`` neighbours compute neighbouring results, so that columns of a matrix
   are read in rows. ``parts``: the iterations are cut into so many parts, each for a team of its own, and a second kernel combines what these leave in
-  scratch memory.
+  scratch memory. ``shuffle``: the threads of a warp read one another's registers instead of workgroup memory, which gives the same bits.
 - ``tile``: a sum of products over the last of three loops is computed in tiles: a group computes ``size[0]`` by ``size[1]`` results, those of as many
   iterations of the first two loops, and reads both factors of ``size[2]`` iterations of the third into workgroup memory at a time; a thread adds up
   ``thread[0]`` by ``thread[1]`` results in registers, each in order. ``threads`` are the loops around, of which each iteration has tiles of its own.
@@ -55,10 +55,11 @@ class Reduce(Struct, frozen=True):
     threads: int
     columns: bool = False
     parts: int = 1
+    shuffle: bool = False
 
     def __str__(self) -> str:
         parts = f", parts = {self.parts}" if self.parts != 1 else ""
-        return f"{{loops = [{_joined(self.loops)}], threads = {self.threads}{', columns' * self.columns}{parts}}}"
+        return f"{{loops = [{_joined(self.loops)}], threads = {self.threads}{', columns' * self.columns}{parts}{', shuffle' * self.shuffle}}}"
 
 
 class Tile(Struct, frozen=True):
@@ -171,6 +172,8 @@ class GpuSchedule(Struct, frozen=True):
                 raise VerifyException("reduce: there is no loop to reduce over")
             if team.threads < 1 or team.threads & (team.threads - 1) or self.group % team.threads:
                 raise VerifyException(f"reduce: {team.threads} threads must be a power of two that divides group = {self.group}")
+            if team.shuffle and (team.columns or self.group % WARP):
+                raise VerifyException(f"reduce: threads that shuffle are neighbours in whole warps of {WARP}, without columns")
             if team.parts < 1:
                 raise VerifyException(f"reduce: parts = {team.parts} must be at least 1")
 
@@ -203,11 +206,11 @@ def _reduce(parser: AttrParser) -> Reduce:
     def one() -> None:
         start = parser.pos
         name = parser.parse_identifier()
-        if name == "columns":
+        if name in ("columns", "shuffle"):
             read[name] = True
             return
         if name not in fields:
-            parser.raise_error(f"expected one of {', '.join((*fields, 'columns'))}, found '{name}'", start)
+            parser.raise_error(f"expected one of {', '.join((*fields, 'columns', 'shuffle'))}, found '{name}'", start)
         parser.parse_characters("=")
         read[name] = fields[name](parser)
 
