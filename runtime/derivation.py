@@ -22,7 +22,6 @@ from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.passes import PASSES, Observer
 from wengert.ir.plugins import is_foreign
-from wengert.ir.printing.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.ir.verification.verifier import verify
@@ -167,6 +166,8 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
     """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
+    from wengert.ir.printing.printer import print_module
+
     check_known(module)
     if holds_kernels(module):
         return print_module(module, locations=locations, generic=generic)

@@ -20,8 +20,8 @@ In this order it says:
   iterations of the first two loops, and reads both factors of ``size[2]`` iterations of the third into workgroup memory at a time; a thread adds up
   ``thread[0]`` by ``thread[1]`` results in registers, each in order. ``threads`` are the loops around, of which each iteration has tiles of its own.
   With ``warp`` in the place of ``thread``, 32 threads multiply matrices together (the tensor cores of NVIDIA's devices) and have ``warp[0]`` by ``warp[1]``
-  results: of factors of 16 bits, added up in f32, in an order that is the device's own. ``stages`` parts of the factors are in workgroup memory at once, so
-  that the next ones are copied while one is multiplied.
+  results: of factors of 16 bits, added up in f32, in an order that is the device's own; with ``tf32`` of factors of f32, of which ten bits of the mantissa
+  count. ``stages`` parts of the factors are in workgroup memory at once, so that the next ones are copied while one is multiplied.
 - ``atomic``: writes that several threads combine into one element do so by atomic operations, whose order is not determined. Only for what is exact
   in any order.
 - ``group``: the threads of a group.
@@ -70,11 +70,12 @@ class Tile(Struct, frozen=True):
     thread: tuple[int, ...] = ()
     warp: tuple[int, ...] = ()
     stages: int = 1
+    tf32: bool = False
 
     def __str__(self) -> str:
         entries = zip(("loops", "size", "thread", "warp"), (self.loops, self.size, self.thread, self.warp), strict=True)
         text = ", ".join([f"{name} = [{_joined(numbers)}]" for name, numbers in entries if numbers])
-        return f"{{{text}{f', stages = {self.stages}' if self.stages != 1 else ''}}}"
+        return f"{{{text}{f', stages = {self.stages}' if self.stages != 1 else ''}{', tf32' * self.tf32}}}"
 
     @property
     def group(self) -> int:
@@ -93,6 +94,8 @@ class Tile(Struct, frozen=True):
             raise VerifyException(f"tile: {self.size[0]} by {self.size[1]} results are not divided by {each[0]} by {each[1]}")
         if self.warp and (self.warp[0] % 16 or self.warp[1] % 8 or self.size[2] % 16):
             raise VerifyException("tile: a warp multiplies matrices of 16 by 16 and 16 by 8")
+        if self.tf32 and not self.warp:
+            raise VerifyException("tile: tf32 is for warps that multiply matrices")
         if not 1 <= self.stages <= MOST_STAGES or (self.stages > 1 and not self.warp):
             raise VerifyException(f"tile: stages = {self.stages} must be from 1 to {MOST_STAGES}, and 1 for tiles without warps")
 
@@ -242,8 +245,11 @@ def _tile(parser: AttrParser) -> Tile:
     def one() -> None:
         start = parser.pos
         name = parser.parse_identifier()
+        if name == "tf32":
+            read[name] = True
+            return
         if name not in fields:
-            parser.raise_error(f"expected one of {', '.join(fields)}, found '{name}'", start)
+            parser.raise_error(f"expected one of {', '.join((*fields, 'tf32'))}, found '{name}'", start)
         parser.parse_characters("=")
         read[name] = fields[name](parser)
 

@@ -205,10 +205,21 @@ class CostReport:
 
     def _notes(self) -> list[str]:
         notes = [note(symbol, self.primal.values) for symbol in dict.fromkeys(symbol for row in self.rows for symbol in row.cost.unknown)]
+        notes += [fusion for row in self.rows if row.compiled is not None and (fusion := _fusion(row))]
         uncounted = list(dict.fromkeys(p for row in self.rows for p in row.cost.uncounted))
         if uncounted:
             notes.append(f"it is not known what the call at {described(uncounted)} computes: flops and times are without it")
         return notes
+
+
+def _fusion(row: Row) -> str:
+    """What fusion has removed from a program."""
+    assert row.compiled is not None
+    ops, launches = row.cost.count.at(row.values).constant, row.compiled.launches.at(row.values).constant
+    before, after = row.cost.bytes.at(row.values).constant, row.compiled.total("bytes").at(row.values).constant
+    if ops is None or launches is None or not before or after is None:
+        return ""
+    return f"{row.name}: {count(int(ops))} ops in {count(int(launches))} launches, which move {size(int(after))} of {size(int(before))}"
 
 
 def memory_table(rows: Sequence[Row]) -> list[str]:
@@ -221,6 +232,9 @@ def memory_table(rows: Sequence[Row]) -> list[str]:
     lines += [["constants", *(size(m.constants) for m in memories)], ["arena", *(size(m.arena) for m in memories)]]
     lines += [["  kept", *(size(m.kept) for m in memories)], ["  temporaries", *(size(m.temporaries) for m in memories)]]
     lines += [["  gaps", *(size(m.gaps) for m in memories)], ["peak", *(size(m.total) for m in memories)]]
+    tapes = [row.compiled.tape_bytes.at(row.values) for row in columns if row.compiled is not None]
+    if any(tape != 0 for tape in tapes):
+        lines.append(["on tapes", *map(amount_of_bytes, tapes)])
     if any(row.measured for row in columns):
         lines.append(["peak allocated", *(size(row.measured.peak_bytes) if row.measured else "" for row in columns)])
     lines.append(["peak without fusion", *(size(row.cost.peak_bytes) for row in columns)])
@@ -362,7 +376,7 @@ def compiled_json(c: CompiledCost) -> dict[str, Any]:
     memory = {**plain(c.memory), "gaps": c.memory.gaps, "peak": c.memory.total}
     names = ("kind", "place", "flops", "transcendentals", "bytes_read", "bytes_written")
     kernels = [{**{name: getattr(kernel, name) for name in names}, "times": figure(kernel.times)} for kernel in c.kernels]
-    return {"launches": figure(c.launches), "bytes": figure(c.total("bytes")), "memory": memory, "kernels": kernels}
+    return {"launches": figure(c.launches), "tape_bytes": figure(c.tape_bytes), "bytes": figure(c.total("bytes")), "memory": memory, "kernels": kernels}
 
 
 def figure(value: Polynomial) -> int | str:

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.features import program_features
 from wengert.lab.tables import seconds
 from wengert.runtime.cpu import cache
@@ -27,6 +28,7 @@ from wengert.runtime.cpu.pool import default_threads
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.symbolic.polynomial import ZERO, Number, Polynomial
+from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 from wengert.transforms.schedule.host import host
 
 VERSION = 1
@@ -115,6 +117,15 @@ def predicted(program: Program, cost: CompiledCost) -> Prediction:
     model = machine_model()
     features = program_features(cost, len(program.signature.arguments), len(program.signature.results), default_threads())
     return Prediction(model.total(features), model.factor, model.calibrated)
+
+
+def predicted_time(program: Program, unknowns: Unknowns | None = None) -> Prediction:
+    """The time of one call of a program without open extents; a polynomial in what only a run tells.
+
+    Raises:
+        DiagnosticError: the program cannot be compiled.
+    """
+    return predicted(program, compiled(program, unknowns))
 
 
 # -- where models are kept

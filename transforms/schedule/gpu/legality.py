@@ -1,4 +1,4 @@
-"""Says why a nest cannot run on a GPU as a schedule asks for, whoever wrote it. As for CPUs, what is checked is whether results would be right."""
+"""Says why a nest cannot run on a GPU as a schedule asks for, also one written by hand. As for CPUs, what is checked is whether results would be right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import bytes_of_type, is_complex, is_float, size, tensor
 from wengert.transforms.schedule.gpu.conflicts import apart, apart_of
-from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, narrow_factors, pitch, product_of, warp_tile_bytes
+from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, matrix_factors, pitch, product_of, warp_tile_bytes
 from wengert.transforms.schedule.gpu.transposes import transposed_loads
 
 MOST_IN_I32 = 1 << 30
@@ -94,8 +94,8 @@ def _tile(op: NestOp, schedule: GpuSchedule) -> Problem:
     if tile.loops[0] not in product.rows or tile.loops[1] not in product.columns or tile.loops[2] != product.depth:
         return what, f"rows are of {list(product.rows)}, columns of {list(product.columns)}, and the sum is over {product.depth}"
     if tile.warp:
-        if narrow_factors(op) is None:
-            return f"{what} that warps multiply", "the factors were not 16 bits wide before they became f32"
+        if matrix_factors(op, tf32=tile.tf32) is None:
+            return f"{what} that warps multiply", "the factors are not f32" if tile.tf32 else "the factors were not 16 bits wide before they became f32"
         needed = warp_tile_bytes(tile)
         return (what, f"the factors of a tile take {needed} bytes, more than {MOST_WARP_BYTES}") if needed > MOST_WARP_BYTES else None
     bytes_needed = tile.size[2] * sum(pitch(n) for n in tile.size[:2]) * product.factor_bytes

@@ -9,7 +9,7 @@ class GpuTarget(Struct, frozen=True):
     """A GPU: ``warp`` threads run in lockstep, ``group`` is the usual size of a group, at most ``most_group``, with ``workgroup_bytes`` of shared memory.
 
     A thread has ``registers`` of 32 bits at most, and moves ``access_bytes`` at once; ``processors`` run ``resident`` threads each. Sizes are in bytes.
-    ``multiplies``: a warp multiplies matrices by ``mma.sync``.
+    ``multiplies``: a warp multiplies matrices by ``mma.sync``, also those of f32 if ``tf32``, of which it then takes ten bits of the mantissa.
 
     Times are estimates in cycles of a processor: ``launch_cycles`` from one launch to the next where nothing else is to be done, ``readback_cycles`` until the
     host has seen a value and the next launch runs, ``memory_cycles`` until global memory answers.
@@ -24,10 +24,11 @@ class GpuTarget(Struct, frozen=True):
     access_bytes: int
     processors: int
     resident: int
+    multiplies: bool = False
+    tf32: bool = False
     launch_cycles: int = 4000
     readback_cycles: int = 20000
     memory_cycles: int = 500
-    multiplies: bool = False
 
     @property
     def busy(self) -> int:
