@@ -130,9 +130,8 @@ class Demonstration:
         same = all(a.tobytes() == b.tobytes() for a, b in zip(results, again, strict=True))
         counted = compiled.stats
         print(f"   reverse  on the device {counted.device} ({backend}): compiled in {seconds(making)}, {seconds(taken)} per run,")
-        print(
-            f"            {counted.launches} launches of {counted.kernels} kernels, {sum(counted.host.values())} ops on the host; {apart:.1e} from {self.backend};"
-        )
+        host = sum(counted.host.values())
+        print(f"            {counted.launches} launches of {counted.kernels} kernels, {host} ops on the host; {apart:.1e} from {self.backend};")
         print(f"            a second run gives {'the same' if same else 'OTHER'} bits")
         for path in folder.glob("*-gpu-kernel-outlining.mlir"):
             print(f"            its kernels in the gpu dialect: {path}")
