@@ -14,8 +14,9 @@ derivatives. ``exactness.py`` compares it with what the interpreter counts and w
 """
 
 from wengert.lab.costs.compiled import compiled
-from wengert.lab.costs.cost_report import CostReport, Row, report
+from wengert.lab.costs.cost_report import CostReport, report
 from wengert.lab.costs.formulas import Formulas, formulas, formulas_of_instances, formulas_of_points, formulas_of_shapes
+from wengert.lab.costs.rows import Row
 from wengert.lab.costs.time_model import Prediction, predicted_time
 
 __all__ = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.lab.costs.cost_report import figure
+from wengert.lab.costs.rows import figure
 from wengert.lab.draw.escaping import markup
 from wengert.runtime.dynamic_program import DynamicProgram
 from wengert.runtime.errors import InputError
