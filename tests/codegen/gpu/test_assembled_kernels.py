@@ -33,7 +33,7 @@ CEILINGS = {
     "together f64": 192,
     "tiles f32": 240,
     "tiles f64": 255,
-    "one group f32": 224,
+    "one group f32": 240,
     "one group f64": 255,
 }
 """The most registers of a thread, by what a kernel does; among loops convolutions take most, for their guards. With 64 of them, half of all threads that a

@@ -23,7 +23,7 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_complex
-from wengert.ir.traversal import ops_in
+from wengert.ir.traversal import all_ops, ops_in
 from wengert.transforms.codegen.gpu.device import matrices
 from wengert.transforms.codegen.gpu.device.targets import GLOBAL, NVPTX, WORKGROUP, DeviceTarget
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
@@ -83,8 +83,7 @@ class KernelEmitter:
 
     def __init__(self, kernel: gpu.FuncOp, target: DeviceTarget, module: ModuleBuilder, attributes: str = ""):
         self.kernel, self.target, self.module, self.attributes = kernel, target, module, attributes
-        narrow = kernel.attributes.get(POSITIONS)
-        self.builder = FunctionBuilder(module, index_type="i64" if narrow is None else cast("Any", narrow).data)
+        self.builder = FunctionBuilder(module, index_type=_index_type(kernel, target))
         self.scalars = Scalars(self.builder, 1, False)
         self.memory = Memory(self.scalars, 1)
         self.known: dict[SSAValue, Known] = {}
@@ -378,6 +377,14 @@ class KernelEmitter:
             self.bind(after.args, handed)
             loop.carry(*self.parts(self._ops(after).operands))
         self.bind(op.results, handed)
+
+
+def _index_type(kernel: gpu.FuncOp, target: DeviceTarget) -> str:
+    """The integers in which a kernel computes positions."""
+    narrow = kernel.attributes.get(POSITIONS)
+    if narrow is None or (target.wide_beside_barriers and any(isinstance(op, gpu.BarrierOp) for op in all_ops(kernel))):
+        return "i64"
+    return str(cast("Any", narrow).data)
 
 
 def _parts(value: Known) -> tuple[Index, ...]:
