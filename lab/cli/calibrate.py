@@ -48,4 +48,4 @@ def _print(options: argparse.Namespace, model: MachineModel) -> None:
     print(f"nine of ten programs that it was not fitted to were within a factor of {model.factor:g}")
     width = max(map(len, model.nanoseconds))
     for name, nanoseconds in sorted(model.nanoseconds.items()):
-        print(f"  {name:{width}}  {nanoseconds:10.3f} ns")
+        print(f"  {name:{width}}  {nanoseconds:10.3f} ns{'  assumed' if name in model.nominal else ''}")

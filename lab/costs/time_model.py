@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.features import program_features
@@ -42,6 +42,7 @@ class MachineModel(Struct, frozen=True):
 
     Attributes:
         nanoseconds: by feature.
+        nominal: the features that no program had that was measured: their times are assumed.
         factor: nine of ten programs that the model was not fitted to take at most so many times the predicted time, and at least the predicted time
             divided by this.
         processor, threads: what was measured on.
@@ -57,7 +58,8 @@ class MachineModel(Struct, frozen=True):
     programs: int = 0
     taken: str = ""
     version: int = VERSION
-    calibrated: bool = field(default=False)
+    calibrated: bool = False
+    nominal: tuple[str, ...] = ()
 
     def total(self, features: Mapping[str, Polynomial]) -> Polynomial:
         """The seconds that features take, exact to a femtosecond of each unit."""

@@ -157,6 +157,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["costs", str(path), "--symbolic", "--max", "flops=3"]) == 1
     assert "go without it" in capsys.readouterr().err
     assert main(["costs", str(path), "--symbolic", "--sizes", "n"]) == 2
+    capsys.readouterr()
+    assert main(["costs", str(path)]) == 1
+    assert "or ask for formulas with --symbolic" in capsys.readouterr().err
+    assert main(["costs", str(path), "--shapes", "3x2,2x4"]) == 0
 
 
 def test_the_command_with_instances(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

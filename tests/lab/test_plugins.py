@@ -436,6 +436,10 @@ class Arguments(wg.ResidualPolicy, frozen=True):
     np.testing.assert_allclose(vjp(X, X)[1], program.vjp()(X, X)[1], rtol=1e-14)
     assert str(vjp).count("optimization_barrier") == 1
     assert str(vjp).count("stablehlo.exponential") == 2
+    (folder / "policy.py").write_text((folder / "policy.py").read_text().replace("return True", "return False"))
+    wg.load_plugin("policy.py")
+    with pytest.warns(plugins.UndoneWarning, match=r"policy 'arguments' of policy\.py computes 3 ops again, which 'join' shares with the forward part"):
+        assert str(program.vjp(residuals="arguments")).count("stablehlo.exponential") == 1
     with pytest.raises(wg.DiagnosticError, match="needs strategy=transpose; strategy=mine takes residuals=auto only"):
         program.vjp(strategy="mine", residuals="arguments")
 

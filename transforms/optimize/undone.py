@@ -12,10 +12,8 @@ It costs a count of repeated ops behind every pass, and a second run of the pipe
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from inspect import currentframe
 
 from msgspec import Struct
 from xdsl.context import Context
@@ -24,7 +22,7 @@ from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer, Observers, PassRun, Pipeline
-from wengert.ir.plugins import UndoneWarning, is_foreign, owner_of
+from wengert.ir.plugins import is_foreign, owner_of, warn_undone
 from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
 from wengert.transforms.ad.strategies import is_strategy_of_plugin
@@ -130,13 +128,5 @@ def watched(pipeline: Pipeline, observer: Observer | None = None) -> Generator[O
         return
     watch = UndoneObserver()
     yield watch if observer is None else Observers((observer, watch))
-    _warn_of(watch.undone)
-
-
-def _warn_of(undone: list[Undone]) -> None:
-    """Warns of passes that were undone, at the line outside of this package that made them run."""
-    level, frame = 1, currentframe()
-    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("wengert", "contextlib", "functools"):
-        level, frame = level + 1, frame.f_back
-    for one in undone:
-        warnings.warn(str(one), UndoneWarning, stacklevel=level)
+    for one in watch.undone:
+        warn_undone(str(one))
