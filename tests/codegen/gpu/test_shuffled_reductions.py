@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -28,6 +30,11 @@ def scheduled(rows: int, columns: int, kinds: tuple[str, ...], element: str, tar
     return print_module(parse_pipeline(f"{GPU_LOWER},schedule{{target={target}}}").run(alone(core_form(parse_module(text)), "main")))
 
 
+def with_shuffles(text: str) -> str:
+    """A program whose threads that reduce together shuffle."""
+    return re.sub(r"(reduce = \{[^}]*?)(, shuffle)?\}", r"\1, shuffle}", text)
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "kinds", "element"),
     [
@@ -40,7 +47,7 @@ def scheduled(rows: int, columns: int, kinds: tuple[str, ...], element: str, tar
     ],
 )
 def test_the_same_bits(rows: int, columns: int, kinds: tuple[str, ...], element: str) -> None:
-    text = scheduled(rows, columns, kinds, element)
+    text = with_shuffles(scheduled(rows, columns, kinds, element))
     assert ", shuffle}" in text
     x = (10 * np.random.default_rng(0).standard_normal((rows, columns))).astype(DTYPES[element])
     shuffled = parse_pipeline(REST).run(parse_module(text))
@@ -55,7 +62,12 @@ def test_the_same_bits(rows: int, columns: int, kinds: tuple[str, ...], element:
 
 @pytest.mark.parametrize(("element", "target"), [("f64", "sm_90"), ("f32", "gpu"), ("f32", "gfx942")])
 def test_reductions_through_workgroup_memory(element: str, target: str) -> None:
-    assert "shuffle" not in scheduled(50, 1003, ("add",), element, target)
+    assert "shuffle" not in scheduled(5000, 1003, ("add",), element, target)
+
+
+def test_small_ones_may_become_parts_of_others() -> None:
+    assert "shuffle" not in scheduled(50, 1003, ("add",), "f32")
+    assert "shuffle" in scheduled(5000, 1003, ("add",), "f32")
 
 
 def test_a_warp_needs_no_workgroup_memory() -> None:
@@ -66,7 +78,7 @@ def test_a_warp_needs_no_workgroup_memory() -> None:
 
 
 REFUSED = [
-    ("f64", "threads = 64}", "threads = 64, shuffle}", "something else than f32 and integers of 32 bits is combined"),
+    ("f64", "threads = 64, shuffle}", "threads = 64, shuffle}", "something else than f32 and integers of 32 bits is combined"),
     ("f32", "group = 256", "group = 80", "must be a power of two that divides group = 80"),
     ("f32", "shuffle}", "columns, shuffle}", "threads that shuffle are neighbours in whole warps of 32, without columns"),
 ]
@@ -74,7 +86,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("element", "before", "after", "message"), REFUSED)
 def test_schedules_that_are_refused(element: str, before: str, after: str, message: str) -> None:
-    text = scheduled(50, 1003, ("add",), element)
+    text = with_shuffles(scheduled(50, 1003, ("add",), element))
     assert before in text
     with pytest.raises(DiagnosticError) as refused:
         parse_pipeline(REST).run(parse_module(text.replace(before, after)))
@@ -82,7 +94,7 @@ def test_schedules_that_are_refused(element: str, before: str, after: str, messa
 
 
 def test_other_devices_have_no_code_for_it() -> None:
-    module = parse_pipeline(f"{REST},{AMDGPU}").run(parse_module(scheduled(50, 1003, ("add",), "f32")))
+    module = parse_pipeline(f"{REST},{AMDGPU}").run(parse_module(with_shuffles(scheduled(50, 1003, ("add",), "f32"))))
     with pytest.raises(DiagnosticError) as refused:
         parse_pipeline("gpu-module-to-binary{format=llvm}").run(module)
     assert "'gpu.shuffle xor' of f32 among 32 threads has no code for amdgpu" in refused.value.render()

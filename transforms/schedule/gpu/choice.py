@@ -154,7 +154,9 @@ def _reducing(op: NestOp, shared: Sequence[int], team: Reduce, accesses: Accesse
     results = prod(extents[d] for d in shared)
     group = max(min(target.group, team.threads * results), team.threads)
     group = team.threads * _power_of_two(group // team.threads) if not team.columns else target.group
-    if target.shuffles and not team.columns and group % target.warp == 0 and shuffles(op, team.loops):
+    groups = -(-results * team.threads // group) * team.parts
+    # Kernels of few groups may become parts of larger ones, in which not all threads of a warp need be there.
+    if target.shuffles and groups >= target.processors and not team.columns and group % target.warp == 0 and shuffles(op, team.loops):
         team = replace(team, shuffle=True)
     return GpuSchedule(threads, elements, reduce=team, group=group)
 

@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.gpu import BarrierOp, LaunchOp, ShuffleOp, SubgroupReduceOp, block_size, device_memref, grid_size
 from wengert.dialects.gpu.atomics import AtomicRMWOp, GenericAtomicRMWOp
+from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp, LdMatrixOp, MmaSyncOp
 from wengert.dialects.kernel import buffers as host
 from wengert.dialects.kernel.memory import Space, byte_size, bytes_of, is_on_device, space_of, value_type
 from wengert.ir.tensor_types import shape_of_type
@@ -30,7 +31,7 @@ from wengert.transforms.schedule.gpu.target import GpuTarget
 NAMES = (host.ViewOp, host.GlobalOp, host.AllocOp, host.EndOp, arith.ConstantOp)
 """Ops of the host that do nothing but name memory or numbers."""
 _WRITES = (memref.StoreOp, AtomicRMWOp, GenericAtomicRMWOp)
-_TOGETHER = (ShuffleOp, SubgroupReduceOp)
+_TOGETHER = (ShuffleOp, SubgroupReduceOp, MmaSyncOp, LdMatrixOp, DeviceAsyncCopyOp)
 _SCALARS = (arith.ConstantOp, complex.ConstantOp)
 
 
