@@ -20,16 +20,18 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import currentframe
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from wengert.ir.diagnostics import DiagnosticError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PASS_GROUP, STRATEGY_GROUP, POLICY_GROUP, RULE_GROUP = GROUPS = ("wengert.passes", "wengert.strategies", "wengert.residuals", "wengert.rules")
 """The entry point groups: passes, strategies and residual policies by their names (``mine = "package.module:Mine"``), and dialects with their rules by the
@@ -247,6 +249,8 @@ def note_registration(thing: object) -> None:
 
 @cache
 def _declared(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # here, because it takes as long to import as a small program to compile
+
     return {point.name: point for point in entry_points(group=group)}
 
 
