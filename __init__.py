@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.linear_program import LinearProgram
@@ -66,6 +67,7 @@ __all__ = [
     "ResidualPolicy",
     "Signature",
     "Strategy",
+    "StrategyTable",
     "TorchModule",
     "Traceable",
     "TracingError",
@@ -98,6 +100,7 @@ __all__ = [
     "register",
     "scan",
     "stop_gradient",
+    "strategies",
     "switch",
     "value_and_grad",
     "vjp",
@@ -124,6 +127,7 @@ _HOMES = {
     "ResidualPolicy": "wengert.transforms.ad.residuals.policies",
     "Signature": "wengert.runtime.signature",
     "Strategy": "wengert.transforms.ad.strategies",
+    "StrategyTable": "wengert.lab.strategies.table",
     "TorchModule": "wengert.frontends.torch_programs.module",
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
@@ -155,6 +159,7 @@ _HOMES = {
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
+    "strategies": "wengert.lab.strategies.table",
     "switch": "wengert.frontends.transforms.control_flow",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
     "vjp": "wengert.frontends.transforms.linear_maps",

@@ -39,6 +39,7 @@ PASS_PATHS = {
     "batch": "wengert.transforms.ad.batching.passes:BatchPass",
     "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
+    "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",

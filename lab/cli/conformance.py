@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.conformance import KINDS, Outcome, Task, expand_kinds, run_task
 from wengert.lab.corpus import read_corpus
+from wengert.lab.plain import plain
 from wengert.lab.workers import run_tasks
 from wengert.runtime.backends import BACKENDS, unknown_backend
 from wengert.runtime.errors import InputError
@@ -29,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--costs", action="store_true", help="compare predicted counts, memory and times instead, by all strategies: exact, and within 2")
     parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
     parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")
+    parser.add_argument("--strategies", action="store_true", help="time all batched Jacobians, and say how often the predicted choice is the fastest")
     parser.add_argument("--json", metavar="FILE", help="write every outcome")
     parser.add_argument("--jobs", type=arguments.positive, default=1, metavar="N", help="worker processes (default: 1)")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="seconds per program and precision (default: 300)")
@@ -38,6 +41,8 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the corpus: a line per failure, a summary per kind."""
     if options.costs:
         return _compare_costs(options)
+    if options.strategies:
+        return _strategies(options)
     tasks = tasks_of(options)
     outcomes: list[Outcome] = []
     done = 0
@@ -84,6 +89,33 @@ def _compare_costs(options: argparse.Namespace) -> int:
     if options.json:
         Path(options.json).write_text(json.dumps({"folder": options.folder, "outcomes": [o.to_json() for o in outcomes]}, indent=1) + "\n")
     return Exit.OK if is_good(outcomes) else Exit.COST_REGRESSION
+
+
+def _strategies(options: argparse.Namespace) -> int:
+    """Compares predicted choices of strategies with the fastest: a line for each that is not right, and the figure."""
+    from wengert.lab.strategies import accuracy
+
+    os.environ["WENGERT_NUM_THREADS"] = "1"  # for the worker processes
+    programs = read_corpus(options.folder, set(options.only) if options.only else None)
+    tasks = [accuracy.Task(p, d, tuple(LOADED)) for p in programs for d in options.dtype if d in p.precisions]
+    choices: list[accuracy.Chosen] = []
+    ended = 0
+    for report in run_tasks(accuracy.run_task, tasks, jobs=options.jobs, timeout=options.timeout):
+        task = tasks[report.index]
+        if not report.ended:
+            choices.append(report.value)
+        elif report.reason is not None:
+            choices.append(accuracy.Chosen(task.program.name, task.precision, skipped=report.reason))
+        ended += report.ended
+        output.progress(f"{ended}/{len(tasks)} {task.label}")
+        if choices and not report.ended and not choices[-1].is_right:
+            output.end_progress()
+            print(choices[-1], flush=True)
+    output.end_progress()
+    print("\n".join(accuracy.summary(choices)))
+    if options.json:
+        Path(options.json).write_text(json.dumps(plain([{**vars(choice), "ratio": choice.ratio} for choice in choices]), indent=1) + "\n")
+    return Exit.OK
 
 
 def tasks_of(options: argparse.Namespace) -> list[Task]:

@@ -32,10 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_positions(parser)
     arguments.add_inputs(parser)
     parser.add_argument("--symbolic", action="store_true", help="ops, flops and bytes as polynomials in open extents, iterations and branches taken")
-    parser.add_argument("--sizes", type=_sizes, default={}, metavar="n=64,T0=9", help="values for symbols: open extents, iterations, branches taken")
+    parser.add_argument("--sizes", type=sizes, default={}, metavar="n=64,T0=9", help="values for symbols: open extents, iterations, branches taken")
     instances = "with --symbolic: another instance of the program with its sizes; those of PROGRAM.mlir follow --this; may be repeated"
     parser.add_argument("--instance", type=_instance, action="append", default=[], metavar="FILE.mlir:n=16,d=4", help=instances)
-    parser.add_argument("--this", type=_sizes, default={}, metavar="n=8,d=4", help="the sizes of PROGRAM.mlir, where it is one of several instances")
+    parser.add_argument("--this", type=sizes, default={}, metavar="n=8,d=4", help="the sizes of PROGRAM.mlir, where it is one of several instances")
     parser.add_argument("--measure", action="store_true", help="run the programs for times and memory")
     strategies = "show the reverse derivatives by these strategies too: direct, or what --load brings"
     parser.add_argument("--strategy", type=arguments.names, default=(), metavar="A,B", help=strategies)
@@ -97,13 +97,13 @@ def _shapes(text: str | None) -> tuple[tuple[int, ...] | None, ...] | None:
 
 
 def _instance(text: str) -> tuple[str, dict[str, int]]:
-    path, colon, sizes = text.rpartition(":")
+    path, colon, given = text.rpartition(":")
     if not colon or not path:
         raise argparse.ArgumentTypeError(f"expected FILE.mlir:n=16, found {text!r}")
-    return path, _sizes(sizes)
+    return path, sizes(given)
 
 
-def _sizes(text: str) -> dict[str, int]:
+def sizes(text: str) -> dict[str, int]:
     """``n=64,T0=9`` as a dictionary."""
     values: dict[str, int] = {}
     for part in filter(None, text.split(",")):

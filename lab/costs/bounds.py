@@ -49,6 +49,14 @@ def read_bound(text: str) -> Bound:
     return Bound(row, figure, Fraction(number) * units[unit], text)
 
 
+def read_bytes(text: str) -> int:
+    """A number of bytes: ``4096``, ``64MB``, ``1.5GiB``; an InputError says what is wrong."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if match is None or match[2] not in _UNITS:
+        raise InputError(f"expected bytes, as in 65536, 64MB or 1.5GiB, found {text!r}")
+    return int(Fraction(match[1]) * _UNITS[match[2]])
+
+
 def excesses(costs: CostReport, bound: Bound) -> Iterator[str]:
     """A line for each row above the bound. A figure that depends on what is not known, or is not there, cannot be compared: an InputError."""
     rows = dict(zip(costs.row_names, costs.rows, strict=True))

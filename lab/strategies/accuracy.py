@@ -1,0 +1,127 @@
+"""How often the predicted choice is right: over a corpus, batched plans are compiled, checked and timed in turns, and the chosen one is compared with the fastest.
+
+A batched plan is one call that computes the whole Jacobian; others are slower but for single directions. A program counts as right if the chosen plan's time is
+at most 1.05 times the smallest one. Jacobians of more than 40,000 elements or more than 1,500 rows or columns are left out, and so are complex
+ones. Threads: one. The times of a program are minima over rounds in which every plan runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.plugins import load_plugin
+from wengert.lab.corpus import CorpusProgram, Reference, array_error
+from wengert.lab.strategies.choice import choose
+from wengert.lab.strategies.measuring import measured, with_values
+from wengert.lab.strategies.plans import plans
+from wengert.lab.strategies.row import Row
+from wengert.lab.tables import seconds
+from wengert.runtime.errors import ExecutionError, InputError
+from wengert.runtime.loading import load
+from wengert.transforms.analysis.symbolic.unknowns import Unknowns
+
+NEAR = 1.05
+MOST_ELEMENTS, MOST_DIRECTIONS = 40_000, 1500
+
+
+@dataclass(frozen=True)
+class Task:
+    """One program of a corpus in one precision."""
+
+    program: CorpusProgram
+    precision: str
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"{self.program.name} {self.precision}"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choice for a program.
+
+    Attributes:
+        program, precision: what was differentiated.
+        chosen, fastest: names of rows; ``chosen`` is None where the prediction chooses none.
+        times: measured seconds of every row.
+        predicted: predicted seconds.
+        error: the largest difference of a row from the reference Jacobian of the corpus where it has one, else from the interpreter.
+        skipped: why the program does not count, if it does not.
+    """
+
+    program: str
+    precision: str
+    chosen: str | None = None
+    fastest: str = ""
+    times: dict[str, float] | None = None
+    predicted: dict[str, float] | None = None
+    error: float = 0.0
+    skipped: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times the fastest row's time the chosen one takes; infinite where none is chosen."""
+        return float("inf") if self.chosen is None or not self.times else self.times[self.chosen] / self.times[self.fastest]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the chosen row is the fastest, or as good as that."""
+        return self.ratio <= NEAR
+
+    def __str__(self) -> str:
+        if self.skipped:
+            return f"{self.program} {self.precision}: left out: {self.skipped}"
+        times = ", ".join(f"{name} {seconds(time)} ({seconds((self.predicted or {}).get(name, 0.0))} predicted)" for name, time in (self.times or {}).items())
+        return f"{self.program} {self.precision}: {self.chosen or 'nothing'} is chosen, {self.fastest} is the fastest: {times}"
+
+
+def run_task(task: Task) -> Iterator[Chosen]:
+    """The choice for one program."""
+    for source in task.plugins:
+        load_plugin(source)
+    name, precision = task.program.name, task.precision
+    try:
+        yield _choice(task, task.program.reference(precision))
+    except (DiagnosticError, InputError, ExecutionError) as error:
+        yield Chosen(name, precision, skipped=str(error).strip().splitlines()[0])
+
+
+def _choice(task: Task, reference: Reference) -> Chosen:
+    name, precision = task.program.name, task.precision
+    wrt, of = tuple(sorted(reference.tangents)), tuple(sorted(reference.cotangents))
+    program = load(task.program.path(precision))
+    batched = [plan for plan in plans(program, "jacobian", wrt, of) if plan.at_once is None]
+    columns, rows = batched[0].blocks.columns, batched[0].blocks.rows
+    if columns * rows > MOST_ELEMENTS or max(columns, rows) > MOST_DIRECTIONS:
+        return Chosen(name, precision, skipped=f"a Jacobian of {rows} by {columns}")
+    unknowns = Unknowns()
+    table = [with_values(Row(plan, unknowns), reference.inputs) for plan in batched]
+    usable = [row for row in table if not row.problem]
+    choice = choose(usable)
+    timed, _ = measured(usable, reference.inputs, slower=float("inf"))
+    times = {row.name: row.measured.times.minimum for row in timed.values() if row.measured is not None}
+    predicted = {row.name: float(row.predicted.seconds.constant or 0) for row in usable if row.predicted is not None}
+    errors = [row.measured.error for row in timed.values() if row.measured is not None]
+    if reference.jac:
+        errors += [_error(row.compile()(*reference.inputs), reference, wrt, of) for row in usable]
+    return Chosen(name, precision, choice.row.name if choice.row is not None else None, min(times, key=lambda row: times[row]), times, predicted, max(errors))
+
+
+def _error(blocks: Sequence[Any], reference: Reference, wrt: Sequence[int], of: Sequence[int]) -> float:
+    keys = [(j, i) for j in of for i in wrt]
+    return max(array_error(block, reference.jac[key]) for key, block in zip(keys, blocks, strict=True) if key in reference.jac)
+
+
+def summary(choices: Sequence[Chosen]) -> list[str]:
+    """The figure, the worst choice, and the largest error."""
+    counted = [choice for choice in choices if not choice.skipped]
+    right = sum(choice.is_right for choice in counted)
+    share = f" ({100 * right / len(counted):.0f} %)" if counted else ""
+    worst = max((choice.ratio for choice in counted), default=1.0)
+    lines = [f"strategies: the chosen row is the fastest, or within 5 % of it, on {right} of {len(counted)} programs{share}; worst {worst:.3g} times"]
+    return [*lines, f"left out: {len(choices) - len(counted)}; largest error of a row: {max((choice.error for choice in counted), default=0.0):.1e}"]

@@ -1,0 +1,101 @@
+"""Measures rows: symbols at a point, times of whole plans in turns, and errors against a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.lab.corpus import array_error
+from wengert.lab.costs.calibration import values_of
+from wengert.lab.inputs import random_inputs
+from wengert.lab.measure import measure_times
+from wengert.lab.strategies.plan import JacobianFunction
+from wengert.lab.strategies.row import Measured, Row
+from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
+from wengert.runtime.program import Array
+
+SLOWER = 8
+"""Rows whose predicted time is more than so many times the smallest one are not measured: more than the model's error in both."""
+INTERPRETED_FLOPS = 10**8
+"""The reference is interpreted if that takes no more than this."""
+
+
+def with_values(row: Row, inputs: Sequence[Array]) -> Row:
+    """A row with the values of its symbols at these inputs, counted by the interpreter."""
+    if row.problem or row.predicted is None or not (row.counted.symbols | row.predicted.seconds.symbols):
+        return row
+    program = row.plan.program
+    arrays = [*inputs, *random_inputs(program.signature, 0)[len(inputs) :]]
+    values = values_of(program, arrays, row.unknowns)
+    return Row(row.plan, row.unknowns, {**values, **_in_order(row, values), **row.values})
+
+
+def _in_order(row: Row, values: Mapping[str, int]) -> dict[str, int]:
+    """Values for symbols that only the compiled program has, where loops of one place could not be told apart: those of the program, in order."""
+    assert row.predicted is not None
+    alone = row.predicted.seconds.symbols - values.keys()
+    rest = values.keys() - row.predicted.seconds.symbols
+    found: dict[str, int] = {}
+    for kind in {_kind(name) for name in alone}:
+        mine, theirs = (sorted((name for name in names if _kind(name) == kind), key=_number) for names in (alone, rest))
+        if len(mine) == len(theirs):
+            found |= {name: values[other] for name, other in zip(mine, theirs, strict=True)}
+    return found
+
+
+def _kind(name: str) -> str:
+    """What a symbol is for: the iterations of a loop, or how often a branch of this number was taken."""
+    return f"{name[0]}{name.partition('_')[2]}"
+
+
+def _number(name: str) -> int:
+    return int(name[1:].partition("_")[0])
+
+
+def measured(rows: Sequence[Row], inputs: Sequence[Array], slower: float = SLOWER) -> tuple[Mapping[str, Row], str]:
+    """Rows by name, those that are worth it with what was measured; and what their errors are measured against.
+
+    Args:
+        rows: rows that can be made.
+        inputs: the point.
+        slower: how many times the smallest predicted time a row may be predicted to take, to be worth it.
+    """
+    functions: list[tuple[Row, JacobianFunction]] = []
+    results: dict[str, Row] = {}
+    for row in _near(rows, slower):
+        try:
+            function = row.compile()
+            function(*inputs)
+            functions.append((row, function))
+        except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError) as error:
+            results[row.name] = replace(row, refused=str(error).strip().splitlines()[0])
+    if not functions:
+        return results, ""
+    blocks, reference = _reference(functions, inputs)
+    errors = [_error(function(*inputs), blocks) for _, function in functions]
+    times = measure_times([partial(function, *inputs) for _, function in functions], rounds=25, budget=0.3)
+    for (row, function), time, error in zip(functions, times, errors, strict=True):
+        results[row.name] = replace(row, measured=Measured(time, function.compile_seconds, error))
+    return results, reference
+
+
+def _near(rows: Sequence[Row], slower: float) -> list[Row]:
+    """The rows that may be the fastest."""
+    numbers = [row.seconds.constant if row.seconds is not None else None for row in rows]
+    least = min((float(number) for number in numbers if number is not None), default=0.0)
+    return [row for row, number in zip(rows, numbers, strict=True) if number is None or float(number) <= slower * least]
+
+
+def _reference(functions: Sequence[tuple[Row, JacobianFunction]], inputs: Sequence[Array]) -> tuple[Sequence[Array], str]:
+    """The blocks by the interpreter, of the row with the fewest flops; by the first row, compiled, where that takes too long."""
+    row, function = min(functions, key=lambda pair: float(pair[0].flops.constant or 0))
+    if float(row.flops.constant or 0) <= INTERPRETED_FLOPS and row.plan.calls <= 64:
+        return row.compile("interpreter")(*inputs), f"{row.name} in the interpreter"
+    return function(*inputs), f"{row.name}, compiled"
+
+
+def _error(blocks: Sequence[Any], reference: Sequence[Array]) -> float:
+    return max((array_error(a, b) for a, b in zip(blocks, reference, strict=True)), default=0.0)

@@ -1,0 +1,141 @@
+"""All plans for a derivative of a program: modes, strategies and sizes of batches, and for second derivatives the orders of the modes.
+
+===============  ======================================================================================================================
+``jvps``         JVPs, one call for each element of the arguments
+``jvps xK``      the same, K directions in a batch
+``jacfwd``       one call: the JVPs of all directions in one batch for each argument, in the program
+``vjps``         VJPs, one call for each element of the results; ``vjps direct`` by the strategy of this name
+``vjps xK``      the same, K directions in a batch
+``jacrev``       one call: the VJPs of all directions in one batch for each result, in the program
+``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
+===============  ======================================================================================================================
+
+A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
+``jacfwd`` (reverse over forward, forward over forward).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Literal
+
+from wengert.lab.strategies.plan import Blocks, Mode, Plan
+from wengert.runtime.derivation import positions_text
+from wengert.runtime.errors import InputError
+from wengert.runtime.jacobians import jacobian_pass
+from wengert.runtime.program import Program, static_program
+from wengert.transforms.ad.residuals.policies import policy_names
+from wengert.transforms.ad.strategies import DEFAULT, strategy_names
+from wengert.transforms.pipelines import OPTIMIZE
+
+Wanted = Literal["jacobian", "gradient", "hessian"]
+WANTED: tuple[Wanted, ...] = ("jacobian", "gradient", "hessian")
+
+CHUNKS = (16, 128)
+"""Directions in a batch, of plans that need several calls."""
+
+
+def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None) -> list[Plan]:
+    """The plans for a derivative of a static program.
+
+    Args:
+        program: the program.
+        wanted: the Jacobian; the gradient, which is that of a function with one number as its result; or all second derivatives.
+        wrt: positions of the arguments.
+        of: positions of the results.
+        strategies: strategies of reverse mode, by name; all by default.
+
+    Raises:
+        InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
+    """
+    if wanted not in WANTED:
+        raise InputError(f"there is no derivative {wanted!r} to choose a strategy for; there are: {', '.join(WANTED)}")
+    for mode in ("jacfwd", "jacrev"):  # refuses what is complex
+        jacobian_pass(mode, program.signature, tuple(wrt), tuple(of), holomorphic=False)
+    names = list(strategy_names() if strategies is None else strategies)
+    if wanted == "hessian":
+        return list(_hessians(program, wrt, of))
+    plans = list(_jacobians(program, wrt, of, names))
+    if wanted == "gradient":
+        results = plans[0].blocks.rows
+        if results != 1:
+            raise InputError(f"a gradient is that of one number, and these are {results}: choose results with of, or ask for the Jacobian")
+        plans += _with_policies(program, wrt, of)
+    return plans
+
+
+def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: Sequence[str]) -> Iterator[Plan]:
+    blocks = _blocks(program, wrt, of)
+    yield Plan("jvps", "JVPs one by one", blocks, partial(program.jvp, wrt, of), "forward", 0)
+    yield from _batches(program, blocks, "jvps", "JVPs", partial(program.jvp, wrt, of), "forward")
+    yield Plan("jacfwd", "batched forward", blocks, partial(program.jacfwd, wrt, of), "forward", None)
+    if len(wrt) > 1:
+        yield Plan("jacfwd joined", "forward in one batch", blocks, partial(_joined, program, "forward", wrt, of), "forward", None)
+    for name in names:
+        suffix, by = ("", "") if name == DEFAULT else (f" {name}", f" by {name}")
+        reverse = partial(program.vjp, wrt, of, strategy=name)
+        yield Plan(f"vjps{suffix}", f"VJPs{by} one by one", blocks, reverse, "reverse", 0)
+        yield from _batches(program, blocks, f"vjps{suffix}", f"VJPs{by}", reverse, "reverse")
+        if name == DEFAULT:
+            yield Plan("jacrev", "batched reverse", blocks, partial(program.jacrev, wrt, of), "reverse", None)
+        if len(of) > 1 or name != DEFAULT:
+            suffix = suffix or " joined"
+            yield Plan(f"jacrev{suffix}", f"reverse{by} in one batch", blocks, partial(_joined, program, "reverse", wrt, of, name), "reverse", None)
+
+
+def _joined(program: Program, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: str = DEFAULT) -> Program:
+    """The Jacobian with all directions in one batch."""
+    text = f"joined-jacobian{{mode={mode} wrt={positions_text(wrt)} of={positions_text(of)} strategy={strategy}}}"
+    return static_program(program.optimized_module, program.name).apply(f"{text},{OPTIMIZE}")
+
+
+def _batches(program: Program, blocks: Blocks, name: str, what: str, make: partial[Program], mode: Mode) -> Iterator[Plan]:
+    """Derivatives in batches of a few sizes."""
+    count = blocks.columns if mode == "forward" else blocks.rows
+    inputs = len(program.signature.arguments)
+    for size in (size for size in CHUNKS if size < count):
+        yield Plan(f"{name} x{size}", f"{what} batched by {size}", blocks, partial(_batched, make, inputs, size, mode), mode, size)
+
+
+def _batched(make: partial[Program], inputs: int, size: int, mode: Mode) -> Program:
+    """A derivative for several directions: the last dimension of tangents of results holds them, and the first one of all else."""
+    derivative = make()
+    seeds = len(derivative.signature.arguments) - inputs
+    outputs = len(derivative.signature.results) - _derivatives(make, mode)
+    axis = -1 if mode == "forward" else 0
+    in_axes = [None] * inputs + [0] * seeds
+    out_axes = [None] * outputs + [axis] * (len(derivative.signature.results) - outputs)
+    return derivative.vmap(in_axes, out_axes, size=size)
+
+
+def _derivatives(make: partial[Program], mode: Mode) -> int:
+    """How many results are derivatives."""
+    wrt, of = make.args
+    return len(of if mode == "forward" else wrt)
+
+
+def _with_policies(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
+    """The gradient by other policies for what the forward part keeps."""
+    for policy in policy_names():
+        if policy != "auto":
+            yield Plan(f"vjps {policy}", f"VJP, {policy}", _blocks(program, wrt, of), partial(program.vjp, wrt, of, residuals=policy), "reverse", 0)
+
+
+def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
+    inner = {"reverse": program.jacrev(wrt, of), "forward": program.jacfwd(wrt, of)}
+    for first, gradient in inner.items():
+        seconds: tuple[Mode, ...] = ("forward", "reverse")
+        blocks = _blocks(gradient, wrt, range(len(of) * len(wrt)))
+        for second in seconds:
+            make = partial(gradient.jacfwd if second == "forward" else gradient.jacrev, wrt)
+            yield Plan(f"{second} over {first}", f"{second} over {first}, batched", blocks, make, second, None)
+        along = partial(gradient.jvp, wrt, range(len(of) * len(wrt)))
+        if first == "reverse":
+            yield Plan("hvps", "forward over reverse, one by one", blocks, along, "forward", 0)
+            yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward")
+
+
+def _blocks(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Blocks:
+    signature = program.signature
+    return Blocks(tuple(signature.arguments[i] for i in wrt), tuple(signature.results[j] for j in of))

@@ -1,0 +1,186 @@
+"""The table of strategies: every row computes the derivative, figures are those of what is compiled, and the line that decides says what is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.lab.cli.main import main
+from wengert.lab.strategies import table as tables
+from wengert.lab.strategies.choice import choose
+from wengert.lab.strategies.measuring import measured
+from wengert.lab.strategies.plans import CHUNKS
+from wengert.runtime.errors import InputError
+
+LAYER = """
+func.func public @main(%x: tensor<5xf64>, %w: tensor<4x5xf64>) -> (tensor<4xf64>, tensor<f64>) {
+  %0 = stablehlo.dot_general %w, %x, contracting_dims = [1] x [0] : (tensor<4x5xf64>, tensor<5xf64>) -> tensor<4xf64>
+  %1 = stablehlo.tanh %0 : tensor<4xf64>
+  %c = stablehlo.constant dense<0.0> : tensor<f64>
+  %2 = stablehlo.reduce(%1 init: %c) applies stablehlo.multiply across dimensions = [0] : (tensor<4xf64>, tensor<f64>) -> tensor<f64>
+  %3 = stablehlo.reduce(%1 init: %c) applies stablehlo.add across dimensions = [0] : (tensor<4xf64>, tensor<f64>) -> tensor<f64>
+  %4 = stablehlo.multiply %3, %3 : tensor<f64>
+  return %1, %4 : tensor<4xf64>, tensor<f64>
+}
+"""
+
+WIDE = """
+func.func public @main(%x: tensor<40xf64>) -> tensor<36xf64> {
+  %0 = stablehlo.slice %x [0:36] : (tensor<40xf64>) -> tensor<36xf64>
+  %1 = stablehlo.slice %x [4:40] : (tensor<40xf64>) -> tensor<36xf64>
+  %2 = stablehlo.sine %0 : tensor<36xf64>
+  %3 = stablehlo.multiply %2, %1 : tensor<36xf64>
+  return %3 : tensor<36xf64>
+}
+"""
+
+UNTIL = """
+func.func public @main(%x: tensor<f64>, %n: tensor<i64>) -> tensor<f64> {
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %0:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i64>, tensor<f64>
+  cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %j = stablehlo.add %i, %one : tensor<i64>
+    %z = stablehlo.sine %y : tensor<f64>
+    stablehlo.return %j, %z : tensor<i64>, tensor<f64>
+  }
+  return %0#1 : tensor<f64>
+}
+"""
+
+
+def _inputs(program: wg.Program) -> list[np.ndarray]:
+    generator = np.random.default_rng(0)
+    return [generator.standard_normal(x.shape) for x in program.signature.arguments]
+
+
+@pytest.mark.parametrize("text", [LAYER, WIDE])
+def test_every_row_computes_the_jacobian(text: str):
+    program = wg.parse(text)
+    inputs = _inputs(program)
+    expected = program.jacfwd()(*inputs)
+    rows = wg.strategies(program).rows
+    assert any(row.plan.at_once in CHUNKS and row.plan.calls > 2 for row in rows) == (text is WIDE)
+    assert {"jvps", "jacfwd", "vjps", "vjps direct", "jacrev"} <= {row.name for row in rows}
+    for row in rows:
+        assert not row.problem
+        for block, reference in zip(row.compile()(*inputs), expected, strict=True):
+            assert block.shape == reference.shape
+            np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14, err_msg=row.name)
+
+
+def test_every_row_computes_the_hessian():
+    program = wg.parse(LAYER)
+    inputs = _inputs(program)
+    expected = program.hessian()(*inputs)
+    rows = wg.strategies(program, of="hessian").rows
+    assert {"forward over reverse", "reverse over forward", "reverse over reverse", "forward over forward", "hvps"} <= {row.name for row in rows}
+    for row in rows:
+        for block, reference in zip(row.compile()(*inputs), expected, strict=True):
+            np.testing.assert_allclose(block, reference, rtol=1e-10, atol=1e-12, err_msg=row.name)
+
+
+def test_every_row_computes_the_gradient():
+    program = wg.parse(LAYER)
+    inputs = _inputs(program)
+    expected = program.vjp(of=(1,))(*inputs, 1.0)[-2:]
+    rows = wg.strategies(program, of="gradient", results=1).rows
+    assert "vjps recompute-all" in {row.name for row in rows}
+    for row in rows:
+        for block, reference in zip(row.compile()(*inputs), expected, strict=True):
+            np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14, err_msg=row.name)
+
+
+def test_positions_choose_blocks():
+    program = wg.parse(LAYER)
+    inputs = _inputs(program)
+    found = wg.strategies(program, wrt=0, results=0)
+    assert found.rows[0].plan.calls == 5
+    (block,) = found.compile()(*inputs)
+    np.testing.assert_allclose(block, program.jacrev((0,), (0,))(*inputs)[0])
+
+
+def test_arenas_are_those_of_compiled_programs():
+    for row in wg.strategies(wg.parse(WIDE)).rows:
+        assert row.arena == row.compile().compiled.stats.arena_bytes, row.name
+
+
+def test_a_budget_leaves_out_what_is_larger():
+    program = wg.parse(WIDE)
+    arenas = {row.name: row.arena or 0 for row in wg.strategies(program).rows}
+    assert len(set(arenas.values())) > 1
+    least = min(arenas.values())
+    found = wg.strategies(program, budget=least)
+    assert {row.name for row in found.usable} == {name for name, arena in arenas.items() if arena == least}
+    assert found.best.arena == least
+    assert "is left out" in str(found)
+    none = wg.strategies(program, budget=least - 1)
+    assert not none.usable
+    assert f"{least}" in none.decision
+    with pytest.raises(InputError, match="No row has an arena"):
+        none.compile()
+
+
+def test_measured_rows_have_errors_and_decide():
+    program = wg.parse(WIDE)
+    inputs = _inputs(program)
+    rows = [row for row in wg.strategies(program, inputs).rows if row.name in ("jacfwd", "jacrev")]
+    timed, reference = measured(rows, inputs)
+    assert "interpreter" in reference
+    assert all(row.measured is not None and row.measured.error < 1e-12 for row in timed.values())
+    assert "measured" in choose(list(timed.values())).line()
+
+
+def test_what_only_a_run_tells():
+    program = wg.parse(UNTIL)
+    unknown = wg.strategies(program)
+    assert any("T0" in str(row.flops) for row in unknown.rows)
+    counted = wg.strategies(program, [np.float64(0.3), np.int64(7)])
+    assert all(row.flops.constant is not None for row in counted.rows if not row.problem)
+    given = wg.strategies(program, values={"T0": 7})
+    assert given.row("jvps").flops == counted.row("jvps").flops
+
+
+def test_refusals():
+    program = wg.parse(LAYER)
+    with pytest.raises(InputError, match="gradient is that of one number"):
+        wg.strategies(program, of="gradient")
+    with pytest.raises(InputError, match="there is no derivative"):
+        wg.strategies(program, of="laplacian")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="no row 'jacfws'"):
+        wg.strategies(program).row("jacfws")
+    with pytest.raises(InputError, match="takes a program"):
+        tables.strategies("main.mlir")
+    complex = wg.parse("func.func public @main(%x: tensor<complex<f64>>) -> tensor<complex<f64>> { return %x : tensor<complex<f64>> }")
+    with pytest.raises(InputError, match="complex"):
+        wg.strategies(complex)
+
+
+def test_the_table_is_text_html_and_json():
+    found = wg.strategies(wg.parse(LAYER, "layer.mlir"))
+    assert found.decision in str(found)
+    html = found._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert "jacrev" in html
+    assert "<table>" in html
+    values = json.loads(json.dumps(found.to_json()))
+    assert {row["name"] for row in values["rows"]} == {row.name for row in found.rows}
+    assert values["decision"]["row"] == found.best.name
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "layer.mlir"
+    path.write_text(LAYER)
+    assert main(["strategies", str(path)]) == 0
+    assert "jacfwd" in capsys.readouterr().out
+    assert main(["strategies", str(path), "--of", "hessian", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["of"] == "hessian"
+    assert main(["strategies", str(path), "--budget", "1B"]) == 1
+    assert "No row has an arena of at most 1 B" in capsys.readouterr().out
+    assert main(["strategies", str(path), "--budget", "1 parsec"]) == 2
