@@ -145,7 +145,8 @@ class EighOp(TensorOp):
 class SvdOp(TensorOp):
     """``a = u diag(s) vh``, s descending; with k = min(m, n), ``u: [.., m, k]`` and ``vh: [.., k, n]``, or square if ``full``.
 
-    Signs (phases) of the vectors are those of LAPACK's gesdd, divide and conquer, or, with ``by_iteration``, of gesvd, the QR iteration."""
+    Signs (phases) of the vectors are those of LAPACK's gesdd, divide and conquer, or, with ``by_iteration``, of gesvd, the QR iteration. On devices they
+    are those of Jacobi's method (:mod:`wengert.transforms.linalg.svd`)."""
 
     name = "core.svd"
     FACTS: ClassVar = FORMULA

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 from wengert.ir.plugins import RULE_GROUP, PluginError, is_declared, load_declared
+from wengert.ir.traversal import all_ops
 from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
 _MODULES = {
@@ -34,6 +35,7 @@ _MODULES = {
     "memref": ("wengert.dialects.gpu.atomics", "MemRef"),
     "vector": ("xdsl.dialects.vector", "Vector"),
     "gpu": ("wengert.dialects.gpu", "GPU"),
+    "nvgpu": ("wengert.dialects.gpu.matrices", "NVGPU"),
     "nvvm": ("wengert.dialects.gpu.targets", "NVVM"),
     "rocdl": ("wengert.dialects.gpu.targets", "ROCDL"),
     "spirv": ("wengert.dialects.gpu.targets", "SPIRV"),
@@ -42,7 +44,7 @@ _MODULES = {
 
 ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 
-CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu")
+CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu", "nvgpu")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
 
 OPAQUE = frozenset(
@@ -82,6 +84,11 @@ def register_dialect(dialect: Dialect) -> None:
         raise ValueError(f"there is a dialect {dialect.name!r} already: one of wengert")
     declare_one_type(dialect.operations)
     _REGISTERED[dialect.name] = dialect
+
+
+def foreign_ops(module: Operation) -> list[type[Operation]]:
+    """The classes of ops of plug-ins under an op; none, and nothing is looked at, where no plug-in has registered a dialect."""
+    return list({type(op): None for op in all_ops(module) if op.name.partition(".")[0] in _REGISTERED}) if _REGISTERED else []
 
 
 def _declared_dialect(name: str) -> Dialect | None:

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import currentframe
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -31,8 +33,7 @@ from wengert.ir.diagnostics import DiagnosticError
 
 PASS_GROUP, STRATEGY_GROUP, POLICY_GROUP, RULE_GROUP = GROUPS = ("wengert.passes", "wengert.strategies", "wengert.residuals", "wengert.rules")
 """The entry point groups: passes, strategies and residual policies by their names (``mine = "package.module:Mine"``), and dialects with their rules by the
-name of
-the dialect (``mydialect = "package.module"``)."""
+name of the dialect (``mydialect = "package.module"``)."""
 
 _OURS = ("wengert", "xdsl")
 
@@ -59,6 +60,14 @@ _CONTENTS: dict[str, str] = {}
 
 class UndoneWarning(UserWarning):
     """What the pass of a plug-in did was undone by a later pass."""
+
+
+def warn_undone(message: str) -> None:
+    """Warns that what a plug-in did is undone, at the line outside of this package that made it run."""
+    level, frame = 1, currentframe()
+    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("wengert", "contextlib", "functools"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UndoneWarning, stacklevel=level)
 
 
 class PluginNotFoundError(Exception):

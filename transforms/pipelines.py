@@ -63,6 +63,7 @@ PASS_PATHS = {
     "expand-regions": "wengert.transforms.fuse.regions:ExpandRegionsPass",
     "expand-random-bits": "wengert.transforms.fuse.random_bits:ExpandRandomBitsPass",
     "widen-narrow-elements": "wengert.transforms.fuse.narrow:WidenNarrowElementsPass",
+    "scatters-to-gathers": "wengert.transforms.fuse.scatters:ScattersToGathersPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",
@@ -76,6 +77,7 @@ PASS_PATHS = {
     "fission": "wengert.transforms.kernel.fission:FissionPass",
     "natives-to-nests": "wengert.transforms.kernel.native_nests.native_nests:NativesToNestsPass",
     "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
+    "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
@@ -136,10 +138,15 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
-GPU_KERNELS = "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,fission,collapse-loops"
+GPU_KERNELS = (
+    "unroll-batch{reassociate=true},hoist-reads,stage-updates,natives-to-nests{reassociate=true},products-to-nests,narrow-stores,fission,collapse-loops"
+)
 """Kernels in the shapes that run fast on a GPU: all that can be are nests, of as many iterations as there are."""
 
-WHOLE_OPS = "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,tape-sums-to-reads,widen-narrow-elements"
+WHOLE_OPS = (
+    "factorizations-to-loops,expand-regions,sorts-to-networks,fourier-to-stages,expand-random-bits,"
+    "tape-sums-to-reads,widen-narrow-elements,scatters-to-gathers{reassociate=true}"
+)
 """What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
 
 GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"
@@ -170,17 +177,18 @@ SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,
 """Says that kernels are compiled for devices that OpenCL drivers offer."""
 
 
-def gpu_placing(target: str = "gpu", *, strict: bool = False) -> str:
+def gpu_placing(target: str = "gpu", *, strict: bool = False, tf32: bool = False) -> str:
     """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of
-    kernels that equal launches share. Sums keep their order if ``strict``."""
-    placed = f"schedule{{target={target}{' strict=true' if strict else ''}}},bufferize{{target={target}}}"
-    return f"{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
+    kernels that equal launches share. Sums keep their order if ``strict``; products of f32 may be of tf32 if ``tf32``."""
+    options = "".join(f" {name}=true" for name, chosen in (("strict", strict), ("tf32", tf32)) if chosen)
+    merged = "merge-launches" if target == "gpu" else f"merge-launches{{target={target}}}"
+    return f"schedule{{target={target}{options}}},bufferize{{target={target}}},kernels-to-gpu,{merged},gpu-kernel-outlining"
 
 
-def gpu_lowering(target: str = "gpu", *, strict: bool = False) -> str:
+def gpu_lowering(target: str = "gpu", *, strict: bool = False, tf32: bool = False) -> str:
     """From core-level IR to kernels of a GPU: :data:`GPU_LOWER`, without what reassociates sums if ``strict``, and :func:`gpu_placing`."""
     kernels = GPU_LOWER.replace("{reassociate=true}", "") if strict else GPU_LOWER
-    return f"{kernels},{gpu_placing(target, strict=strict)}"
+    return f"{kernels},{gpu_placing(target, strict=strict, tf32=tf32)}"
 
 
 def lowering(*, reassociate: bool = True) -> str:

@@ -51,7 +51,7 @@ def measure(workload: Workload, backend: str, peers: Sequence[str], seconds: flo
     shapes = workload.shapes if full else workload.small
     made = program(workload, shapes, gradient=workload.gradient)
     arrays = [*made.signature.arguments, *made.signature.results]
-    row = Row(workload.name, workload.bound, sum(int(np.prod(a.shape)) * a.dtype.itemsize for a in arrays), program_cost(made.core_module).flops)
+    row = Row(workload.name, workload.bound, sum(int(np.prod(a.shape)) * a.dtype.itemsize for a in arrays), int(program_cost(made.core_module).flops))
     row.wrong = difference(workload, backend)
     if row.wrong:
         return row

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_standard_input
@@ -12,6 +14,14 @@ from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
 from wengert.transforms.shapes.argument_shapes import Shape, read_shape
+
+
+class Printable(Protocol):
+    """A result that commands print as text or as JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as what JSON holds."""
+        ...
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -35,15 +45,15 @@ def positive(text: str) -> int:
     return value
 
 
-def add_program(parser: argparse.ArgumentParser) -> None:
-    """The program's file and entry."""
+def add_program(parser: argparse.ArgumentParser, shapes: Callable[[str], Any] | None = None, shapes_help: str = "") -> None:
+    """The program's file and entry. A command whose shapes may say more reads them by itself."""
     parser.add_argument("program", metavar="PROGRAM.mlir", help="StableHLO text, pretty or generic; - for stdin")
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to start at (default: main)")
     parser.add_argument(
         "--shapes",
-        type=shapes,
+        type=shapes or static_shapes,
         metavar="2x3,keep,4",
-        help="the shape of each argument of a program that leaves extents open; 'keep' for one whose type says it; inputs tell them too",
+        help=f"the shape of each argument of a program that leaves extents open; 'keep' for one whose type says it; inputs tell them too{shapes_help}",
     )
 
 
@@ -74,7 +84,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--random", type=int, metavar="SEED", help="draw inputs: standard normal floats, integers in [0, 4)")
 
 
-def shapes(text: str) -> tuple[Shape | None, ...]:
+def static_shapes(text: str) -> tuple[Shape | None, ...]:
     """``2x3,keep,4`` as (2, 3), None, (4,)."""
     try:
         return tuple(read_shape(part) for part in text.split(","))

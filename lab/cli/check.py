@@ -6,11 +6,13 @@ import argparse
 import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 from wengert.ir.plugins import load_options
 from wengert.lab.check import TESTS, CheckReport, Outcome, check
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.cost_certificate import FORWARD, REVERSE, certify, certify_corpus, corpus_table
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 
@@ -24,6 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--second-order", action="store_true", help="check the JVP of the VJP against differences of the VJP too")
     parser.add_argument("--tests", type=test_names, default=TESTS, metavar="A,B", help=f"only these of: {', '.join(TESTS)}")
     arguments.add_strategy(parser)
+    cost = parser.add_argument_group("cost", "instead of derivatives, how many ops they take: flops and numbers written, for each op of the program")
+    cost.add_argument("--cost", action="store_true", help="whether JVP and VJP are within their bounds; of a corpus, a table (PROGRAM.mlir is its folder)")
+    cost.add_argument("--omega", type=float, nargs=2, default=(FORWARD, REVERSE), metavar=("JVP", "VJP"), help="the bounds (default: %(default)s)")
+    cost.add_argument("--only", type=arguments.names, default=(), metavar="A,B", help="programs of a corpus by name")
+    cost.add_argument("--markdown", action="store_true", help="the table of a corpus as Markdown")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -39,6 +46,8 @@ def test_names(text: str) -> tuple[str, ...]:
 def execute(options: argparse.Namespace) -> int:
     """Checks, and says how to make just the check that failed again."""
     arguments.check_strategy(options)
+    if options.cost:
+        return certificate(options)
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program, options.seed)
     second = options.second_order or (options.tests != TESTS and "second order" in options.tests)
@@ -57,6 +66,22 @@ def execute(options: argparse.Namespace) -> int:
         report = replace(report, command=rerun_command(options, report))
     print(json.dumps(report.to_json(), indent=1) if options.json else report)
     return _EXITS[report.outcome]
+
+
+def certificate(options: argparse.Namespace) -> int:
+    """Counts the ops of derivatives, of a program or of all programs of a corpus; 4 where a bound is broken."""
+    bounds = (options.omega[0], options.omega[1])
+    if Path(options.program).is_dir():
+        certificates = [replace(c, bounds=bounds) for c in certify_corpus(options.program, strategy=options.strategy, only=options.only)]
+        print(json.dumps([c.to_json() for c in certificates], indent=1) if options.json else corpus_table(certificates, markdown=options.markdown))
+        for broken in [c for c in certificates if not c and not options.json]:
+            print(f"\n{broken}")
+        return Exit.OK if all(certificates) else Exit.COST_REGRESSION
+    program = arguments.read_program(options)
+    inputs = arguments.inputs_of(options, program, options.seed)
+    certified = certify(program, inputs, wrt=options.wrt, of=options.of, seed=options.seed, strategy=options.strategy, bounds=bounds)
+    print(json.dumps(certified.to_json(), indent=1) if options.json else certified)
+    return Exit.OK if certified else Exit.COST_REGRESSION
 
 
 _EXITS: dict[Outcome, Exit] = {"ok": Exit.OK, "MISMATCH": Exit.MISMATCH, "not settled": Exit.NOT_SETTLED}

@@ -26,6 +26,7 @@ COMMANDS = {
     "vjp": "write the reverse derivative of a program",
     "check": "compare derivatives with differences and with each other",
     "costs": "what a program and its derivatives cost, and which mode to use",
+    "calibrate": "fit the machine model by which times are predicted; takes seconds",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",

@@ -150,7 +150,7 @@ class _Code:
     """One block: its steps, and the slots that each step is the last to use."""
 
     def __init__(self, frame: Frame, block: Block):
-        self.values, self.counter = frame.values, frame.counter
+        self.values, self.counter, self.block = frame.values, frame.counter, block
         self.args = [frame.slot(a) for a in block.args]
         self.ops = [op for op in block.ops if not _ends(op)]
         self.results = [[frame.slot(r) for r in op.results] for op in self.ops]
@@ -212,12 +212,13 @@ class _Code:
 
     def _counted(self, counter: Counter) -> tuple[Any, ...]:
         values = self.values
+        counter.blocks[self.block] += 1
         for slot in self.args:
             counter.hold(values[slot])
         self._drop(self.dying[0], counter)
         for op, step, results, dying, updating in zip(self.ops, self.steps, self.results, self.dying[1:], self.updating, strict=True):
             step()
-            counter.executed(op)
+            counter.executed(op, [values[slot] for slot in results])
             for slot in results:
                 counter.hold(values[slot])
             if updating:

@@ -126,3 +126,14 @@ def test_launches(name: str) -> None:
         counts.append(stats.launches)
         assert distance(results[0], by_loops(text, given)[0], "f32") < 2000
     assert counts[1] - counts[0] <= 4 * LAUNCHES[name]
+
+
+@needs_opencl
+@pytest.mark.parametrize(("name", "n"), [("lu", 3), ("cholesky", 4), ("triangular system", 8), ("factored system", 4)])
+def test_small_matrices_are_factored_in_registers(name: str, n: int) -> None:
+    """A thread has a matrix, or a right-hand side, of thousands: so there are one or two launches."""
+    program, inputs = CASES[name]
+    text, given = program((2000, n, n), "f32"), inputs((2000, n, n), "f32")
+    results, stats = on_device(text, given, "opencl")
+    assert distance(results[0], by_loops(text, given)[0], "f32") < 2000
+    assert stats.launches <= 4

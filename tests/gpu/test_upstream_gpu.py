@@ -29,6 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 HERE = Path(__file__).parent
 KERNELS = sorted((HERE / "kernels").glob("*.mlir"))
 OPS = HERE.parent / "dialects" / "gpu" / "ops.mlir"
+MATRICES = OPS.with_name("matrices.mlir")
 MLIR_OPT = shutil.which("mlir-opt-22") or shutil.which("mlir-opt")
 needs_mlir_opt = pytest.mark.skipif(MLIR_OPT is None, reason="neither mlir-opt-22 nor mlir-opt is on the path (Debian: mlir-22-tools)")
 
@@ -95,7 +96,7 @@ def upstream(context: Any, text: str, passes: str = "") -> str:
         return str(module)
 
 
-@pytest.mark.parametrize("path", [*KERNELS, OPS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*KERNELS, OPS, MATRICES], ids=lambda path: path.stem)
 def test_upstream_reads_what_we_print_and_we_read_what_it_prints(context: Any, path: Path) -> None:
     module = parse_module(path.read_text(), path.name)
     again = parse_module(upstream(context, print_module(module)))

@@ -32,6 +32,12 @@ def test_bytes_that_do_not_count_are_zero() -> None:
     assert copied(body) == [i if i % 8 in (4, 5) else 0 for i in range(64)]
 
 
+def test_how_many_bytes_count_is_read_at_once() -> None:
+    """The register changes while the copy is under way."""
+    body = "mov.u32 %r1, 8; cp.async.ca.shared.global [%r22], [%d1], 16, %r1; mov.u32 %r1, 0; cp.async.wait_all; bar.sync 0;"
+    assert copied(body) == [i if i % 4 < 2 else 0 for i in range(64)]
+
+
 def test_a_ring_of_two_stages() -> None:
     """Each thread copies four words in turn; the last group may still be on its way."""
     steps = "".join(

@@ -120,4 +120,4 @@ def test_tapes_count_what_they_hold() -> None:
     counter = Counter()
     run(parse_module(text), [np.zeros(100)], counter=counter)
     assert counter.live_bytes == 0
-    assert counter.peak_bytes == 800 + 2 * 800 + 8 + 800  # input, tape, index, and the value read (as if it were a copy)
+    assert counter.peak_bytes == 800 + 2 * 800 + 800  # input, tape, and the value read (as if it were a copy)

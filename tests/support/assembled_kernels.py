@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 
 from wengert.dialects import gpu
+from wengert.dialects.gpu.matrices import MmaSyncOp
 from wengert.transforms.codegen.gpu.device import nvjitlink
 from wengert.transforms.codegen.gpu.device.compilation import targets_of
 from wengert.transforms.pipelines import gpu_lowering, parse_pipeline
@@ -58,7 +59,7 @@ def kind_of(kernel: gpu.FuncOp, *, one_group: bool) -> str:
     if one_group:
         work = "one group"
     elif any(isinstance(op, _TOGETHER) for op in ops):
-        work = "tiles" if max(loops, default=0) >= _SUMS_OF_TILES else "together"
+        work = "tiles" if max(loops, default=0) >= _SUMS_OF_TILES or any(isinstance(op, MmaSyncOp) for op in ops) else "together"
     else:
         work = "loops" if loops else "elementwise"
     elements = {str(cast("MemRefType[Any]", value.type).element_type) for value in kernel.body.block.args if isinstance(value.type, MemRefType)}

@@ -52,7 +52,7 @@ def _matmul(op: MatmulOp) -> Work:
 
 def _inside(block: Block) -> Work:
     works = [work(op) for op in block.ops if not isinstance(op, YieldOp)]
-    return sum(flops for flops, _ in works), sum(functions for _, functions in works)
+    return sum(int(flops) for flops, _ in works), sum(int(functions) for _, functions in works)
 
 
 def _strips(op: StripMineOp) -> Work:

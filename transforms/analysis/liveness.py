@@ -1,9 +1,9 @@
 """Peak live bytes, from the text alone.
 
-A value lives from the op that makes it to its last use in its block; a use by a region of an op is a use by that op.
-The arguments of a function belong to its caller and live throughout. While an op runs, its operands and its results
-are both live (nothing is computed in place). This is what the interpreter's counter measures, except that it knows
-which results share an array with an operand.
+A value lives from the op that makes it to its last use in its block; a use by a region of an op is a use by that op. The arguments of a function
+belong to its caller and live throughout; constants belong to the program and count nothing, as in all counts. While an op runs, its operands and
+its results are both live (nothing is computed in place). This is what the interpreter's counter measures, except that it knows which results share
+an array with an operand.
 
 Inside a loop the carried values that an iteration replaces exist twice: the ones the loop was entered with, which the
 enclosing block still holds, and those of the iteration. What a tape holds is not known from the text and counts nothing.
@@ -17,7 +17,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from wengert.dialects import core_control, stablehlo
-from wengert.transforms.analysis.opcost import bytes_of
+from wengert.transforms.analysis.opcost import is_constant
+from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of
 
 Functions = dict[str, FuncOp]
 LOOPS = (stablehlo.WhileOp, core_control.ForOp, core_control.WhileOp)
@@ -25,27 +26,33 @@ LOOPS = (stablehlo.WhileOp, core_control.ForOp, core_control.WhileOp)
 BRANCHES = (stablehlo.CaseOp, stablehlo.IfOp, core_control.CaseOp)
 
 
+def _bytes(value: SSAValue) -> int:
+    return bytes_of(STATIC, value)
+
+
 def peak_bytes(module: ModuleOp, entry: str = "main") -> int:
     """The largest number of bytes that are live at once while the entry function runs, its arguments included."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     block = functions[entry].body.block
-    return sum(map(bytes_of, block.args)) + _peak(block, (), functions)
+    return sum(map(_bytes, block.args)) + _peak(block, (), functions)
 
 
 def _peak(block: Block, owned: tuple[SSAValue, ...], functions: Functions) -> int:
     """The peak of what the block makes, and of those of its arguments that nobody else holds."""
     dying = last_uses(block)
     counted = set(owned)
-    live = sum(map(bytes_of, owned))
+    live = sum(map(_bytes, owned))
     peak = live
     for op in block.ops:
         if op.has_trait(IsTerminator, value_if_unregistered=False):
             break
+        if is_constant(op):
+            continue
         counted.update(op.results)
-        live += sum(map(bytes_of, op.results))
-        peak = max(peak, live - sum(map(bytes_of, op.results)) + _inside(op, functions), live)
+        live += sum(map(_bytes, op.results))
+        peak = max(peak, live - sum(map(_bytes, op.results)) + _inside(op, functions), live)
         ended = counted.intersection(dying.get(op, ()))
-        live -= sum(map(bytes_of, ended))
+        live -= sum(map(_bytes, ended))
         counted -= ended
     return peak
 

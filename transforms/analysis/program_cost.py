@@ -1,119 +1,141 @@
-"""The costs of one run of a program: the costs of its ops, loops as often as they go round.
+"""The costs of one run of a program: the costs of its ops, each as often as its block runs.
 
-Counts are exact for straight-line programs and counted loops. Where a loop's trip count depends on data, its body is
-counted once and the result says so; of a branch the costliest alternative is counted, which is an upper bound.
+Costs are polynomials in what the text does not say: total iterations of loops that depend on data (``T0``), how often branches are taken (``B0_1``), and
+sizes where the program stands for several (:mod:`wengert.transforms.analysis.symbolic`). With what a run of the interpreter measures
+put in (:func:`measured`), they are exactly what it counts.
 """
 
 from __future__ import annotations
 
-import collections
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, Operation
-from xdsl.traits import IsTerminator
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
 
-from wengert.dialects import stablehlo
 from wengert.ir.locations import describe
-from wengert.transforms.analysis.liveness import BRANCHES, LOOPS, peak_bytes
-from wengert.transforms.analysis.opcost import cost
-from wengert.transforms.analysis.trip_count import trip_count
+from wengert.transforms.analysis.liveness import peak_bytes
+from wengert.transforms.analysis.opcost import is_executed, is_of_unknown_cost, moved, work
+from wengert.transforms.analysis.symbolic.executions import executions
+from wengert.transforms.analysis.symbolic.extents import STATIC, Extents
+from wengert.transforms.analysis.symbolic.integers import Extent
+from wengert.transforms.analysis.symbolic.polynomial import ZERO, Number, Polynomial
+from wengert.transforms.analysis.symbolic.unknowns import Unknown, Unknowns
 from wengert.transforms.shapes.dynamism import require_static
 
 
-class ProgramCost(Struct):
+class ProgramCost(Struct, frozen=True):
     """Executed ops by name, and what they do.
 
     Attributes:
-        ops: executions by op name; constants and returns are not counted.
-        flops, transcendentals, bytes: totals over all executions (``wengert.transforms.analysis.opcost``).
-        peak_bytes: predicted peak of live bytes.
-        uncounted: the places of loops whose trip counts are unknown; their bodies are counted once.
-        branches: the places of branches, of which the costliest alternative is counted.
+        ops: executions by op name; constants and terminators are not counted.
+        flops, transcendentals, bytes_read, bytes_written: totals over all executions (``wengert.transforms.analysis.opcost``).
+        peak_bytes: predicted peak of live bytes, without constants; 0 where sizes are not known.
+        unknown: the symbols for what only a run tells, with the blocks that run so often.
+        alternatives: the symbols for the branches of a case, with how often it is run.
+        uncounted: the places of ops of which it is not known what they compute, so that the flops are a lower bound.
     """
 
-    ops: collections.Counter[str] = field(default_factory=collections.Counter[str])
-    flops: int = 0
-    transcendentals: int = 0
-    bytes: int = 0
+    ops: dict[str, Polynomial]
+    flops: Polynomial = ZERO
+    transcendentals: Polynomial = ZERO
+    bytes_read: Polynomial = ZERO
+    bytes_written: Polynomial = ZERO
     peak_bytes: int = 0
+    unknown: dict[Unknown, list[Block]] = field(default_factory=dict[Unknown, list[Block]])
+    alternatives: dict[tuple[str, ...], Polynomial] = field(default_factory=dict[tuple[str, ...], Polynomial])
     uncounted: tuple[str, ...] = ()
-    branches: tuple[str, ...] = ()
 
     @property
-    def count(self) -> int:
+    def count(self) -> Polynomial:
         """The number of executed ops."""
-        return self.ops.total()
+        return sum(self.ops.values(), ZERO)
 
-    def add(self, other: ProgramCost, times: int = 1) -> None:
-        """Adds what another part costs, so many times."""
-        for name, count in other.ops.items():
-            self.ops[name] += times * count
-        self.flops += times * other.flops
-        self.transcendentals += times * other.transcendentals
-        self.bytes += times * other.bytes
-        self.uncounted = tuple(dict.fromkeys(self.uncounted + other.uncounted))
-        self.branches = tuple(dict.fromkeys(self.branches + other.branches))
+    @property
+    def bytes(self) -> Polynomial:
+        """Bytes read and written."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that some figure depends on."""
+        figures = (*self.ops.values(), self.flops, self.transcendentals, self.bytes)
+        return frozenset(name for figure in figures for name in figure.symbols)
+
+    def at(self, values: Mapping[str, Polynomial | Number]) -> ProgramCost:
+        """The costs with values for some symbols."""
+        return ProgramCost(
+            {name: known for name, times in self.ops.items() if (known := times.at(values)) != 0},
+            self.flops.at(values),
+            self.transcendentals.at(values),
+            self.bytes_read.at(values),
+            self.bytes_written.at(values),
+            self.peak_bytes,
+            {symbol: blocks for symbol, blocks in self.unknown.items() if symbol.name not in values},
+            {symbols: times.at(values) for symbols, times in self.alternatives.items() if not set(symbols) & values.keys()},
+            self.uncounted,
+        )
 
 
-def program_cost(module: ModuleOp, entry: str = "main") -> ProgramCost:
-    """The costs of one run of the entry function."""
-    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    require_static(functions[entry], "counting costs")
-    total = _Counting(functions).block(functions[entry].body.block)
-    total.peak_bytes = peak_bytes(module, entry)
-    return total
+def program_cost(module: ModuleOp, entry: str = "main", *, extents: Extents = STATIC, unknowns: Unknowns | None = None) -> ProgramCost:
+    """The costs of one run of the entry function.
+
+    Args:
+        module: a module without open extents.
+        entry: the function that is run.
+        extents: where shapes and constants are read: as they are written, or as polynomials in sizes, of which the module is one instance.
+        unknowns: the symbols of other programs to compare with; loops and branches that derive from theirs share them.
+    """
+    require_static(next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == entry), "counting costs")
+    runs = executions(module, entry, extents, unknowns or Unknowns())
+    total = _Total(extents)
+    for block, times in runs.blocks:
+        total.add(block, times)
+    peak = peak_bytes(module, entry) if extents is STATIC else 0
+    ops = {name: times for name, times in total.ops.items() if times != 0}
+    flops, functions, read, written = total.figures
+    return ProgramCost(ops, flops, functions, read, written, peak, runs.unknown, runs.alternatives, tuple(total.uncounted))
 
 
-class _Counting:
-    """Counts blocks; callees are counted once and remembered."""
+class _Total:
+    """Adds up blocks."""
 
-    def __init__(self, functions: dict[str, FuncOp]):
-        self.functions = functions
-        self._callees: dict[str, ProgramCost] = {}
+    def __init__(self, extents: Extents):
+        self.extents = extents
+        self.ops: dict[str, Polynomial] = {}
+        self.figures = [ZERO] * 4
+        self.uncounted: dict[str, None] = {}
 
-    def block(self, block: Block) -> ProgramCost:
-        total = ProgramCost()
+    def add(self, block: Block, times: Polynomial) -> None:
+        """Adds the ops of a block that runs so often, without those of regions in it."""
+        names: dict[str, int] = {}
+        once: list[Extent] = [0] * 4
         for op in block.ops:
-            if not op.has_trait(IsTerminator, value_if_unregistered=False) and not isinstance(op, stablehlo.ConstantOp):
-                self._op(op, total)
-        return total
+            if not is_executed(op):
+                continue
+            names[op.name] = names.get(op.name, 0) + 1
+            once = [a + b for a, b in zip(once, (*work(op, self.extents), *moved(op, self.extents)), strict=True)]
+            if is_of_unknown_cost(op):
+                self.uncounted[describe(op.location)] = None
+        for name, count in names.items():
+            self.ops[name] = self.ops.get(name, ZERO) + times * count
+        self.figures = [total + times * figure for total, figure in zip(self.figures, once, strict=True)]
 
-    def _op(self, op: Operation, total: ProgramCost) -> None:
-        op_cost = cost(op)
-        total.ops[op.name] += 1
-        total.flops += op_cost.flops
-        total.transcendentals += op_cost.transcendentals
-        total.bytes += op_cost.bytes
-        if isinstance(op, LOOPS):
-            self._loop(op, total)
-        elif isinstance(op, BRANCHES):
-            total.add(self._costliest(op))
-            total.branches += (describe(op.location),)
-        elif isinstance(op, CallOp) and op.callee.string_value() in self.functions:
-            total.add(self._callee(op.callee.string_value()))
 
-    def _loop(self, op: Operation, total: ProgramCost) -> None:
-        trips = trip_count(op)
-        if trips is None:
-            total.uncounted += (describe(op.location),)
-            trips = 1
-        *condition, body = (region.block for region in op.regions)
-        for block in condition:
-            total.add(self.block(block), trips + 1)
-        total.add(self.block(body), trips)
+def measured(cost: ProgramCost, entered: Mapping[Block, int]) -> dict[str, int]:
+    """The values of a program's symbols in a run of the interpreter that entered blocks so often (:class:`wengert.runtime.interpreter.Counter`).
 
-    def _costliest(self, op: Operation) -> ProgramCost:
-        costs = [self.block(region.block) for region in op.regions if region.blocks]
-        return max(costs, key=lambda c: (c.flops + c.bytes, c.count), default=ProgramCost())
-
-    def _callee(self, name: str) -> ProgramCost:
-        if name not in self._callees:
-            body = self.functions[name].body
-            self._callees[name] = self.block(body.block) if body.blocks else ProgramCost()
-        return self._callees[name]
+    Raises:
+        ValueError: loops or branches that share a symbol did not run equally often (a defect of how they are recognised).
+    """
+    values: dict[str, int] = {}
+    for symbol, blocks in cost.unknown.items():
+        counts = {entered.get(block, 0) for block in blocks}
+        if len(counts) > 1:
+            raise ValueError(f"{symbol}: blocks that are taken for one ran {', '.join(map(str, sorted(counts)))} times")
+        values[symbol.name] = counts.pop()
+    return values
 
 
 def described(places: Iterable[str], limit: int = 3) -> str:

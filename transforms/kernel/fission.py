@@ -76,14 +76,14 @@ def _fit(op: NestOp, members: Sequence[int], writes: Sequence[Sequence[Write]], 
 def _split(op: NestOp, groups: Sequence[Sequence[int]]) -> None:
     """Puts a nest for each group of results in the place of one."""
     for targets in groups:
-        made = _part(op, targets)
+        made = part_of(op, targets)
         insert_before(op, made)
         for target, result in zip(targets, made.outputs, strict=True):
             replace_uses(op.outputs[target], result)
     erase(op)
 
 
-def _part(op: NestOp, targets: Sequence[int]) -> NestOp:
+def part_of(op: NestOp, targets: Sequence[int]) -> NestOp:
     """The nest that computes some of the results."""
     number = {target: at for at, target in enumerate(targets)}
     writes = [write for write in op.writes if write.target in number]

@@ -26,6 +26,7 @@ from wengert.transforms.linalg.matrices import (
     real_part,
     times,
 )
+from wengert.transforms.linalg.small_matrices import assembled, elements_of, is_small, small_cholesky
 
 
 def cholesky(b: OpBuilder, op: core.CholeskyOp) -> Sequence[Value]:
@@ -33,9 +34,8 @@ def cholesky(b: OpBuilder, op: core.CholeskyOp) -> Sequence[Value]:
     if is_empty(op.factor):
         return nothing(b, [result.type for result in op.results])
     lower = bool(int_of(op.lower))
-    columns = _columns(b, op.a, lower)
-    factor = _triangle(b, columns, lower)
-    return [b.reshape(factor, shape(op.factor)), b.reshape(_info(b, columns), shape(op.info))]
+    factor, info = _lower(b, op.a, lower)
+    return [b.reshape(factor if lower else adjoint(b, factor), shape(op.factor)), b.reshape(info, shape(op.info))]
 
 
 def stable_cholesky(b: OpBuilder, op: stablehlo.CholeskyOp) -> Sequence[Value]:
@@ -43,20 +43,32 @@ def stable_cholesky(b: OpBuilder, op: stablehlo.CholeskyOp) -> Sequence[Value]:
     if is_empty(op.result):
         return nothing(b, [op.result.type])
     lower = op.lower is not None and bool(int_of(op.lower))
-    columns = _columns(b, op.a, lower)
-    failed = b.compare("NE", _info(b, columns), b.full_like(_info(b, columns), 0))
-    marked = b.select(Grid(b, shape(columns)).each(failed), b.full_like(columns, float("nan")), columns)
-    return [b.reshape(_triangle(b, marked, lower), shape(op.result))]
+    factor, info = _lower(b, op.a, lower)
+    grid = Grid(b, shape(factor))
+    failed = b.and_(grid.each(b.compare("NE", info, b.full_like(info, 0))), grid.compared("GE"))
+    marked = b.select(failed, b.full_like(factor, float("nan")), factor)
+    return [b.reshape(marked if lower else adjoint(b, marked), shape(op.result))]
 
 
-def _columns(b: OpBuilder, a: Value, lower: bool) -> Value:
-    """Lower factors: ``[batch, n, n]``, of which what is above the diagonal means nothing. Where it failed an element of the diagonal is not positive."""
+def _lower(b: OpBuilder, a: Value, lower: bool) -> tuple[Value, Value]:
+    """Lower factors, ``[batch, n, n]``, of matrices of which one triangle is given, and info."""
     matrices = batched(b, a)
+    if is_small(matrices):
+        factor, info = small_cholesky(b, elements_of(b, matrices if lower else adjoint(b, matrices)))
+        return assembled(b, factor), info
+    columns = _columns(b, matrices if lower else adjoint(b, matrices))
+    values = real_part(b, diagonal(b, columns))
+    factor = b.select(Grid(b, shape(columns)).compared("GE"), columns, b.full_like(columns, 0))
+    return factor, first_where(b, b.compare("LE", values, b.full_like(values, 0)))
+
+
+def _columns(b: OpBuilder, matrices: Value) -> Value:
+    """Lower factors, of which what is above the diagonal means nothing. Where it failed an element of the diagonal is not positive."""
 
     def step(b: OpBuilder, k: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
         return [_step(b, carried[0], k)]
 
-    return counted_loop(b, shape(matrices)[1], (), [matrices if lower else adjoint(b, matrices)], step)[0]
+    return counted_loop(b, shape(matrices)[1], (), [matrices], step)[0]
 
 
 def _step(b: OpBuilder, a: Value, k: Value) -> Value:
@@ -71,14 +83,3 @@ def _step(b: OpBuilder, a: Value, k: Value) -> Value:
     inside = b.select(grid.is_column("EQ", k), left, b.select(grid.is_column("GT", k), updated, a))
     corner = b.and_(grid.is_row("EQ", k), grid.is_column("EQ", k))
     return b.select(corner, as_element(b, kept, element(a)), b.select(grid.is_row("GT", k), inside, a))
-
-
-def _info(b: OpBuilder, columns: Value) -> Value:
-    values = real_part(b, diagonal(b, columns))
-    return first_where(b, b.compare("LE", values, b.full_like(values, 0)))
-
-
-def _triangle(b: OpBuilder, columns: Value, lower: bool) -> Value:
-    """The factor that was asked for, with zeros in the other triangle."""
-    factor = b.select(Grid(b, shape(columns)).compared("GE"), columns, b.full_like(columns, 0))
-    return factor if lower else adjoint(b, factor)

@@ -30,7 +30,8 @@ def counted_loop(b: OpBuilder, count: int, constants: Sequence[Value], initial: 
 
 def bounded_while(b: OpBuilder, most: int, constants: Sequence[Value], initial: Sequence[Value], test: Test, step: Step) -> Sequence[Value]:
     """Runs a step as long as a condition holds, but at most ``most`` times: a ``core.while``. Returns what is carried last."""
-    types = [value.type for value in (*constants, tensor_zero(b), *initial)]
+    zero = b.scalar(0, i32)
+    types = [value.type for value in (*constants, zero, *initial)]
     condition, body = Block(arg_types=types), Block(arg_types=types)
     n = len(constants)
     inner = OpBuilder(condition, location=b.location, pass_name=b.pass_name)
@@ -42,11 +43,6 @@ def bounded_while(b: OpBuilder, most: int, constants: Sequence[Value], initial: 
     number = body.args[n]
     values = step(inner, number, body.args[:n], body.args[n + 1 :])
     body.add_op(stablehlo.ReturnOp.create(operands=[inner.add(number, inner.scalar(1, i32)), *values]))
-    operands = [*constants, tensor_zero(b), *initial]
+    operands = [*constants, zero, *initial]
     carried = [value.type for value in operands[n:]]
     return b.create(core.WhileOp, operands, carried, {"constants": int_attr(n)}, [Region([condition]), Region([body])])[1:]
-
-
-def tensor_zero(b: OpBuilder) -> Value:
-    """The number 0 (``tensor<i32>``)."""
-    return b.scalar(0, i32)

@@ -15,7 +15,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, element, i32, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, i32, shape, tensor, type_of
 from wengert.transforms.linalg.counted_loop import bounded_while, counted_loop
 from wengert.transforms.linalg.jacobi import MOST_SWEEPS, partners, ranks, rotation
 from wengert.transforms.linalg.matrices import (
@@ -41,7 +41,7 @@ from wengert.transforms.linalg.scaling import power_of_two
 
 
 def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
-    """Eigenvectors, eigenvalues in ascending order, and info: 1 where sweeps did not end."""
+    """Eigenvectors (if anything uses them), eigenvalues in ascending order, and info: 1 where sweeps did not end."""
     if is_empty(op.vectors):
         return nothing(b, [result.type for result in op.results])
     a = _hermitian(b, batched(b, op.a), bool(int_of(op.lower)))
@@ -50,7 +50,8 @@ def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
     matrix = _even(b, scaled(b, a, Grid(b, shape(a)).each(b.divide(b.full_like(scale, 1), scale))))
     order = shape(matrix)[1]
     limit = _limit(b, matrix)
-    rivals = partners(b, order, 2 * order)
+    work = with_identity(b, matrix) if op.vectors.first_use is not None else matrix
+    rivals = partners(b, order, shape(work)[1])
 
     def sweep(b: OpBuilder, number: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
         return counted_loop(b, order - 1, constants[:1], carried, lambda b, k, given, now: [_rotated(b, now[0], given[0], k)])
@@ -59,11 +60,11 @@ def eigh(b: OpBuilder, op: core.EighOp) -> Sequence[Value]:
         rest = _beside_diagonal(b, carried[0])
         return b.reduce(Kind.or_, b.compare("GT", rest, constants[1]), (0,))
 
-    (work,) = bounded_while(b, MOST_SWEEPS, [rivals, limit], [with_identity(b, matrix)], goes_on, sweep)
+    (work,) = bounded_while(b, MOST_SWEEPS, [rivals, limit], [work], goes_on, sweep)
     done = b.compare("LE", _beside_diagonal(b, work), limit)
     values = real_part(b, b.slice(_diagonal_of_work(b, work), (0, 0), (shape(a)[0], n)))
-    vectors = b.slice(work, (0, order, 0), (shape(a)[0], order + n, n))
     places = inverse(b, ranks(b, values))
+    vectors = b.slice(work, (0, order, 0), (shape(a)[0], order + n, n)) if shape(work)[1] > order else b.zeros(type_of(a))
     info = b.select(done, b.full(0, tensor(shape(done), i32)), b.full(1, tensor(shape(done), i32)))
     values = b.multiply(taken(b, values, 1, places), b.broadcast_in_dim(scale, (0,), shape(values)))
     return [b.reshape(taken(b, vectors, 2, places), shape(op.vectors)), b.reshape(values, shape(op.values)), b.reshape(info, shape(op.info))]
@@ -112,14 +113,14 @@ def _beside_diagonal(b: OpBuilder, work: Value) -> Value:
 
 def _rotated(b: OpBuilder, work: Value, rivals: Value, k: Value) -> Value:
     """Step k of a sweep."""
-    batch, twice, n = shape(work)
-    partner = b.dynamic_slice(rivals, [k, b.scalar(0, i32)], (1, twice))
-    row_partners = b.broadcast_in_dim(partner, (0, 1), (batch, twice))
+    batch, m, n = shape(work)
+    partner = b.dynamic_slice(rivals, [k, b.scalar(0, i32)], (1, m))
+    row_partners = b.broadcast_in_dim(partner, (0, 1), (batch, m))
     column_partners = b.broadcast_in_dim(b.slice(partner, (0, 0), (1, n)), (0, 1), (batch, n))
     cosines, sines = _rotations(b, work, column_partners)
     grid = Grid(b, shape(work))
-    row_cosines = grid.down(b.pad(cosines, b.scalar(1, element(cosines)), (0, 0), (0, n)))
-    row_sines = grid.down(b.pad(conjugate(b, sines), b.scalar(0, element(sines)), (0, 0), (0, n)))
+    row_cosines = grid.down(b.pad(cosines, b.scalar(1, element(cosines)), (0, 0), (0, m - n)))
+    row_sines = grid.down(b.pad(conjugate(b, sines), b.scalar(0, element(sines)), (0, 0), (0, m - n)))
     column_cosines, column_sines = grid.across(cosines), grid.across(sines)
     other_column = taken(b, work, 2, column_partners)
     other_row = taken(b, work, 1, row_partners)

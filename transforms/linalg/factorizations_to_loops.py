@@ -12,7 +12,7 @@ Before and after::
     %l = (the lower triangle of %columns)
     %info = (the first element of its diagonal that is not positive)
 
-Floats of up to 16 bits are factored in f32. ``core.eig`` stays as it is.
+Very small matrices are factored without a loop, element by element. Floats of up to 16 bits are factored in f32. ``core.eig`` stays as it is.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from wengert.transforms.linalg.qr import qr
 from wengert.transforms.linalg.svd import svd
 from wengert.transforms.linalg.triangular import cholesky_solve, triangular_solve
 from wengert.transforms.linalg.tridiagonal import tridiagonal_solve
+from wengert.transforms.optimize.dce import dce
 from wengert.transforms.rewriter import Rewriter
 
 FORMS: dict[type[Operation], Callable[[OpBuilder, Any], Sequence[Value]]] = {
@@ -70,6 +71,8 @@ class FactorizationsToLoopsPass(ModulePass):
             wide = _widened(rewriter, factorization)
             rewriter.move_to(wide)
             rewriter.replace(wide, FORMS[type(wide)](rewriter, wide))
+        if rewriter.changed:
+            dce(op)  # results that nothing uses: pivots, infos, vectors
 
     def changes(self, module: ModuleOp) -> bool:
         return bool(ops_of(module, *FORMS))

@@ -16,6 +16,7 @@ from wengert.ir.tensor_types import element, i32, shape, shape_of_type, tensor
 from wengert.transforms.linalg.counted_loop import counted_loop
 from wengert.transforms.linalg.matrices import Grid, batched, column, diagonal, is_empty, nothing, size_of_parts, taken, taken_entries, times
 from wengert.transforms.linalg.permutations import inverse
+from wengert.transforms.linalg.small_matrices import assembled, elements_of, is_small, joined, small_lu
 from wengert.transforms.linalg.triangular import System, solved
 
 
@@ -24,7 +25,19 @@ def lu(b: OpBuilder, op: core.LuOp) -> Sequence[Value]:
     types = [result.type for result in op.results]
     if is_empty(op.lu):
         return nothing(b, types)
-    a = batched(b, op.a)
+    factors, pivots, info = _small(b, batched(b, op.a)) if is_small(batched(b, op.a)) else _by_columns(b, batched(b, op.a))
+    values = zip((factors, pivots, info), types, strict=True)
+    return [b.reshape(value, shape_of_type(type)) for value, type in values]  # pyright: ignore[reportArgumentType]
+
+
+def _small(b: OpBuilder, a: Value) -> tuple[Value, Value, Value]:
+    """The results for very small matrices."""
+    factors, rows, info = small_lu(b, elements_of(b, a))
+    return assembled(b, factors), joined(b, [b.add(row, b.full_like(row, 1)) for row in rows]), info
+
+
+def _by_columns(b: OpBuilder, a: Value) -> tuple[Value, Value, Value]:
+    """The results by a loop over the columns of ``a: [batch, m, n]``."""
     batch, m, n = shape(a)
     steps = min(m, n)
 
@@ -35,8 +48,7 @@ def lu(b: OpBuilder, op: core.LuOp) -> Sequence[Value]:
         return [_eliminated(b, a, k, pivot), b.dynamic_update_slice(pivots, number, [b.scalar(0, i32), k])]
 
     factors, pivots = counted_loop(b, steps, (), [a, b.zeros(tensor((batch, steps), i32))], step)
-    values = [factors, pivots, first_where(b, b.compare("EQ", diagonal(b, factors), b.full_like(diagonal(b, factors), 0)))]
-    return [b.reshape(value, shape_of_type(type)) for value, type in zip(values, types, strict=True)]  # pyright: ignore[reportArgumentType]
+    return factors, pivots, first_where(b, b.compare("EQ", diagonal(b, factors), b.full_like(diagonal(b, factors), 0)))
 
 
 def first_where(b: OpBuilder, failed: Value) -> Value:

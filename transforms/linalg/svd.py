@@ -15,7 +15,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, element, i32, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, i32, shape, tensor, type_of
 from wengert.transforms.linalg.counted_loop import bounded_while, counted_loop
 from wengert.transforms.linalg.eigh import with_identity
 from wengert.transforms.linalg.jacobi import MOST_SWEEPS, partners, ranks, rotation
@@ -41,29 +41,29 @@ from wengert.transforms.linalg.scaling import power_of_two
 
 
 def svd(b: OpBuilder, op: core.SvdOp) -> Sequence[Value]:
-    """Left vectors, singular values in descending order, right vectors, and info: 1 where sweeps did not end."""
+    """Left vectors, singular values in descending order, right vectors, and info: 1 where sweeps did not end. Vectors that nothing uses are not computed."""
     a, full = batched(b, op.a), bool(int_of(op.full))
     batch, m, n = shape(a)
     if is_empty(a):
         count = (m, n) if full else (0, 0)
         values = [identity(b, a, m, count[0]), b.zeros(tensor((batch, 0), real_of(a))), identity(b, a, count[1], n), b.zeros(tensor((batch,), i32))]
     elif m < n:
-        v, s, u, info = _tall(b, adjoint(b, a), full)
+        v, s, u, info = _tall(b, adjoint(b, a), full, wants_right=op.u.first_use is not None)
         values = [u, s, adjoint(b, v), info]
     else:
-        u, s, v, info = _tall(b, a, full)
+        u, s, v, info = _tall(b, a, full, wants_right=op.vh.first_use is not None)
         values = [u, s, adjoint(b, v), info]
     return [b.reshape(value, shape(result)) for value, result in zip(values, op.results, strict=True)]
 
 
-def _tall(b: OpBuilder, a: Value, full: bool) -> tuple[Value, Value, Value, Value]:
-    """u, s, v and info of matrices of at least as many rows as columns."""
+def _tall(b: OpBuilder, a: Value, full: bool, *, wants_right: bool) -> tuple[Value, Value, Value, Value]:
+    """u, s, v (zeros where it is not wanted) and info of matrices of at least as many rows as columns."""
     batch, m, n = shape(a)
     q, r = (a, a) if m == n else factored(b, a, full=full)
     scale = power_of_two(b, r)
     square = leading(b, r, n, n)
     square = scaled(b, square, Grid(b, shape(square)).each(b.divide(b.full_like(scale, 1), scale)))
-    columns, v, info = _orthogonalized(b, square)
+    columns, v, info = _orthogonalized(b, square, wants_right)
     u, s = _normalized(b, columns)
     s = b.multiply(s, b.broadcast_in_dim(scale, (0,), shape(s)))
     if m > n:
@@ -72,8 +72,8 @@ def _tall(b: OpBuilder, a: Value, full: bool) -> tuple[Value, Value, Value, Valu
     return u, s, v, info
 
 
-def _orthogonalized(b: OpBuilder, a: Value) -> tuple[Value, Value, Value]:
-    """``a v`` of orthogonal columns, the longest first, v, and info."""
+def _orthogonalized(b: OpBuilder, a: Value, wants_right: bool) -> tuple[Value, Value, Value]:
+    """``a v`` of orthogonal columns, the longest first, v if it is wanted, and info."""
     batch, n, _ = shape(a)
     odd = n % 2
     even = b.pad(a, b.scalar(0, element(a)), (0, 0, 0), (0, odd, odd)) if odd else a
@@ -86,9 +86,10 @@ def _orthogonalized(b: OpBuilder, a: Value) -> tuple[Value, Value, Value]:
     def goes_on(b: OpBuilder, constants: Sequence[Value], carried: Sequence[Value]) -> Value:
         return b.reduce(Kind.or_, _compared(b, carried[0], "GT"), (0, 1, 2))
 
-    (work,) = bounded_while(b, MOST_SWEEPS, [rivals], [with_identity(b, even)], goes_on, sweep)
+    (work,) = bounded_while(b, MOST_SWEEPS, [rivals], [with_identity(b, even) if wants_right else even], goes_on, sweep)
     done = b.reduce(Kind.and_, _compared(b, work, "LE"), (1, 2))
-    columns, v = leading(b, work, n, n), b.slice(work, (0, order, 0), (batch, order + n, n))
+    columns = leading(b, work, n, n)
+    v = b.slice(work, (0, order, 0), (batch, order + n, n)) if wants_right else b.zeros(type_of(a))
     places = inverse(b, ranks(b, _norms(b, columns), descending=True))
     info = b.select(done, b.full(0, tensor((batch,), i32)), b.full(1, tensor((batch,), i32)))
     return taken(b, columns, 2, places), taken(b, v, 2, places), info

@@ -12,9 +12,12 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import i32, shape
+from wengert.ir.tensor_types import element, i32, is_complex, shape
 from wengert.transforms.linalg.counted_loop import counted_loop
 from wengert.transforms.linalg.matrices import Grid, batched, column, conjugate, entry, is_empty, nothing, row, times
+
+MOST_UNROLLED, MOST_COMPLEX_UNROLLED = 8, 5
+"""Systems of more unknowns are solved by a loop."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,35 @@ def cholesky_solve(b: OpBuilder, op: core.CholeskySolveOp) -> Sequence[Value]:
 def solved(b: OpBuilder, a: Value, sides: Value, system: System) -> Value:
     """The solution of systems, ``a: [batch, n, n]``, ``sides: [batch, n, k]``, or ``[batch, k, n]`` if a is on the right. Reads one triangle of a."""
     n = shape(a)[1]
+    if n <= (MOST_COMPLEX_UNROLLED if is_complex(element(a)) else MOST_UNROLLED):
+        return _unrolled(b, a, sides, system)
 
     def step(b: OpBuilder, number: Value, constants: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
         k = number if system.forward else b.subtract(b.scalar(n - 1, i32), number)
         return [_substituted(b, constants[0], carried[0], k, system)]
 
     return counted_loop(b, n, [a], [sides], step)[0]
+
+
+def _unrolled(b: OpBuilder, a: Value, sides: Value, system: System) -> Value:
+    """The solution without a loop: a thread has a right-hand side in its registers. The operations are those of the loop."""
+    batch, n, _ = shape(a)
+    dimension = 1 if system.left else 2
+    unknowns: dict[int, Value] = {}
+    for i in range(n) if system.forward else reversed(range(n)):
+        start, end = [0, 0, 0], list(shape(sides))
+        start[dimension], end[dimension] = i, i + 1
+        x = b.slice(sides, start, end)
+
+        def coefficient(j: int, i: int = i, like: Value = x) -> Value:
+            row, column = (i, j) if system.by_columns else (j, i)
+            value = b.broadcast_in_dim(b.slice(a, (0, row, column), (batch, row + 1, column + 1)), (0, 1, 2), shape(like))
+            return conjugate(b, value) if system.conjugated else value
+
+        for j, unknown in unknowns.items():
+            x = b.subtract(x, times(b, coefficient(j), unknown))
+        unknowns[i] = x if system.unit else b.divide(x, coefficient(i))
+    return b.concatenate([unknowns[i] for i in range(n)], dimension)
 
 
 def _substituted(b: OpBuilder, a: Value, x: Value, k: Value, system: System) -> Value:

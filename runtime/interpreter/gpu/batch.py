@@ -6,6 +6,7 @@ which lanes take part in a step; None: all do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -31,6 +32,7 @@ class Batch:
         values: for each slot of the kernel's values the array that it has now, or a buffer.
         undefined: for each slot the lanes in which the value is not defined; None: it is defined in all.
         epochs: for each work-group how many barriers it has passed.
+        copies, copy_groups: what was begun to be copied and has not arrived, in no group yet, and in groups, the oldest first.
         groups, threads: how many work-groups, and threads of each.
         counter: counts what threads compute and the bytes of global memory that they read and write, or None.
     """
@@ -42,6 +44,8 @@ class Batch:
         self.values: list[Any] = [None] * slots
         self.undefined: list[Mask] = [None] * slots
         self.epochs = np.zeros(groups, np.int32)
+        self.copies: list[Callable[[], None]] = []
+        self.copy_groups: list[list[Callable[[], None]]] = []
         self.all = np.arange(self.lanes)
         self.group = self.all // self.threads
         self.thread = self.all % self.threads

@@ -81,7 +81,7 @@ def _refuse_divergence(op: Operation, batch: Batch, here: Array, group: int) -> 
     raise KernelFaultError(op, f"is a divergent barrier: {waiting} waits there, but {batch.lane_name(first + missing[0])}{others} not come")
 
 
-def _expect_subgroups(op: Operation, batch: Batch, mask: Mask) -> None:
+def expect_subgroups(op: Operation, batch: Batch, mask: Mask) -> None:
     """A fault if some threads of a subgroup take part and others do not."""
     if mask is None:
         return
@@ -103,7 +103,7 @@ def shuffle(op: ShuffleOp, code: Code) -> Step:
     mode = op.mode.data
 
     def step(batch: Batch, mask: Mask) -> None:
-        _expect_subgroups(op, batch, mask)
+        expect_subgroups(op, batch, mask)
         for what, slot in (("an offset", offset), ("a width", width)):
             batch.expect_defined(op, what, slot, mask)
         lane, by, lanes = batch.lane_id(), batch.spread(batch.values[offset]).astype(np.int64), batch.spread(batch.values[width]).astype(np.int64)
@@ -163,7 +163,7 @@ def subgroup_reduce(op: SubgroupReduceOp, code: Code) -> Step:
     stride = int_of(op.cluster_stride) if op.cluster_stride is not None else 1
 
     def step(batch: Batch, mask: Mask) -> None:
-        _expect_subgroups(op, batch, mask)
+        expect_subgroups(op, batch, mask)
         batch.expect_defined(op, "a value", value, mask)
         given: Array = batch.spread(batch.values[value])
         lane, count = batch.lane_id(), size or batch.subgroup

@@ -19,7 +19,7 @@ from wengert.ir.symbols import symbol_name, symbols_of
 from wengert.ir.traversal import all_ops
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.gpu import accesses, collectives, control
+from wengert.runtime.interpreter.gpu import accesses, collectives, control, matrices
 from wengert.runtime.interpreter.gpu.batch import Array, Batch, Sizes, value_name
 from wengert.runtime.interpreter.gpu.code import Code
 from wengert.runtime.interpreter.gpu.memory import GlobalBuffer, Tracked, private_buffer, workgroup_buffer
@@ -30,7 +30,7 @@ from wengert.runtime.interpreter.written_bytes import address
 
 LANES = 1 << 14
 """About so many threads run at once."""
-STEPS = (accesses, collectives, control)
+STEPS = (accesses, collectives, control, matrices)
 """The modules that register what ops of kernels do."""
 
 

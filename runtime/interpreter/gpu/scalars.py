@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith, complex, math
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects.gpu.memory import signless
@@ -20,6 +20,7 @@ from wengert.dialects.gpu.scalars import Meaning
 from wengert.dialects.kernel import functions
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import int_of
+from wengert.ir.elements import splat_value
 from wengert.ir.tensor_types import dtype_of, is_boolean, is_complex, is_float, tensor
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.gpu.batch import Array, Batch, KernelFaultError, Mask
@@ -63,6 +64,11 @@ def _prepared(meaning: Meaning, extents: tuple[int, ...]) -> Function:
     return Frame(Machine(None), None).function(op)
 
 
+def fragment_type(type: VectorType[Any]) -> np.dtype[Any]:
+    """The NumPy type of a thread's part of a matrix: one field ``v``, so that an array has one element per lane."""
+    return np.dtype([("v", dtype_of(type.element_type), tuple(type.get_shape()))])
+
+
 def constant(op: Operation) -> Array:
     """The value of a constant, the same in all lanes."""
     value: Any = op.properties["value"]
@@ -70,9 +76,13 @@ def constant(op: Operation) -> Array:
         parts: ArrayAttr[Any] = value
         real, imaginary = (part.value.data for part in parts)
         return np.array([real + 1j * imaginary if not np.isinf(imaginary) else _complex(real, imaginary)], dtype_of(op.result_types[0]))
+    type: Attribute = op.result_types[0]
+    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type, VectorType):
+        made = np.empty(1, fragment_type(cast("VectorType[Any]", type)))
+        made["v"] = splat_value(cast("DenseIntOrFPElementsAttr[Any]", value))
+        return made
     if not isinstance(value, IntegerAttr | FloatAttr):
         raise UnsupportedOpError(op, f"has a value that is not supported: {value}")
-    type: Attribute = op.result_types[0]
     dtype = dtype_of(type)
     number: Any = value.value.data
     if isinstance(value, IntegerAttr) and dtype != np.bool_:

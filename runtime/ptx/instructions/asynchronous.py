@@ -90,7 +90,7 @@ def _begin(context: Context) -> Run:
     limit = context.reader(context.operands[3] if len(context.operands) == 4 else size, TYPES["u32"])
 
     def run(lanes: Lanes) -> None:
-        sizes = lanes.spread(limit(lanes))
+        sizes = lanes.spread(limit(lanes)).copy()  # the register may change before the bytes arrive
         if (sizes % 4).any() or (sizes > size.value).any():
             raise ThreadFault("invalid operand", f"a copy of {int(sizes.max())} of {size.value} bytes", int(lanes.numbers[0]))
         target_words = target.words(to(lanes), lanes)

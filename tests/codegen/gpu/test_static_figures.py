@@ -25,7 +25,15 @@ MOVED = 1.05
 """The most that is moved, beside what is read and written, each once."""
 SMALL = 1 << 16
 """Kernels that touch no more bytes than this have all of it in the cache of one processor, where strides do not matter."""
-STRIDED = {"softmax-narrow": "a thread has a row of 10 elements for itself: the pieces of memory that a warp touches are all used, by several instructions"}
+ROWS_OF_TEN = "a thread has a row of 10 elements for itself: the pieces of memory that a warp touches are all used, by several instructions"
+ODD = "a thread has two neighbours of a product by warps, which it writes apart where rows have an odd number of columns"
+STRIDED = {
+    ("softmax-narrow", "float32"): ROWS_OF_TEN,
+    ("softmax-narrow", "bfloat16"): ROWS_OF_TEN,
+    ("attention", "bfloat16"): ODD,
+    ("transformer-block", "bfloat16"): ODD,
+}
+"""Programs that have kernels with other strides than 0 and 1, by name and type."""
 NARROW = {
     "softmax": "rows of 1003 elements do not begin at multiples of 16 bytes",
     "softmax-narrow": "rows of 10 elements do not begin at multiples of 16 bytes",
@@ -91,15 +99,18 @@ def expect_straight(costs: list[KernelCost]) -> None:
 @pytest.mark.parametrize(("name", "kind", "dtype"), share(CASES, 4))
 def test_large_shapes(name: str, kind: str, dtype: str) -> None:
     costs = large(name, kind, dtype)
-    if name in STRIDED:
+    if (name, dtype) in STRIDED:
         costs = [cost for cost in costs if not cost.crooked]
     expect_straight(costs)
     assert all(cost.groups > 1 for cost in costs if cost.needed > SMALL), "no kernel of one group reads much"
 
 
-@pytest.mark.parametrize("name", STRIDED)
-def test_exceptions_are_ones(name: str) -> None:
-    assert strided(large(name, "primal", "float32"))
+@pytest.mark.parametrize(("name", "dtype"), STRIDED)
+def test_exceptions_are_ones(name: str, dtype: str) -> None:
+    costs = large(name, "primal", dtype)
+    assert strided(costs)
+    if STRIDED[name, dtype] is ODD:
+        assert all(access.writes and access.stride == 2 for cost in costs for access in cost.crooked)
 
 
 @pytest.mark.parametrize("name", MORE)
@@ -108,9 +119,10 @@ def test_other_shapes(name: str) -> None:
 
 
 def narrow(costs: list[KernelCost]) -> list[str]:
-    """Streams, which are kernels that no threads share memory in, that do not move four of their widest elements at once: 16 bytes of f32, 8 of 16 bits."""
+    """Streams, which are kernels that no threads share memory in, that do not, where they do most, move four of their widest elements at once: 16 bytes of f32, 8 of 16 bits."""
     streams = [cost for cost in costs if not cost.workgroup_bytes and cost.needed > SMALL]
-    moved = [(cost.name, [access for access in cost.accesses if access.stride]) for cost in streams]
+    often = {cost.name: max(access.count for access in cost.accesses) / 2 for cost in streams}
+    moved = [(cost.name, [access for access in cost.accesses if access.stride and access.count >= often[cost.name]]) for cost in streams]
     return [name for name, accesses in moved if max(access.width for access in accesses) < min(16, 4 * max(access.element for access in accesses))]
 
 
@@ -124,4 +136,5 @@ def test_streams_move_several_elements_at_once(name: str, kind: str, dtype: str)
 @pytest.mark.parametrize("kind", ["primal", "vjp"])
 @pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 8))
 def test_reference_programs(program: CorpusProgram, precision: str, kind: str) -> None:
-    expect_straight(costs_of(core_of(program, precision, kind)[0]))
+    """Kernels of one group are not held to strides: they are merged of many, and wait for memory in whatever order they read it."""
+    expect_straight([cost for cost in costs_of(core_of(program, precision, kind)[0]) if cost.groups > 1])

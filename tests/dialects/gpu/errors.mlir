@@ -234,3 +234,50 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @k(%a: vector<4x2xbf16>, %b: vector<2x2xf16>, %c: vector<2x2xf32>) kernel {
+    // expected-error@below {{the right factor has the type vector<2x2xbf16>, found vector<2x2xf16>}}
+    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xbf16>, vector<2x2xf16>, vector<2x2xf32>) -> vector<2x2xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @k(%a: vector<4x2xbf16>, %b: vector<2x2xbf16>, %c: vector<2x2xf32>) kernel {
+    // expected-error@below {{a product of bf16 has mmaShape = [16, 8, 16], found [16, 8, 8]}}
+    %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8]} : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @k(%w: memref<64xbf16, 1>, %i: index) kernel {
+    // expected-error@below {{workgroup memory is read, found memref<64xbf16, 1>}}
+    %a = nvgpu.ldmatrix %w[%i] {numTiles = 4 : i32, transpose = false} : memref<64xbf16, 1> -> vector<4x2xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @k(%x: memref<64xbf16, 1>, %i: index) workgroup(%w: memref<64xbf16, 3>) kernel {
+    // expected-error@below {{4, 8 or 16 bytes are copied, with bypassL1 16, found 6}}
+    %t = nvgpu.device_async_copy %x[%i], %w[%i], 3 : memref<64xbf16, 1> to memref<64xbf16, 3>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error@below {{unknown operation 'nvgpu.mma.synch'}}
+  gpu.func @k() kernel { nvgpu.mma.synch gpu.return }
+}

@@ -19,15 +19,16 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import gpu
 from wengert.dialects.gpu.atomics import AtomicRMWOp, GenericAtomicRMWOp
+from wengert.dialects.gpu.matrices import WARP, DeviceAsyncCopyOp, LdMatrixOp, MmaSyncOp
 from wengert.dialects.gpu.memory import DeviceSpace, device_space
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name, type_name
 from wengert.dialects.scalar_functions import function_facts
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import bytes_of_type, is_complex, is_float, tensor
 from wengert.transforms.analysis.gpu.lanes import Array, Sample, Walk, warps
 
@@ -195,14 +196,37 @@ class _Count:
         touched = dict[tuple[SSAValue, bool], list[tuple[Operation, Any]]]()
         for op in ops:
             if isinstance(op, memref.LoadOp | memref.StoreOp | AtomicRMWOp | GenericAtomicRMWOp):
-                at = walk.get(op.indices[0]) if len(op.indices) == 1 else 0 if not op.indices else None
-                touched.setdefault((op.memref, not isinstance(op, memref.LoadOp)), []).append((op, at))
+                touched.setdefault((op.memref, not isinstance(op, memref.LoadOp)), []).append((op, _place(op.indices, walk)))
+            elif isinstance(op, DeviceAsyncCopyOp):
+                self._copy(op, times, walk)
+            elif isinstance(op, LdMatrixOp):
+                self._load_matrices(op, times, walk)
+            elif isinstance(op, MmaSyncOp):
+                self.flops[f"tensor {'tf32' if op.tf32 is not None else op.element}"] += 2 * prod(op.extents) * total / WARP
             elif (function := _function(op)) is not None:
                 self._compute(function, total)
         for (buffer, writes), places in touched.items():
             if buffer in self.names:
                 for run in _runs(places, np.asarray(times)):
                     self._access(buffer, writes, run, times, total)
+
+    def _copy(self, op: DeviceAsyncCopyOp, times: Array | float, walk: Walk) -> None:
+        """What is read of global memory, if all of it is; and what is written."""
+        some = walk.get(op.some) if op.some is not None else op.count
+        reading = np.asarray(times) * (np.asarray(some) > 0) if some is not None else times
+        for buffer, indices, often in ((op.source, op.source_indices, reading), (op.target, op.target_indices, times)):
+            at, total = _place(indices, walk), self.sample.total(often)
+            if buffer in self.names and total:
+                run = _Run((op, op) if buffer is op.source else (op,), None if at is None else np.asarray(at), op.count)
+                self._access(buffer, buffer is op.target, run, often, total)
+
+    def _load_matrices(self, op: LdMatrixOp, times: Array | float, walk: Walk) -> None:
+        """Threads read rows of as many matrices as there are; 8 threads name the rows of each."""
+        at, tiles = _place(op.indices, walk), int_of(op.tiles)
+        naming = np.asarray(times) * (self.sample.threads % WARP < 8 * tiles)
+        if op.memref in self.names and (total := self.sample.total(naming)):
+            run = _Run((op,), None if at is None else np.asarray(at), 4 * cast("VectorType[Any]", op.result.type).get_shape()[1])
+            self._access(op.memref, False, run, naming, total)
 
     def _compute(self, function: Meaning, total: float) -> None:
         element = function.operands[-1]
@@ -309,6 +333,11 @@ def _width(element: int, elements: int) -> int:
     while width < WIDEST and elements * element % (2 * width) == 0:
         width *= 2
     return width
+
+
+def _place(indices: Sequence[SSAValue], walk: Walk) -> Any:
+    """The position of an element of a flat buffer, as far as it is known."""
+    return walk.get(indices[0]) if len(indices) == 1 else None if indices else 0
 
 
 def _function(op: Operation) -> Meaning | None:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 _NAME = "wengert-llvm-options"
@@ -33,6 +32,7 @@ DISABLED = (
     "disable-peephole",
     "disable-copyprop",
     "disable-partial-libcall-inlining",
+    "disable-select-optimize",  # looks for selects that had better be branches, by block frequencies: selects of vectors stay
 )
 """Options that are off, by LLVM's names; true switches the pass off."""
 
@@ -44,6 +44,9 @@ ENABLED = ("enable-misched", "enable-shrink-wrap")
 
 ENABLED_X86 = ("x86-cmov-converter", "x86-machine-combiner")
 """More of them, known where the target is x86."""
+
+LIMITS = (("combiner-tokenfactor-inline-limit", 0, 2048),)  # instruction selection flattens what orders stores, in each of its four rounds
+"""Limits that are numbers: the name, the value while an object is made, and LLVM's own."""
 
 
 @contextmanager
@@ -67,8 +70,8 @@ def settings(x86: bool) -> tuple[Options, Options]:
     """The options that switch the passes off, and those that set them back."""
     disabled, enabled = (DISABLED + DISABLED_X86, ENABLED + ENABLED_X86) if x86 else (DISABLED, ENABLED)
     return (
-        Options([*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled)]),
-        Options([*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled)]),
+        Options([*(f"-{name}=true" for name in disabled), *(f"-{name}=false" for name in enabled), *(f"-{name}={ours}" for name, ours, _ in LIMITS)]),
+        Options([*(f"-{name}=false" for name in disabled), *(f"-{name}=true" for name in enabled), *(f"-{name}={own}" for name, _, own in LIMITS)]),
     )
 
 
@@ -92,6 +95,8 @@ class Options:
         if self.kept is not None and _is_ours(path := f"/proc/self/fd/{self.kept}"):
             yield path
             return
+        from tempfile import NamedTemporaryFile
+
         with NamedTemporaryFile("wb", prefix=f"{_NAME}-") as file:
             file.write(self._text)
             file.flush()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-LINES = 150
+LINES = 250
 """A kernel that would add more lines to the entry stays a function."""
 TOTAL = 3000
 """No more lines than this join the entry."""

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, MemRefType, UnitAttr
 from xdsl.ir import BlockArgument, Region, SSAValue
 
 from wengert.dialects.gpu import BarrierOp
+from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp
 from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, location, overlap
 from wengert.ir.traversal import operands_of
 
@@ -40,8 +41,10 @@ def argument_attributes(captured: Sequence[SSAValue], body: Region) -> list[Dict
 
 
 def _written(body: Region) -> set[SSAValue]:
-    """The buffers that ops other than loads take."""
-    return {value for op in body.walk() if not isinstance(op, memref.LoadOp) for value in operands_of(op) if isinstance(value.type, MemRefType)}
+    """The buffers that ops other than loads take, and copies write."""
+    ops = [op for op in body.walk() if not isinstance(op, memref.LoadOp)]
+    taken = [(op.target,) if isinstance(op, DeviceAsyncCopyOp) else operands_of(op) for op in ops]
+    return {value for values in taken for value in values if isinstance(value.type, MemRefType)}
 
 
 def _may_overlap(one: SSAValue, other: SSAValue) -> bool:

@@ -150,6 +150,10 @@ class Code:
             holds = self.shared(arith.AndIOp, [holds, other], i1)
         return holds
 
+    def selected(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """One of two positions."""
+        return self.shared(arith.SelectOp, [condition, x, y], INDEX)
+
     # -- memory
 
     def load(self, buffer: SSAValue, at: Index) -> SSAValue:

@@ -81,7 +81,7 @@ class Functions:
             return self.convert(operands[0], types[0], type)
         if function == "complex":
             return self.code.op(complex.CreateOp, operands, type)
-        if function == "square":
+        if function == "square" and not is_complex(type):  # that of a complex number has a formula of its own
             return self.apply("multiply", [*operands, *operands], [*types, *types], type)
         if function == "clamp" and not is_complex(type) and types[0] not in EIGHT_BITS and not is_boolean(type):
             least = self.apply("maximum", [operands[1], operands[0]], types[:2], type)

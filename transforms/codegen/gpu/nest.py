@@ -28,6 +28,7 @@ from wengert.transforms.codegen.gpu.products import TiledProduct
 from wengert.transforms.codegen.gpu.teams import Team, reduced_in_team
 from wengert.transforms.codegen.gpu.totals import Combining, Total, filled, is_in_memory, totals_of
 from wengert.transforms.codegen.gpu.transposes import Transposed
+from wengert.transforms.codegen.gpu.warp_products import WarpProduct
 from wengert.transforms.schedule.gpu.conflicts import apart_in
 from wengert.transforms.schedule.placement import Placement
 
@@ -43,7 +44,8 @@ def kernels_of(op: NestOp, schedule: GpuSchedule, memory: Memory) -> list[Kernel
     if 0 in op.extents:
         return fills
     if schedule.tile is not None:
-        return [*fills, TiledProduct(placed, schedule, memory).kernel()]
+        product = WarpProduct if schedule.tile.warp else TiledProduct
+        return [*fills, product(placed, schedule, memory).kernel()]
     nest = _Nest(placed, schedule, memory)
     return [*fills, nest.kernel(), *nest.last_kernels()]
 
@@ -94,8 +96,8 @@ class _Nest:
         if self.team is None:
             return Kernel(-(-self.results // self.schedule.group), self.schedule.group, self._alone)
         team = self._team(self.team)
-        types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team] if team.threads > 1 else []
-        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), [(team.group, type) for type in types])
+        types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team] if team.shared_cells else []
+        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), [(team.shared_cells, type) for type in types])
 
     def last_kernels(self) -> list[Kernel]:
         """The kernel that combines the parts of a reduction, if there are several."""
@@ -112,7 +114,7 @@ class _Nest:
 
     def _team(self, team: Reduce) -> Team:
         count = prod(self.placed.extents[self.shared : self.shared + self.reduced])
-        return Team(self.results, self.schedule.group, team.threads, count, team.columns, team.parts, 1 if team.columns else self.lanes)
+        return Team(self.results, self.schedule.group, team.threads, count, team.columns, team.parts, 1 if team.columns else self.lanes, team.shuffle)
 
     # -- what a thread does
 

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.gpu import BarrierOp
 from wengert.dialects.kernel import ApplyOp
-from wengert.dialects.kernel.gpu_schedule import GpuSchedule
+from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Tile
 from wengert.ir.tensor_types import f32, f64
 from wengert.transforms.codegen.gpu.body import Body
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
@@ -40,6 +40,22 @@ class _Side(Struct, frozen=True):
     extent: int
     buffer: SSAValue
     start: Index
+
+
+def tile_starts(code: Code, group: SSAValue, tile: Tile, rows: int, columns: int) -> tuple[Index, Index, Index]:
+    """The number of what the loops around run, and the first row and column of a group's tile. Neighbouring groups have neighbouring columns."""
+    down, across = -(-rows // tile.size[0]), -(-columns // tile.size[1])
+    at = code.quotient(group, across)
+    return code.quotient(at, down), code.times(code.remainder(at, down), tile.size[0]), code.times(code.remainder(group, across), tile.size[1])
+
+
+def around_tile(code: Code, at: Index, extents: Sequence[int]) -> dict[int, Index]:
+    """The indices of the loops around, from the number of what they run."""
+    index: dict[int, Index] = {}
+    for d in reversed(range(len(extents))):
+        index[d] = code.remainder(at, extents[d]) if d else at
+        at = code.quotient(at, extents[d])
+    return index
 
 
 class TiledProduct:
@@ -72,11 +88,8 @@ class TiledProduct:
 
     def _write(self, functions: Functions, ids: Ids) -> None:
         code, tile, extents = functions.code, self.tile, self.placed.extents
-        columns = -(-extents[self.column] // tile.size[1])
-        rows = -(-extents[self.row] // tile.size[0])
-        left, at = ids.group, code.quotient(ids.group, columns)
-        column, row = code.times(code.remainder(left, columns), tile.size[1]), code.times(code.remainder(at, rows), tile.size[0])
-        around = self._around(code, code.quotient(at, rows))
+        at, row, column = tile_starts(code, ids.group, tile, extents[self.row], extents[self.column])
+        around = around_tile(code, at, extents[: self.around])
         sides = [
             _Side(self.factors[0], self.row, tile.size[0], ids.workgroup[0], row),
             _Side(self.factors[1], self.column, tile.size[1], ids.workgroup[1], column),
@@ -90,14 +103,6 @@ class TiledProduct:
             loop.next = self._add_up(functions, sides, ids.thread, list(loop.carried))
             code.act(BarrierOp)
         self._store(functions, combining, around, (row, column), ids.thread, loop.results)
-
-    def _around(self, code: Code, at: Index) -> dict[int, Index]:
-        """The indices of the loops around, from the number of what they run."""
-        index: dict[int, Index] = {}
-        for d in reversed(range(self.around)):
-            index[d] = code.remainder(at, self.placed.extents[d]) if d else at
-            at = code.quotient(at, self.placed.extents[d])
-        return index
 
     def _read(self, functions: Functions, side: _Side, around: dict[int, Index], start: Index, thread: SSAValue) -> None:
         """Reads the part of a factor that the group needs now; neighbouring threads read neighbours in memory."""

@@ -74,7 +74,10 @@ class IntegerFunctions(VectorBuilder):
         inside = self.compare("ult", element.register, y, self.constant(element.register, element.bits))
         if opcode == "ashr":
             return self.binary("ashr", element.register, x, self.select(inside, element.register, y, self.constant(element.register, element.bits - 1)))
-        amount = self.select(inside, element.register, y, self.constant(element.register, 0))
+        if element.bits == 64 and not self.builder.module.abilities.long_shifts:
+            amount = self.binary("and", element.register, y, self.constant(element.register, element.bits - 1))
+        else:
+            amount = self.select(inside, element.register, y, self.constant(element.register, 0))
         return self.select(inside, element.register, self.binary(opcode, element.register, x, amount), self.constant(element.register, 0))
 
     def _integer_power(self, element: Element, x: str, y: str) -> str:

@@ -21,11 +21,15 @@ class Abilities(Struct, frozen=True):
         i128: integers of 128 bits.
         extremes: ``llvm.maximum`` and ``llvm.minimum``, which hand NaN on and tell zeros apart.
         remainder: ``frem``, exact for all quotients, with the sign of its first operand.
+        saturation: ``llvm.fptosi.sat`` and ``llvm.fptoui.sat``, which make 0 of NaN.
+        long_shifts: shifts of 64 bits that look at all bits of the amount where it was compared with 64.
     """
 
     i128: bool = True
     extremes: bool = True
     remainder: bool = True
+    saturation: bool = True
+    long_shifts: bool = True
 
 
 class ModuleBuilder:

@@ -124,8 +124,26 @@ class Scalars(ComplexFunctions, IntegerFunctions):
 
     def _float_to_integer(self, x: str, source: Element, target: Element) -> str:
         name = "fptosi" if target.kind == "i" else "fptoui"
+        if not self.builder.module.abilities.saturation:
+            return self._float_inside(x, source, target, name)
         kinds = f"{self.suffix(target.register)}.{self.suffix(source.register)}"
         return self.op(f"call {self.type(target.register)} @llvm.{name}.sat.{kinds}({self.type(source.register)} {x})")
+
+    def _float_inside(self, x: str, source: Element, target: Element, opcode: str) -> str:
+        """A float as an integer: what has one is converted, what is too large or too small is the nearest, and NaN is 0."""
+        register, bits = source.register, target.bits - (target.kind == "i")
+        low, high = -(1 << bits) if target.kind == "i" else 0, 1 << bits  # powers of two, which are floats
+        above = self.compare("oge", register, x, self.float_constant(register, float(high)))
+        inside = self.binary(
+            "and",
+            "i1",
+            self.compare("oge", register, x, self.float_constant(register, float(low))),
+            self.compare("olt", register, x, self.float_constant(register, float(high))),
+        )
+        number = self.cast(opcode, self.select(inside, register, x, self.float_constant(register, 0.0)), register, target.register)
+        zero, least, most = (self.constant(target.register, value) for value in (0, low, high - 1))
+        beyond = self.select(self.compare("uno", register, x, x), target.register, zero, self.select(above, target.register, most, least))
+        return self.select(inside, target.register, number, beyond)
 
     def _bitcast(self, x: str, source: Element, target: Element) -> str:
         word = f"i{8 * source.size}"

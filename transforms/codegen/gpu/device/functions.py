@@ -13,7 +13,7 @@ from math import gcd
 from typing import Any, cast
 
 from xdsl.dialects import arith, complex, func, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, ComplexType, FloatAttr, IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import ArrayAttr, ComplexType, DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import gpu
@@ -22,8 +22,10 @@ from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
+from wengert.ir.tensor_types import is_complex
 from wengert.ir.traversal import all_ops, ops_in
-from wengert.transforms.codegen.gpu.device.targets import GLOBAL, WORKGROUP, DeviceTarget
+from wengert.transforms.codegen.gpu.device import matrices
+from wengert.transforms.codegen.gpu.device.targets import GLOBAL, NVPTX, WORKGROUP, DeviceTarget
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.module import ModuleBuilder
@@ -38,7 +40,7 @@ ALIGNMENT = 16
 _FACTS = ("noalias", "readonly")
 """What a kernel may say of its buffers: attributes of LLVM's parameters, ``llvm.noalias`` there."""
 
-Known = Index | tuple[str, str]
+Known = Index | tuple[str, ...]
 _INDEX_OPCODES: dict[type[Operation], str] = {
     arith.SubiOp: "sub nsw",
     arith.DivUIOp: "udiv",
@@ -141,18 +143,25 @@ class KernelEmitter:
         return cast("Index", self.known[value])
 
     def parts(self, values: Sequence[SSAValue]) -> list[str]:
-        """The registers of values, two for a complex one."""
+        """The registers of values, several for a complex one or a fragment of a matrix."""
         return [str(part) for value in values for part in _parts(self.known[value])]
 
     def bind(self, values: Sequence[SSAValue], registers: Sequence[str]) -> None:
-        """Gives values their registers, two for a complex one."""
+        """Gives values their registers, several for a complex one or a fragment."""
         given = iter(registers)
         for value in values:
-            self.known[value] = (next(given), next(given)) if isinstance(value.type, ComplexType) else next(given)
+            count = self._registers(value.type)[0]
+            self.known[value] = next(given) if count == 1 else tuple([next(given) for _ in range(count)])
 
     def types(self, values: Sequence[SSAValue]) -> list[str]:
         """The LLVM types of registers, one for each."""
-        return list(chain.from_iterable([self._type(value.type)] * (2 if isinstance(value.type, ComplexType) else 1) for value in values))
+        return list(chain.from_iterable([type] * count for count, type in [self._registers(value.type) for value in values]))
+
+    def _registers(self, type: Attribute) -> tuple[int, str]:
+        """How many registers a value has, and of which type."""
+        if isinstance(type, VectorType):
+            return matrices.registers(cast("VectorType[Any]", type))
+        return (2 if is_complex(type) else 1), self._type(type)
 
     def _type(self, type: Attribute) -> str:
         return self.builder.index_type if isinstance(type, IndexType) else element_of(type).register
@@ -210,6 +219,9 @@ class KernelEmitter:
         if isinstance(type, IndexType):
             self.known[op.result] = int_of(value)
             return
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            self.known[op.result] = matrices.constant(self, op)
+            return
         assert isinstance(value, IntegerAttr | FloatAttr)
         self.known[op.result] = literal(value.value.data, element_of(type))
 
@@ -246,6 +258,19 @@ class KernelEmitter:
     def barrier(self, op: gpu.BarrierOp) -> None:
         """All threads of a work-group wait for one another."""
         self.target.wait(self.builder)
+
+    def shuffle(self, op: gpu.ShuffleOp) -> None:
+        """The register of another thread of the warp, which has to be there."""
+        mode, width, element = op.mode.data, self.known[op.width], element_of(op.value.type)
+        if self.target is not NVPTX or mode is not gpu.ShuffleMode.XOR or str(width) != "32" or element.register not in ("float", "i32"):
+            raise error_at(op.location, f"'{op.name} {mode.value}' of {op.value.type} among {width} threads has no code for {self.target.name}")
+        suffix = "f32" if element.register == "float" else "i32"
+        name = f"llvm.nvvm.shfl.sync.bfly.{suffix}"
+        self.module.externals[name] = f"declare {element.register} @{name}(i32, {element.register}, i32, i32)"
+        self.known[op.shuffled] = self.builder.op(
+            f"call {element.register} @{name}(i32 -1, {element.register} {self._stored(op.value)}, i32 {self._stored(op.offset)}, i32 31)"
+        )
+        self.known[op.valid] = "true"
 
     def call(self, op: func.CallOp) -> None:
         """A device function by its name."""
@@ -383,6 +408,7 @@ _WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {
     arith.IndexCastOp: KernelEmitter.index_cast,
     arith.SelectOp: KernelEmitter.select,
     gpu.BarrierOp: KernelEmitter.barrier,
+    gpu.ShuffleOp: KernelEmitter.shuffle,
     func.CallOp: KernelEmitter.call,
     memref.LoadOp: KernelEmitter.load,
     memref.StoreOp: KernelEmitter.store,
@@ -393,4 +419,5 @@ _WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {
     scf.IfOp: KernelEmitter.if_,
     scf.WhileOp: KernelEmitter.while_,
     **dict.fromkeys(_IDS, KernelEmitter.id),
+    **matrices.WRITERS,
 }
