@@ -182,7 +182,8 @@ def gpu_placing(target: str = "gpu", *, strict: bool = False, tf32: bool = False
     """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of
     kernels that equal launches share. Sums keep their order if ``strict``; products of f32 may be of tf32 if ``tf32``."""
     options = "".join(f" {name}=true" for name, chosen in (("strict", strict), ("tf32", tf32)) if chosen)
-    return f"schedule{{target={target}{options}}},bufferize{{target={target}}},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
+    merged = "merge-launches" if target == "gpu" else f"merge-launches{{target={target}}}"
+    return f"schedule{{target={target}{options}}},bufferize{{target={target}}},kernels-to-gpu,{merged},gpu-kernel-outlining"
 
 
 def gpu_lowering(target: str = "gpu", *, strict: bool = False, tf32: bool = False) -> str:

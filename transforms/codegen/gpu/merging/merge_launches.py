@@ -142,6 +142,8 @@ class _Merging:
         masked = [*kernels_in_branches(parts), *[kernel for kernel in kernels if kernel.threads < threads]]
         if any(kernel.waits and not can_be_masked(kernel.op.body.blocks[0]) for kernel in masked):
             return False
+        if any(kernel.subgroups and kernel.threads < threads and kernel.threads % self.target.warp for kernel in kernels):
+            return False
         return (len(parts) == 1 and isinstance(parts[0], KernelPart | CopyPart)) or self.costs.pays(parts)
 
     def _workgroup_bytes(self, kernels: Sequence[KernelPart]) -> int:

@@ -47,6 +47,7 @@ class KernelPart(Struct, frozen=True, eq=False):
         written: those of them that it writes.
         scalars: the constants that its body uses from outside.
         waits: whether its threads wait for one another.
+        subgroups: whether those of a subgroup hand each other values.
         cost: the cycles of one group.
     """
 
@@ -57,6 +58,7 @@ class KernelPart(Struct, frozen=True, eq=False):
     written: frozenset[SSAValue]
     scalars: Sequence[SSAValue]
     waits: bool
+    subgroups: bool
     ops: int
     cost: float
 
