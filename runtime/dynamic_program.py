@@ -20,7 +20,7 @@ derivative of whichever static program its inputs ask for. All are made by the p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -136,7 +136,7 @@ class DynamicProgram(Program):
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
         return self._derived(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
 
-    def _jacobian(self, mode: JacobianMode, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def _jacobian(self, mode: JacobianMode | Literal["jacobian"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         pairs = [(self.signature.results[j], self.signature.arguments[i]) for j in outputs for i in inputs]
         results = [(_spread(y.type, x.shape), f"derivative of {_shown(y)} by {_shown(x)}") for y, x in pairs]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
+    from wengert.lab.strategies.table import StrategyTable
     from wengert.runtime.linear_program import LinearProgram
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -284,6 +285,14 @@ class Program:
         """
         return self._jacobian("jacrev", wrt, of, holomorphic, dump_dir)
 
+    def jacobian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None) -> Program:
+        """The Jacobian by the mode that is predicted to be faster: :meth:`jacfwd` or :meth:`jacrev`, whose arguments, results and errors it has.
+
+        Both are taken down to buffers for the prediction (:func:`wengert.strategies` shows it, with more ways). Where it depends on what only a run tells, or
+        the program is complex, the mode with fewer directions is taken.
+        """
+        return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir)
+
     def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
         """Second derivatives, forward over reverse: one array for each result in ``of`` and each pair of arguments in ``wrt``, of
         the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
@@ -313,8 +322,12 @@ class Program:
         results, text = [self.signature.results[j] for j in outputs], compressed_jacobian_pass(self.signature, inputs, outputs)
         return self._transformed("compressed-jacobian", text, dump_dir, lambda module: name_compressed(module, self.signature, results))
 
-    def _jacobian(self, mode: JacobianMode, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def _jacobian(self, mode: JacobianMode | Literal["jacobian"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
+        if mode == "jacobian":
+            from wengert.lab.strategies.default import jacobian_mode
+
+            mode = jacobian_mode(self, inputs, outputs)
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
         text = jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
         return self._transformed(mode, text, dump_dir, lambda module: name_jacobian(module, self.signature, arguments, results))
@@ -393,6 +406,12 @@ class Program:
         from wengert.lab.costs import report
 
         return report(self, **options)
+
+    def strategies(self, inputs: Sequence[Any] | None = None, **options: Any) -> StrategyTable:
+        """Every way to compute a derivative of the program, with costs and the one to use: see :func:`wengert.strategies`."""
+        from wengert.lab.strategies.table import strategies
+
+        return strategies(self, inputs, **options)
 
     def check(self, *inputs: Any, **options: Any) -> CheckReport:
         """Compares the derivatives with differences and with each other: see :func:`wengert.lab.check.check`."""

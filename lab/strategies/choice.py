@@ -54,9 +54,11 @@ class Choice:
 
 
 def choose(rows: Sequence[Row]) -> Choice:
-    """The choice among rows that can be used. If some were measured, it is one of these."""
+    """The choice among rows that can be used. If some were measured, it is one of these; where a point is known, one of those with a number for it."""
     measured = [row for row in rows if row.measured is not None]
     timed = [row for row in measured or rows if row.seconds is not None and not row.counted.uncounted]
+    known = [row for row in timed if row.seconds is not None and row.seconds.constant is not None]
+    timed = known if known and any(row.values for row in rows) else timed
     if not timed:
         return Choice("none") if not rows else Choice("only", rows[0]) if len(rows) == 1 else Choice("withheld", others=tuple(rows))
     if len(timed) == 1:
@@ -67,14 +69,13 @@ def choose(rows: Sequence[Row]) -> Choice:
 
 
 def _of_numbers(rows: Sequence[Row]) -> Choice:
-    """Among ties the row with the smallest arena, then the fastest, is chosen."""
-    ranked = sorted(rows, key=_number)
+    """Of rows with the same time that with the smallest arena is chosen."""
+    ranked = sorted(rows, key=lambda row: (_number(row), row.arena or 0))
     best, *rest = ranked
     tied = [row for row in rest if _compared(best, row).verdict == "tie"]
     if not tied:
         return Choice("faster", best, (rest[0],), _compared(best, rest[0]).ratio)
-    chosen = min([best, *tied], key=lambda row: (row.arena or 0, _number(row)))
-    return Choice("tie", chosen, tuple(row for row in [best, *tied] if row is not chosen))
+    return Choice("tie", best, tuple(tied))
 
 
 def _of_formulas(rows: Sequence[Row]) -> Choice:

@@ -38,6 +38,15 @@ func.func public @main(%x: tensor<40xf64>) -> tensor<36xf64> {
 }
 """
 
+SUM = """
+func.func public @main(%x: tensor<300xf64>) -> tensor<f64> {
+  %c = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0] : (tensor<300xf64>, tensor<f64>) -> tensor<f64>
+  %1 = stablehlo.sine %0 : tensor<f64>
+  return %1 : tensor<f64>
+}
+"""
+
 UNTIL = """
 func.func public @main(%x: tensor<f64>, %n: tensor<i64>) -> tensor<f64> {
   %zero = stablehlo.constant dense<0> : tensor<i64>
@@ -184,3 +193,50 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["strategies", str(path), "--budget", "1B"]) == 1
     assert "No row has an arena of at most 1 B" in capsys.readouterr().out
     assert main(["strategies", str(path), "--budget", "1 parsec"]) == 2
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_all_directions_in_one_batch(mode: str):
+    program = wg.parse(LAYER)
+    inputs = _inputs(program)
+    joined = program.apply(f"joined-jacobian{{mode={mode} wrt=1,0 of=1}},simplify,cse,dce")
+    for block, reference in zip(joined(*inputs), program.jacrev((1, 0), (1,))(*inputs), strict=True):
+        np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14)
+
+
+def test_strategies_of_users_are_rows():
+    wg.register(wg.PipelineStrategy("split-for-this-test", vjp="linearize,transpose,join"))
+    program = wg.parse(LAYER)
+    inputs = _inputs(program)
+    found = wg.strategies(program, strategies=["transpose", "split-for-this-test"])
+    assert "direct" not in str(found)
+    for block, reference in zip(found.row("jacrev split-for-this-test").compile()(*inputs), program.jacrev()(*inputs), strict=True):
+        np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14)
+
+
+def test_jacobian_takes_a_mode_that_is_there():
+    program = wg.parse(LAYER)
+    inputs = _inputs(program)
+    for block, reference in zip(program.jacobian()(*inputs), program.jacfwd()(*inputs), strict=True):
+        np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14)
+    wide = wg.parse(SUM)
+    assert wide.jacobian() is wide.jacrev()
+    assert wg.parse(UNTIL).jacobian()(0.3, 3)[0] == pytest.approx(float(wg.parse(UNTIL).jacfwd()(0.3, 3)[0]))
+
+
+def test_a_tie_is_called_one():
+    found = wg.strategies(wg.parse(LAYER), results=1, strategies=["transpose"])
+    same = [row for row in found.rows if row.name in ("jacrev", "vjps")]
+    assert choose(same[:1]).verdict == "only"
+    twice = choose([same[0], same[0]])
+    assert twice.verdict == "tie"
+    assert "tie" in twice.line()
+    assert choose([]).verdict == "none"
+
+
+def test_a_choice_that_depends_on_iterations_is_not_made():
+    found = wg.strategies(wg.parse(UNTIL))
+    assert found.choice.verdict in ("conditional", "withheld")
+    with pytest.raises(InputError, match="depends"):
+        found.compile()
+    assert wg.strategies(wg.parse(UNTIL), [np.float64(0.3), np.int64(7)]).best.compile()(0.3, 7)

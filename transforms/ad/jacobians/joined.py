@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from wengert.dialects import ad
@@ -39,6 +39,7 @@ from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 
 Mode = Literal["forward", "reverse"]
+Type = TensorType[Any]
 NAME = "joined-jacobian"
 
 
@@ -64,7 +65,7 @@ def joined_jacobian(
     """Replaces ``fn`` by its Jacobian, in place. Raises DiagnosticError for what cannot be differentiated or batched, by name and place."""
     prepare(module)
     request = make_request(function_named(module, fn), wrt, of)
-    inputs, outputs = [x.type for x in request.block.args], [y.type for y in request.results]
+    inputs, outputs = _types(request.block.args), _types(request.results)
     arguments, results = [inputs[i] for i in request.wrt], [outputs[j] for j in request.of]
     differentiate(module, "jvp" if mode == "forward" else "vjp", fn, request.wrt, request.of, strategy)
     derivative = function_named(module, fn)
@@ -85,9 +86,7 @@ def joined_jacobian(
     expand_ad(module)
 
 
-def _derivatives(
-    b: OpBuilder, name: str, inputs: Sequence[Value], outputs: Sequence[Attribute], moved: Sequence[Attribute], seen: Sequence[Attribute]
-) -> Sequence[Value]:
+def _derivatives(b: OpBuilder, name: str, inputs: Sequence[Value], outputs: Sequence[Type], moved: Sequence[Type], seen: Sequence[Type]) -> Sequence[Value]:
     """The derivatives of each type in ``seen``, with the directions in their first dimension."""
     count = sum(_size(x) for x in moved)
     seeds = [_unit_vectors(b, x, start, count) for start, x in zip(_starts(moved), moved, strict=True)]
@@ -97,16 +96,16 @@ def _derivatives(
     return b.create(ad.BatchOp, [*inputs, *seeds], types, properties)[len(outputs) :]
 
 
-def _unit_vectors(b: OpBuilder, type: Attribute, start: int, count: int) -> Value:
+def _unit_vectors(b: OpBuilder, type: Type, start: int, count: int) -> Value:
     """The part of the identity that belongs to one of several types, ``[count, *shape]``."""
     size = _size(type)
     square = tensor([count, size], i64)
     column = b.iota(1, square)
     place = b.add(column, b.full(start, square)) if start else column
-    return b.reshape(b.convert(b.compare("EQ", b.iota(0, square), place), cast("TensorType[Any]", type).get_element_type()), [count, *shape_of_type(type)])
+    return b.reshape(b.convert(b.compare("EQ", b.iota(0, square), place), type.get_element_type()), [count, *shape_of_type(type)])
 
 
-def _block(b: OpBuilder, whole: Value, start: int, moved: Attribute, seen: Attribute, mode: Mode) -> Value:
+def _block(b: OpBuilder, whole: Value, start: int, moved: Type, seen: Type, mode: Mode) -> Value:
     """The derivatives of one type along the elements of another: of the shape of the result followed by that of the argument."""
     extents, directions = shape_of_type(seen), shape_of_type(moved)
     rank = len(extents)
@@ -116,10 +115,14 @@ def _block(b: OpBuilder, whole: Value, start: int, moved: Attribute, seen: Attri
     return b.reshape(b.transpose(part, [*range(1, rank + 1), 0]), [*extents, *directions])
 
 
-def _size(type: Attribute) -> int:
+def _types(values: Sequence[Value]) -> list[Type]:
+    return [cast(Type, value.type) for value in values]
+
+
+def _size(type: Type) -> int:
     return prod(shape_of_type(type))
 
 
-def _starts(types: Sequence[Attribute]) -> list[int]:
+def _starts(types: Sequence[Type]) -> list[int]:
     """Where the elements of each type begin among those of all."""
     return [sum(_size(type) for type in types[:k]) for k in range(len(types))]
