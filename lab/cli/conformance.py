@@ -114,7 +114,7 @@ def _strategies(options: argparse.Namespace) -> int:
     output.end_progress()
     print("\n".join(accuracy.summary(choices)))
     if options.json:
-        Path(options.json).write_text(json.dumps(plain([{**vars(choice), "ratio": choice.ratio} for choice in choices]), indent=1) + "\n")
+        Path(options.json).write_text(json.dumps(plain(choices), indent=1) + "\n")
     return Exit.OK
 
 

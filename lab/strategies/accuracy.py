@@ -7,7 +7,7 @@ ones. Threads: one. The times of a program are minima over rounds in which every
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from wengert.lab.corpus import CorpusProgram, Reference, array_error
 from wengert.lab.strategies.choice import choose
 from wengert.lab.strategies.measuring import measured, with_values
 from wengert.lab.strategies.plans import plans
-from wengert.lab.strategies.row import Row
+from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.lab.tables import seconds
 from wengert.runtime.errors import ExecutionError, InputError
 from wengert.runtime.loading import load
@@ -47,8 +47,10 @@ class Chosen:
 
     Attributes:
         program, precision: what was differentiated.
-        chosen, fastest: names of rows; ``chosen`` is None where the prediction chooses none.
-        times: measured seconds of every row.
+        chosen: the row that the prediction chooses, by name; None where it chooses none.
+        measured: the row that was the fastest in a first series of rounds: the choice of ``measure=True``.
+        fastest: the row that was the fastest in a second series, by which both choices are judged.
+        times: seconds of every row in the second series.
         predicted: predicted seconds.
         error: the largest difference of a row from the reference Jacobian of the corpus where it has one, else from the interpreter.
         skipped: why the program does not count, if it does not.
@@ -57,21 +59,21 @@ class Chosen:
     program: str
     precision: str
     chosen: str | None = None
+    measured: str = ""
     fastest: str = ""
     times: dict[str, float] | None = None
     predicted: dict[str, float] | None = None
     error: float = 0.0
     skipped: str = ""
 
-    @property
-    def ratio(self) -> float:
-        """How many times the fastest row's time the chosen one takes; infinite where none is chosen."""
-        return float("inf") if self.chosen is None or not self.times else self.times[self.chosen] / self.times[self.fastest]
+    def ratio(self, row: str | None) -> float:
+        """How many times the fastest row's time another one takes; infinite for none."""
+        return float("inf") if row is None or not self.times else self.times[row] / self.times[self.fastest]
 
     @property
     def is_right(self) -> bool:
         """Whether the chosen row is the fastest, or as good as that."""
-        return self.ratio <= NEAR
+        return self.ratio(self.chosen) <= NEAR
 
     def __str__(self) -> str:
         if self.skipped:
@@ -100,16 +102,25 @@ def _choice(task: Task, reference: Reference) -> Chosen:
     if columns * rows > MOST_ELEMENTS or max(columns, rows) > MOST_DIRECTIONS:
         return Chosen(name, precision, skipped=f"a Jacobian of {rows} by {columns}")
     unknowns = Unknowns()
-    table = [with_values(Row(plan, unknowns), reference.inputs) for plan in batched]
+    table = [with_values(Row(PlanCosts(plan, unknowns)), reference.inputs) for plan in batched]
     usable = [row for row in table if not row.problem]
     choice = choose(usable)
     timed, _ = measured(usable, reference.inputs, slower=float("inf"))
-    times = {row.name: row.measured.times.minimum for row in timed.values() if row.measured is not None}
+    first, times = _times(timed), _times(measured(usable, reference.inputs, slower=float("inf"))[0])
     predicted = {row.name: float(row.predicted.seconds.constant or 0) for row in usable if row.predicted is not None}
     errors = [row.measured.error for row in timed.values() if row.measured is not None]
     if reference.jac:
         errors += [_error(row.compile()(*reference.inputs), reference, wrt, of) for row in usable]
-    return Chosen(name, precision, choice.row.name if choice.row is not None else None, min(times, key=lambda row: times[row]), times, predicted, max(errors))
+    by_prediction = choice.row.name if choice.row is not None and choice.verdict != "conditional" else None
+    return Chosen(name, precision, by_prediction, _least(first), _least(times), times, predicted, max(errors))
+
+
+def _times(rows: Mapping[str, Row]) -> dict[str, float]:
+    return {row.name: row.measured.times.minimum for row in rows.values() if row.measured is not None}
+
+
+def _least(times: Mapping[str, float]) -> str:
+    return min(times, key=lambda name: times[name])
 
 
 def _error(blocks: Sequence[Any], reference: Reference, wrt: Sequence[int], of: Sequence[int]) -> float:
@@ -120,8 +131,11 @@ def _error(blocks: Sequence[Any], reference: Reference, wrt: Sequence[int], of: 
 def summary(choices: Sequence[Chosen]) -> list[str]:
     """The figure, the worst choice, and the largest error."""
     counted = [choice for choice in choices if not choice.skipped]
-    right = sum(choice.is_right for choice in counted)
-    share = f" ({100 * right / len(counted):.0f} %)" if counted else ""
-    worst = max((choice.ratio for choice in counted), default=1.0)
-    lines = [f"strategies: the chosen row is the fastest, or within 5 % of it, on {right} of {len(counted)} programs{share}; worst {worst:.3g} times"]
+    lines: list[str] = []
+    for how, rows in (("predicted", [choice.chosen for choice in counted]), ("measured", [choice.measured for choice in counted])):
+        ratios = [choice.ratio(row) for choice, row in zip(counted, rows, strict=True)]
+        right = sum(ratio <= NEAR for ratio in ratios)
+        share = f" ({100 * right / len(counted):.0f} %)" if counted else ""
+        worst = max(ratios, default=1.0)
+        lines.append(f"strategies: the {how} choice is the fastest, or within 5 % of it, on {right} of {len(counted)} programs{share}; worst {worst:.3g} times")
     return [*lines, f"left out: {len(choices) - len(counted)}; largest error of a row: {max((choice.error for choice in counted), default=0.0):.1e}"]

@@ -7,7 +7,7 @@ from math import prod
 
 from wengert.lab.strategies.choice import choose
 from wengert.lab.strategies.plans import plans
-from wengert.lab.strategies.row import Row
+from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.program import Program
@@ -22,7 +22,7 @@ def jacobian_mode(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Ja
     except InputError:  # something is complex: holomorphic functions are not predicted
         return "jacfwd" if _arguments_are_fewer(program, wrt, of) else "jacrev"
     unknowns = Unknowns()
-    rows = [row for row in (Row(plan, unknowns) for plan in candidates) if not row.problem]
+    rows = [row for row in (Row(PlanCosts(plan, unknowns)) for plan in candidates) if not row.problem]
     choice = choose(rows)
     if choice.verdict in ("faster", "only") and choice.row is not None:
         return "jacfwd" if choice.row.name == "jacfwd" else "jacrev"

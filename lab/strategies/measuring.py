@@ -29,8 +29,8 @@ def with_values(row: Row, inputs: Sequence[Array]) -> Row:
         return row
     program = row.plan.program
     arrays = [*inputs, *random_inputs(program.signature, 0)[len(inputs) :]]
-    values = values_of(program, arrays, row.unknowns)
-    return Row(row.plan, row.unknowns, {**values, **_in_order(row, values), **row.values})
+    values = values_of(program, arrays, row.costs.unknowns)
+    return replace(row, values={**values, **_in_order(row, values), **row.values})
 
 
 def _in_order(row: Row, values: Mapping[str, int]) -> dict[str, int]:

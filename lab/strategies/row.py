@@ -40,12 +40,46 @@ class Measured:
     error: float
 
 
+class PlanCosts:
+    """What a plan's program costs for each call, computed when it is asked for; symbols are what only a run tells."""
+
+    def __init__(self, plan: Plan, unknowns: Unknowns):
+        self.plan = plan
+        self.unknowns = unknowns
+
+    @cached_property
+    def problem(self) -> str:
+        """Why there is no such program; empty if there is."""
+        try:
+            assert self.counted
+            return ""
+        except (DiagnosticError, InputError, UnsupportedOpError) as error:
+            return str(error).strip().splitlines()[0]
+
+    @cached_property
+    def counted(self) -> ProgramCost:
+        """Ops, flops and bytes, counted before fusion."""
+        return program_cost(self.plan.program.optimized_module, unknowns=self.unknowns)
+
+    @cached_property
+    def compiled(self) -> CompiledCost | None:
+        """The costs of the compiled program, read off the IR on buffers; None if it cannot be compiled."""
+        try:
+            return compiled(self.plan.program, self.unknowns)
+        except DiagnosticError:
+            return None
+
+    @cached_property
+    def predicted(self) -> Prediction | None:
+        """The time by the machine model."""
+        return predicted(self.plan.program, self.compiled) if self.compiled is not None else None
+
+
 @dataclass(frozen=True)
 class Row:
-    """A plan, whose figures are computed when they are asked for; those of all calls together."""
+    """A plan and its figures, those of all calls together."""
 
-    plan: Plan
-    unknowns: Unknowns
+    costs: PlanCosts
     values: Mapping[str, Number] = field(default_factory=dict[str, Number])
     """Values of symbols."""
     measured: Measured | None = None
@@ -53,23 +87,24 @@ class Row:
     """Why the plan could not be compiled or run, where that was found when it was measured."""
 
     @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.costs.plan
+
+    @property
     def name(self) -> str:
         """The plan's name."""
         return self.plan.name
 
-    @cached_property
+    @property
     def problem(self) -> str:
         """Why there is no such plan for the program; empty if there is."""
-        try:
-            assert self.counted
-            return self.refused
-        except (DiagnosticError, InputError, UnsupportedOpError) as error:
-            return str(error).strip().splitlines()[0]
+        return self.costs.problem or self.refused
 
     @cached_property
     def counted(self) -> ProgramCost:
         """Ops, flops and bytes of one call, counted before fusion."""
-        return program_cost(self.plan.program.optimized_module, unknowns=self.unknowns).at(self.values)
+        return self.costs.counted.at(self.values)
 
     @property
     def ops(self) -> Polynomial:
@@ -81,13 +116,10 @@ class Row:
         """Floating point operations."""
         return self.counted.flops * self.plan.calls
 
-    @cached_property
+    @property
     def compiled(self) -> CompiledCost | None:
-        """The costs of the compiled program, read off the IR on buffers; None if it cannot be compiled."""
-        try:
-            return compiled(self.plan.program, self.unknowns)
-        except DiagnosticError:
-            return None
+        """The costs of one call of the compiled program; None if it cannot be compiled."""
+        return self.costs.compiled
 
     @property
     def arena(self) -> int | None:
@@ -97,9 +129,10 @@ class Row:
     @cached_property
     def predicted(self) -> Prediction | None:
         """The time of all calls by the machine model."""
-        if self.compiled is None:
+        one = self.costs.predicted
+        if one is None:
             return None
-        calls = predicted(self.plan.program, self.compiled).at(self.values) * self.plan.calls
+        calls = one.at(self.values) * self.plan.calls
         handling = CALL * self.plan.calls if self.plan.at_once is not None else Fraction(0)
         return Prediction(calls.seconds + Polynomial.of(handling), calls.factor, calls.calibrated)
 

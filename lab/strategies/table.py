@@ -18,7 +18,7 @@ from wengert.lab.strategies.choice import Choice, choose
 from wengert.lab.strategies.measuring import measured, with_values
 from wengert.lab.strategies.plan import JacobianFunction
 from wengert.lab.strategies.plans import Wanted, plans
-from wengert.lab.strategies.row import Row
+from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.arguments import bind
 from wengert.runtime.errors import InputError
@@ -182,7 +182,7 @@ def strategies(
     program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
-    rows = [Row(plan, unknowns, values or {}) for plan in plans(program, of, moved, asked, strategies)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies)]
     reference = ""
     if inputs is not None or measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
