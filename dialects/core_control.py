@@ -1,11 +1,11 @@
-"""Core's control flow: counted loops, loops with a condition, branches, and the tapes of loops that nobody can count.
+"""Core's control flow: counted loops, loops with a condition, branches, and the tapes of loops whose number of iterations is not known.
 
 All of them are *closed*: what a region uses from outside comes in through operands, so that passes see every dependence. A
 loop's operands are its *constants*, which stay the same in every iteration, and the initial values of what it *carries*.
 
 A tape is a list of tensors of one type that grows at its end. A loop writes on it what its reverse sweep needs; pushing consumes the tape
-that it is given, so there is one owner at a time and nothing is copied. A loop with a known number of iterations writes each at its place
-(``core.tape_set``) on a tape that says its length, of which ``tapes-to-stacks`` makes a tensor.
+that it is given, so there is one owner at a time and nothing is copied. A loop with a known number of iterations writes each entry at its index
+(``core.tape_set``) on a tape of this length, of which ``tapes-to-stacks`` makes a tensor.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from wengert.ir.syntax import parts as sx
 
 
 class LoopOp(TensorOp):
-    """What loops have in common: ``constants`` constants and the initial carried values, and a body that returns the carried values."""
+    """The base class of loops: ``constants`` constants and the initial carried values, and a body that returns the carried values."""
 
     inputs = var_operand_def()
     constants: Any = prop_def(I64Attr)
@@ -102,9 +102,9 @@ class CaseOp(TensorOp):
 
 @irdl_attr_definition
 class TapeType(ParametrizedAttribute, TypeAttribute):
-    """A list of values of one type: ``!core.tape<tensor<3xf64>>`` grows, ``!core.tape<5, tensor<3xf64>>`` has a place for each of 5 iterations.
+    """A list of values of one type: ``!core.tape<tensor<3xf64>>`` grows, ``!core.tape<5, tensor<3xf64>>`` has an entry for each of 5 iterations.
 
-    What has a length may be held by another tape: the record of an inner loop is a value of an iteration of the outer one.
+    A tape with a length may be an entry of another tape: what an inner loop records is one entry of the outer loop.
     """
 
     name = "core.tape"
@@ -115,8 +115,8 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
         super().__init__(entry_type, NoneAttr() if length is None else IntAttr(length))
 
     @property
-    def places(self) -> int | None:
-        """How many values it holds; None if it grows."""
+    def static_length(self) -> int | None:
+        """The number of entries; None if the tape grows."""
         return self.length.data if isinstance(self.length, IntAttr) else None
 
     @classmethod
@@ -129,8 +129,8 @@ class TapeType(ParametrizedAttribute, TypeAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            if self.places is not None:
-                printer.print_string(f"{self.places}, ")
+            if self.static_length is not None:
+                printer.print_string(f"{self.static_length}, ")
             printer.print_attribute(self.entry_type)
 
 

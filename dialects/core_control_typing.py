@@ -84,14 +84,14 @@ def check_tape_create(op: ops.TapeCreateOp) -> None:
     if not isinstance(made, TapeType):
         fail(f"result must be a tape, found {made}")
     entry = made.entry_type
-    if not isinstance(entry, TensorType) and not (isinstance(entry, TapeType) and entry.places is not None):
+    if not isinstance(entry, TensorType) and not (isinstance(entry, TapeType) and entry.static_length is not None):
         fail(f"a tape holds tensors, or tapes of a length, found {entry}")
 
 
 def growing(op: Operation) -> TapeType:
     """The type of the first operand, a tape without a length."""
     type = tape(op)
-    if type.places is not None:
+    if type.static_length is not None:
         fail(f"operand #0 must be a tape that grows, found {type}")
     return type
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
 from xdsl.ir import Attribute, Dialect, Operation, TypeAttribute
 
 from wengert.ir.plugins import RULE_GROUP, PluginError, is_declared, load_declared
+from wengert.ir.traversal import all_ops
 from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
 _MODULES = {
@@ -83,6 +84,11 @@ def register_dialect(dialect: Dialect) -> None:
         raise ValueError(f"there is a dialect {dialect.name!r} already: one of wengert")
     declare_one_type(dialect.operations)
     _REGISTERED[dialect.name] = dialect
+
+
+def foreign_ops(module: Operation) -> list[type[Operation]]:
+    """The classes of ops of plug-ins under an op; none, and nothing is looked at, where no plug-in has registered a dialect."""
+    return list({type(op): None for op in all_ops(module) if op.name.partition(".")[0] in _REGISTERED}) if _REGISTERED else []
 
 
 def _declared_dialect(name: str) -> Dialect | None:

@@ -112,12 +112,21 @@ def origin(location: LocationAttr) -> LocationAttr:
     return location
 
 
+_NOWHERE = "<unknown>"
+
+
 def describe(location: LocationAttr) -> str:
     """``file:line:col`` of the origin, or ``<unknown>``."""
     place = origin(location)
     if isinstance(place, FileLineColLoc):
         return f"{place.filename.data}:{place.line.data}:{place.column.data}"
-    return "<unknown>"
+    return _NOWHERE
+
+
+def describe_within(op: Operation) -> str:
+    """``file:line:col`` of an op, or of the last op inside of it that has a place: of a kernel, that of which it computes the result."""
+    places = (describe(inner.location) for inner in (op, *reversed(list(op.walk()))))
+    return next((place for place in places if place != _NOWHERE), _NOWHERE)
 
 
 def error_at(location: LocationAttr, message: str, hint: str = "") -> DiagnosticError:

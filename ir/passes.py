@@ -53,8 +53,7 @@ R = TypeVar("R")
 
 class PassRegistry:
     """Classes of passes or translations by name: ours, imported when asked for; those that plug-ins have registered; and those that installed packages
-    declare in an
-    entry point group, which is looked at last.
+    declare in an entry point group, which is looked at last.
 
     Attributes:
         version: changes with every registration, for caches of what was parsed.

@@ -15,24 +15,27 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import currentframe
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from wengert.ir.diagnostics import DiagnosticError
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 PASS_GROUP, STRATEGY_GROUP, POLICY_GROUP, RULE_GROUP = GROUPS = ("wengert.passes", "wengert.strategies", "wengert.residuals", "wengert.rules")
 """The entry point groups: passes, strategies and residual policies by their names (``mine = "package.module:Mine"``), and dialects with their rules by the
-name of
-the dialect (``mydialect = "package.module"``)."""
+name of the dialect (``mydialect = "package.module"``)."""
 
 _OURS = ("wengert", "xdsl")
 
@@ -59,6 +62,14 @@ _CONTENTS: dict[str, str] = {}
 
 class UndoneWarning(UserWarning):
     """What the pass of a plug-in did was undone by a later pass."""
+
+
+def warn_undone(message: str) -> None:
+    """Warns that what a plug-in did is undone, at the line outside of this package that made it run."""
+    level, frame = 1, currentframe()
+    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("wengert", "contextlib", "functools"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UndoneWarning, stacklevel=level)
 
 
 class PluginNotFoundError(Exception):
@@ -238,6 +249,8 @@ def note_registration(thing: object) -> None:
 
 @cache
 def _declared(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # here, because it takes as long to import as a small program to compile
+
     return {point.name: point for point in entry_points(group=group)}
 
 

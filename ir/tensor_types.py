@@ -11,7 +11,6 @@ from functools import lru_cache
 from math import prod
 from typing import Any, TypeGuard, cast
 
-import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -64,7 +63,6 @@ _DTYPES: dict[Attribute, np.dtype[Any]] = {
     f64: np.dtype(np.float64),
     f32: np.dtype(np.float32),
     f16: np.dtype(np.float16),
-    bf16: np.dtype(ml_dtypes.bfloat16),
     c64: np.dtype(np.complex64),
     c128: np.dtype(np.complex128),
     i1: np.dtype(np.bool_),
@@ -76,25 +74,40 @@ _DTYPES: dict[Attribute, np.dtype[Any]] = {
     ui16: np.dtype(np.uint16),
     ui32: np.dtype(np.uint32),
     ui64: np.dtype(np.uint64),
-    IntegerType(2): np.dtype(ml_dtypes.int2),
-    i4: np.dtype(ml_dtypes.int4),
-    IntegerType(2, Signedness.UNSIGNED): np.dtype(ml_dtypes.uint2),
-    ui4: np.dtype(ml_dtypes.uint4),
-    Float8E3M4Type(): np.dtype(ml_dtypes.float8_e3m4),
-    Float8E4M3Type(): np.dtype(ml_dtypes.float8_e4m3),
-    Float8E4M3FNType(): np.dtype(ml_dtypes.float8_e4m3fn),
-    Float8E4M3FNUZType(): np.dtype(ml_dtypes.float8_e4m3fnuz),
-    Float8E4M3B11FNUZType(): np.dtype(ml_dtypes.float8_e4m3b11fnuz),
-    Float8E5M2Type(): np.dtype(ml_dtypes.float8_e5m2),
-    Float8E5M2FNUZType(): np.dtype(ml_dtypes.float8_e5m2fnuz),
-    Float8E8M0FNUType(): np.dtype(ml_dtypes.float8_e8m0fnu),
-    Float6E2M3FNType(): np.dtype(ml_dtypes.float6_e2m3fn),
-    Float6E3M2FNType(): np.dtype(ml_dtypes.float6_e3m2fn),
-    Float4E2M1FNType(): np.dtype(ml_dtypes.float4_e2m1fn),
 }
 _ELEMENTS = {dtype: element for element, dtype in _DTYPES.items()}
 _DTYPES[IndexType()] = np.dtype(np.int64)
 _DTYPES.update({IntegerType(width, Signedness.SIGNED): np.dtype(f"int{width}") for width in (8, 16, 32, 64)})
+
+
+@lru_cache(maxsize=1)
+def _narrow_dtypes() -> dict[Attribute, np.dtype[Any]]:
+    """The dtypes that NumPy lacks."""
+    import ml_dtypes  # here, because most programs do without
+
+    return {
+        bf16: np.dtype(ml_dtypes.bfloat16),
+        IntegerType(2): np.dtype(ml_dtypes.int2),
+        i4: np.dtype(ml_dtypes.int4),
+        IntegerType(2, Signedness.UNSIGNED): np.dtype(ml_dtypes.uint2),
+        ui4: np.dtype(ml_dtypes.uint4),
+        Float8E3M4Type(): np.dtype(ml_dtypes.float8_e3m4),
+        Float8E4M3Type(): np.dtype(ml_dtypes.float8_e4m3),
+        Float8E4M3FNType(): np.dtype(ml_dtypes.float8_e4m3fn),
+        Float8E4M3FNUZType(): np.dtype(ml_dtypes.float8_e4m3fnuz),
+        Float8E4M3B11FNUZType(): np.dtype(ml_dtypes.float8_e4m3b11fnuz),
+        Float8E5M2Type(): np.dtype(ml_dtypes.float8_e5m2),
+        Float8E5M2FNUZType(): np.dtype(ml_dtypes.float8_e5m2fnuz),
+        Float8E8M0FNUType(): np.dtype(ml_dtypes.float8_e8m0fnu),
+        Float6E2M3FNType(): np.dtype(ml_dtypes.float6_e2m3fn),
+        Float6E3M2FNType(): np.dtype(ml_dtypes.float6_e3m2fn),
+        Float4E2M1FNType(): np.dtype(ml_dtypes.float4_e2m1fn),
+    }
+
+
+@lru_cache(maxsize=1)
+def _narrow_elements() -> dict[np.dtype[Any], Attribute]:
+    return {dtype: element for element, dtype in _narrow_dtypes().items()}
 
 
 @lru_cache(maxsize=4096)
@@ -233,17 +246,25 @@ def dtype_of(element: Attribute) -> np.dtype[Any]:
     """The NumPy dtype (ml_dtypes for bf16) of an element type, kept on it as extents are; UnsupportedElementError if there is none."""
     dtype = element.__dict__.get("_dtype")
     if dtype is None:
-        try:
-            dtype = _DTYPES[element]
-        except KeyError:
-            raise UnsupportedElementError(element) from None
+        dtype = _DTYPES[element] if element in _DTYPES else _narrow_dtypes().get(element)
+        if dtype is None:
+            raise UnsupportedElementError(element)
         object.__setattr__(element, "_dtype", dtype)
     return dtype
 
 
 def has_dtype(element: Attribute) -> bool:
     """Whether there are numbers of an element type."""
-    return element in _DTYPES
+    return element in _DTYPES or element in _narrow_dtypes()
+
+
+def float_limits(dtype: np.dtype[Any]) -> Any:
+    """What ``np.finfo`` tells of a float dtype, also of those that NumPy lacks."""
+    if dtype in _ELEMENTS:
+        return np.finfo(dtype)
+    import ml_dtypes  # here, because most programs do without
+
+    return cast(Any, ml_dtypes).finfo(dtype)
 
 
 def bytes_of_type(type: TensorType[Any]) -> int:
@@ -257,4 +278,5 @@ ADDRESSABLE = 1 << 48
 
 def element_of(dtype: np.dtype[Any]) -> Attribute:
     """The element type of a NumPy dtype; KeyError if there is none."""
-    return _ELEMENTS[np.dtype(dtype)]
+    dtype = np.dtype(dtype)
+    return _ELEMENTS[dtype] if dtype in _ELEMENTS else _narrow_elements()[dtype]

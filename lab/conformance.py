@@ -13,6 +13,7 @@ import re
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.plugins import load_plugin
+from wengert.ir.plugins import UndoneWarning, load_plugin
 from wengert.lab.corpus import Array, CorpusProgram, Reference, array_error
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
 from wengert.runtime.loading import load
@@ -93,6 +94,8 @@ def run_task(task: Task) -> Iterator[Outcome]:
     """The outcomes of a task, one kind after the other; kinds without a reference are left out. Raises nothing."""
     for source in task.plugins:
         load_plugin(source)
+    if task.plugins:
+        warnings.simplefilter("ignore", UndoneWarning)  # in a process of its own, which judges whether derivatives are right and not what they cost
     state = _Differentiated(task)
     for kind in task.kinds:
         start = time.perf_counter()

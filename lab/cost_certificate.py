@@ -1,16 +1,12 @@
-"""The certificate that derivatives are cheap: ``ops(JVP) <= omega' ops(f)`` and ``ops(VJP) <= omega ops(f)``, counted, with the op that breaks it where one
-does.
+"""The certificate that derivatives are cheap: ``ops(JVP) <= omega' ops(f)`` and ``ops(VJP) <= omega ops(f)``, and the op that breaks it.
 
 *Ops* are floating-point operations and numbers written: what an op of the program computes and what it moves, loops as often as they go round, and the
-program's
-inputs and results once; constants are there before it runs. So a program that only moves elements costs something too (Griewank and Walther, *Evaluating
-Derivatives*, 2008, count moves for
-the same reason; their
-constants are 2.5 and 4). The theorem, and the table over the reference programs, are in ``docs/derivative_costs.md``.
+program's inputs and results once; constants are there before it runs. So a program that only moves elements costs something too (Griewank and Walther,
+*Evaluating Derivatives*, 2008, count moves for the same reason; their constants are 2.5 and 4). The theorem, and the table over the reference programs,
+are in ``docs/derivative_costs.md``.
 
 Counting is done by the interpreter at a point, so that nothing is estimated; what a loop or a branch does depends on the point, for the program and its
-derivative alike. Every op
-of a derivative names the op of the program that it was derived from, so the costs of both are compared op by op.
+derivative alike. Every op of a derivative names the op of the program that it was derived from, so the costs of both are compared op by op.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from wengert.lab.check import Outcome, check
 from wengert.lab.costs import report
 from wengert.lab.inputs import Array, random_inputs, random_like, read_inputs
 from wengert.lab.tables import count, seconds
+from wengert.runtime.devices.compile import device_for
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import load
 from wengert.runtime.program import Program
@@ -116,20 +117,24 @@ class Demonstration:
         return results
 
     def _on_a_device(self, expected: Sequence[Array]) -> None:
-        """Runs the reverse derivative on a device of an OpenCL driver, if there is one."""
-        try:
-            compiled, making = timed(lambda: self.vjp.compile("opencl"))
-        except InputError as error:
-            print(f"   reverse  not run on a device: {error}")
+        """Runs the reverse derivative on a device, if there is one, and shows where its kernels are to be read."""
+        backend, missing = _device()
+        if not backend:
+            print(f"   reverse  not run on a device: {missing}")
             return
+        folder = self.dumps / "device"
+        compiled, making = timed(lambda: self.vjp.compile(backend, dump_dir=folder))
         results, _ = timed(lambda: compiled(*self.inputs, *self.cotangents)[-len(expected) :])
         again, taken = timed(lambda: compiled(*self.inputs, *self.cotangents)[-len(expected) :])
         apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(results, expected, strict=True))
         same = all(a.tobytes() == b.tobytes() for a, b in zip(results, again, strict=True))
         counted = compiled.stats
-        print(f"   reverse  on the device {counted.device}: compiled in {seconds(making)}, {seconds(taken)} per run, {counted.launches} launches of")
-        print(f"            {counted.kernels} kernels, {sum(counted.host.values())} ops on the host; {apart:.1e} from {self.backend};")
+        print(f"   reverse  on the device {counted.device} ({backend}): compiled in {seconds(making)}, {seconds(taken)} per run,")
+        host = sum(counted.host.values())
+        print(f"            {counted.launches} launches of {counted.kernels} kernels, {host} ops on the host; {apart:.1e} from {self.backend};")
         print(f"            a second run gives {'the same' if same else 'OTHER'} bits")
+        for path in folder.glob("*-gpu-kernel-outlining.mlir"):
+            print(f"            its kernels in the gpu dialect: {path}")
 
     def check(self) -> None:
         """Checked against differences, argument by argument."""
@@ -154,6 +159,19 @@ class Demonstration:
             print(f"   {folder}: {', '.join(files)}")
         here = min(str(self.path), os.path.relpath(self.path), key=len)
         print(f"\n   Next: wengert vjp {here} | less;  wengert-opt {here} -p to-core;  wengert check {here}")
+
+
+def _device() -> tuple[str, str]:
+    """The backend of a device that is there; else nothing, and what to install."""
+    missing = ""
+    for backend in ("cuda", "opencl"):
+        try:
+            device_for(backend)
+        except InputError as error:
+            missing = str(error)
+        else:
+            return backend, ""
+    return "", missing
 
 
 def operations(program: Program) -> int:

@@ -17,15 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from wengert.ir.tensor_types import DYNAMIC
+from wengert.ir.tensor_types import DYNAMIC, bf16, dtype_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Parameter, Signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _KIND_ORDER = "biufc"
 
 
@@ -65,8 +63,8 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
     dtype = array.dtype.newbyteorder("=") if array.dtype.kind in "iufc" else array.dtype
     if dtype == expected:
         return array
-    if expected == _BFLOAT16 and dtype == np.float32:
-        return array.astype(_BFLOAT16)
+    if dtype == np.float32 and expected == dtype_of(bf16):
+        return array.astype(expected)
     if array.dtype == object:
         raise InputError(f"{_expected(parameter)}, found an object of type {type(value).__name__}")
     hint = f"; inputs are not cast silently: pass x.astype({expected.name!r})"

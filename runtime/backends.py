@@ -103,15 +103,17 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
 def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
     """Kernels for a device, and a plan of their launches. With a folder for dumps: every stage, down to the assembly of the kernels.
 
-    ``device`` is a part of the name of one of several devices; ``poison`` fills memory with wrong values before every call, for tests.
+    ``device`` is a part of the name of one of several devices; ``poison`` fills memory with wrong values before every call, for tests. ``tf32`` lets products
+    of f32 take ten bits of the mantissas of their factors, on the tensor cores of NVIDIA's devices.
     """
     from wengert.runtime.devices import compile as devices
 
-    _check_options(backend, options, ("poison",) if backend == "ptx-interpreter" else ("device", "poison"))
-    poison = bool(options.pop("poison", False))
+    known = {"ptx-interpreter": ("poison", "tf32"), "cuda": ("device", "poison", "tf32")}
+    _check_options(backend, options, known.get(backend, ("device", "poison")))
+    poison, tf32 = bool(options.pop("poison", False)), bool(options.pop("tf32", False))
     device = devices.device_for(backend, **options)
     if dump_dir is not None:
         module, before = source_of(program)
-        return devices.compile(module, before, device, dump_dir=dump_dir, poison=poison)
+        return devices.compile(module, before, device, dump_dir=dump_dir, poison=poison, tf32=tf32)
     core = program.optimized_module
-    return devices.compile(copy_module(core), finishing(core, as_given=program.as_given), device, poison=poison)
+    return devices.compile(copy_module(core), finishing(core, as_given=program.as_given), device, poison=poison, tf32=tf32)

@@ -22,7 +22,6 @@ from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.passes import PASSES, Observer
 from wengert.ir.plugins import is_foreign
-from wengert.ir.printing.printer import print_module
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.ir.verification.verifier import verify
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 Mode = Literal["jvp", "vjp"]
 Strategy = str
 """The name of the strategy by which a function is differentiated: ``transpose`` (linearized, transposed and joined), ``direct`` (by the adjoint of every
-op), or that of a
-plug-in (:mod:`wengert.transforms.ad.strategies`)."""
+op), or that of a plug-in (:mod:`wengert.transforms.ad.strategies`)."""
 DEFAULT = "transpose"
 Residuals = str
 """The name of the policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`): ``auto``,
@@ -59,8 +57,7 @@ def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strat
 
 def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
     """What a strategy and a policy stand for, for keys of caches: a name that a plug-in registers again stands for something else. An InputError lists the
-    names where
-    there is none of this one."""
+    names where there is none of this one."""
     if strategy == DEFAULT and residuals in _OURS:
         return strategy, residuals
     from wengert.transforms.ad.residuals.policies import policy_named, policy_names
@@ -113,7 +110,7 @@ def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], st
 def applied(text: str, module: ModuleOp, observer: Observer | None = None) -> ModuleOp:
     """What a pipeline makes of a module, as a new module. Warns (UndoneWarning) where a later pass undoes what that of a plug-in did."""
     pipeline = parse_pipeline(text)
-    if not any(is_foreign(pass_) for pass_ in pipeline.passes):
+    if not any(is_foreign(pass_) or getattr(pass_, "strategy", DEFAULT) not in (DEFAULT, "direct") for pass_ in pipeline.passes):
         return pipeline.applied(module, observer=observer)
     from wengert.transforms.optimize.undone import watched
 
@@ -169,6 +166,8 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:
     """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
+    from wengert.ir.printing.printer import print_module
+
     check_known(module)
     if holds_kernels(module):
         return print_module(module, locations=locations, generic=generic)

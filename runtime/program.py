@@ -110,9 +110,8 @@ class Program:
             backend: "cpu" (LLVM), "interpreter" (NumPy; slow, the definition of the semantics), "opencl" (a device of an OpenCL driver; needs the
                 extra of this name) or "ptx-interpreter" (kernels for NVIDIA's devices, interpreted and checked; slow).
             pipeline: passes in place of the optimisation (:data:`wengert.transforms.pipelines.OPTIMIZE`): the program is brought to core level
-            (``to-core``), goes through
-                these passes, and what they leave is lowered as it stands. Empty: nothing is optimised. Warns where one of these passes undoes what that of
-                a plug-in did.
+                (``to-core``), goes through these passes, and what they leave is lowered as it stands. Empty: nothing is optimised. Warns where one of
+                these passes undoes what that of a plug-in did.
             dump_dir: a folder for the IR after every stage; compiles anew so that all stages appear.
                 With the environment variable WENGERT_DUMP_DIR everything that is differentiated or compiled leaves its
                 stages in a numbered folder there.
@@ -143,8 +142,7 @@ class Program:
         """The program after a pipeline, as ``wengert-opt -p`` applies it: to the program as it is written, and nothing else.
 
         What the pipeline leaves is what is compiled and differentiated: it is brought to core level where that is necessary, and not optimised
-        (``simplify,cse,dce`` at the
-        end of the pipeline do that), so that nothing undoes what the passes did.
+        (``simplify,cse,dce`` at the end of the pipeline do that), so that nothing undoes what the passes did.
 
         Args:
             pipeline: passes, as in ``"vjp{wrt=0},simplify,cse"``; those of plug-ins too.
@@ -254,9 +252,10 @@ class Program:
         """
         from wengert.runtime.linear_program import LinearProgram
 
-        key = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared, residuals)
+        asked = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared, residuals)
+        key = (*asked, *chosen("transpose", residuals))
         if key not in self._linearized:
-            self._linearized[key] = LinearProgram(self, *key)
+            self._linearized[key] = LinearProgram(self, *asked)
         return self._linearized[key]
 
     # -- Jacobians

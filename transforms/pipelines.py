@@ -178,17 +178,18 @@ SPIRV = "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses,Float64,Int64,Int16,
 """Says that kernels are compiled for devices that OpenCL drivers offer."""
 
 
-def gpu_placing(target: str = "gpu", *, strict: bool = False) -> str:
+def gpu_placing(target: str = "gpu", *, strict: bool = False, tf32: bool = False) -> str:
     """From kernels to kernels of a GPU (a name that ``schedule`` knows): schedules, memory, a body for each launch, small launches merged, and modules of
-    kernels that equal launches share. Sums keep their order if ``strict``."""
-    placed = f"schedule{{target={target}{' strict=true' if strict else ''}}},bufferize{{target={target}}}"
-    return f"{placed},kernels-to-gpu,merge-launches,gpu-kernel-outlining"
+    kernels that equal launches share. Sums keep their order if ``strict``; products of f32 may be of tf32 if ``tf32``."""
+    options = "".join(f" {name}=true" for name, chosen in (("strict", strict), ("tf32", tf32)) if chosen)
+    merged = "merge-launches" if target == "gpu" else f"merge-launches{{target={target}}}"
+    return f"schedule{{target={target}{options}}},bufferize{{target={target}}},kernels-to-gpu,{merged},gpu-kernel-outlining"
 
 
-def gpu_lowering(target: str = "gpu", *, strict: bool = False) -> str:
+def gpu_lowering(target: str = "gpu", *, strict: bool = False, tf32: bool = False) -> str:
     """From core-level IR to kernels of a GPU: :data:`GPU_LOWER`, without what reassociates sums if ``strict``, and :func:`gpu_placing`."""
     kernels = GPU_LOWER.replace("{reassociate=true}", "") if strict else GPU_LOWER
-    return f"{kernels},{gpu_placing(target, strict=strict)}"
+    return f"{kernels},{gpu_placing(target, strict=strict, tf32=tf32)}"
 
 
 def lowering(*, reassociate: bool = True) -> str:

@@ -59,8 +59,7 @@ def register(thing: T) -> T:
     Args:
         thing: the class of a pass (:class:`Pass`, or any ``ModulePass`` of xDSL) or of a translation; a strategy, or its class
             (:class:`wengert.Strategy`, :class:`wengert.PipelineStrategy`); a policy for residuals, or its class (:class:`wengert.ResidualPolicy`); a
-            dialect of xDSL,
-            with ops that declare their ``FACTS``.
+            dialect of xDSL, with ops that declare their ``FACTS``.
 
     Raises:
         ValueError: the name is another one's, or not in kebab-case.

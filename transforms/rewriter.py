@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Self, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -23,6 +23,13 @@ class Rewriter(OpBuilder):
         self.changed = False
         self.following: Operation | None = None
         """An op in front of the one being replaced that a walk has yet to look at, and go on from."""
+
+    @classmethod
+    def before(cls, op: Operation, pass_name: str = "") -> Self:
+        """A builder in front of an op that shares nothing with others: for a pass that does not move forward."""
+        made = cls(pass_name)
+        made.move_to(op)
+        return made
 
     def move_to(self, op: Operation) -> None:
         """Builds in front of this op from now on."""

@@ -1,7 +1,7 @@
 """Positions as MLIR's affine expressions: read from text by its grammar, and converted to and from xDSL's classes.
 
 :class:`wengert.dialects.kernel.positions.Position` is the form that passes compute with; it is a sum, so it compares and simplifies quickly. An affine
-expression (``AffineExpr``) is the tree that somebody wrote::
+expression (``AffineExpr``) is the expression tree as it is written::
 
     sum     ::= product (("+" | "-") product)*
     product ::= unary (("*" | "floordiv" | "ceildiv" | "mod") unary)*

@@ -43,7 +43,7 @@ class Write(NamedTuple):
 class LoadOp(KernelOp):
     """The element at a position (plus ``base``, a computed position).
 
-    A computed position must lie within the buffer: whoever makes it clamps it. Where the guards do not hold nothing is
+    A computed position must lie within the buffer: what computes it clamps it. Where the guards do not hold nothing is
     read, and the value may be anything.
     """
 

@@ -15,13 +15,13 @@ In this order it says:
 - ``reduce``: the loops over which ``threads`` threads of a group, a team, reduce together: each combines its iterations in order, then a tree combines
   theirs in workgroup memory. The threads of a team are neighbours; with ``columns`` neighbours compute neighbouring results, so that columns of a matrix
   are read in rows. ``parts``: the iterations are cut into so many parts, each for a team of its own, and a second kernel combines what these leave in
-  scratch memory.
+  scratch memory. ``shuffle``: the threads of a warp read one another's registers instead of workgroup memory, which gives the same bits.
 - ``tile``: a sum of products over the last of three loops is computed in tiles: a group computes ``size[0]`` by ``size[1]`` results, those of as many
   iterations of the first two loops, and reads both factors of ``size[2]`` iterations of the third into workgroup memory at a time; a thread adds up
   ``thread[0]`` by ``thread[1]`` results in registers, each in order. ``threads`` are the loops around, of which each iteration has tiles of its own.
   With ``warp`` in the place of ``thread``, 32 threads multiply matrices together (the tensor cores of NVIDIA's devices) and have ``warp[0]`` by ``warp[1]``
-  results: of factors of 16 bits, added up in f32, in an order that is the device's own. ``stages`` parts of the factors are in workgroup memory at once, so
-  that the next ones are copied while one is multiplied.
+  results: of factors of 16 bits, added up in f32, in an order that is the device's own; with ``tf32`` of factors of f32, of which ten bits of the mantissa
+  count. ``stages`` parts of the factors are in workgroup memory at once, so that the next ones are copied while one is multiplied.
 - ``atomic``: writes that several threads combine into one element do so by atomic operations, whose order is not determined. Only for what is exact
   in any order.
 - ``group``: the threads of a group.
@@ -55,10 +55,11 @@ class Reduce(Struct, frozen=True):
     threads: int
     columns: bool = False
     parts: int = 1
+    shuffle: bool = False
 
     def __str__(self) -> str:
         parts = f", parts = {self.parts}" if self.parts != 1 else ""
-        return f"{{loops = [{_joined(self.loops)}], threads = {self.threads}{', columns' * self.columns}{parts}}}"
+        return f"{{loops = [{_joined(self.loops)}], threads = {self.threads}{', columns' * self.columns}{parts}{', shuffle' * self.shuffle}}}"
 
 
 class Tile(Struct, frozen=True):
@@ -70,11 +71,12 @@ class Tile(Struct, frozen=True):
     thread: tuple[int, ...] = ()
     warp: tuple[int, ...] = ()
     stages: int = 1
+    tf32: bool = False
 
     def __str__(self) -> str:
         entries = zip(("loops", "size", "thread", "warp"), (self.loops, self.size, self.thread, self.warp), strict=True)
         text = ", ".join([f"{name} = [{_joined(numbers)}]" for name, numbers in entries if numbers])
-        return f"{{{text}{f', stages = {self.stages}' if self.stages != 1 else ''}}}"
+        return f"{{{text}{f', stages = {self.stages}' if self.stages != 1 else ''}{', tf32' * self.tf32}}}"
 
     @property
     def group(self) -> int:
@@ -93,6 +95,8 @@ class Tile(Struct, frozen=True):
             raise VerifyException(f"tile: {self.size[0]} by {self.size[1]} results are not divided by {each[0]} by {each[1]}")
         if self.warp and (self.warp[0] % 16 or self.warp[1] % 8 or self.size[2] % 16):
             raise VerifyException("tile: a warp multiplies matrices of 16 by 16 and 16 by 8")
+        if self.tf32 and not self.warp:
+            raise VerifyException("tile: tf32 is for warps that multiply matrices")
         if not 1 <= self.stages <= MOST_STAGES or (self.stages > 1 and not self.warp):
             raise VerifyException(f"tile: stages = {self.stages} must be from 1 to {MOST_STAGES}, and 1 for tiles without warps")
 
@@ -168,6 +172,8 @@ class GpuSchedule(Struct, frozen=True):
                 raise VerifyException("reduce: there is no loop to reduce over")
             if team.threads < 1 or team.threads & (team.threads - 1) or self.group % team.threads:
                 raise VerifyException(f"reduce: {team.threads} threads must be a power of two that divides group = {self.group}")
+            if team.shuffle and (team.columns or self.group % WARP):
+                raise VerifyException(f"reduce: threads that shuffle are neighbours in whole warps of {WARP}, without columns")
             if team.parts < 1:
                 raise VerifyException(f"reduce: parts = {team.parts} must be at least 1")
 
@@ -200,11 +206,11 @@ def _reduce(parser: AttrParser) -> Reduce:
     def one() -> None:
         start = parser.pos
         name = parser.parse_identifier()
-        if name == "columns":
+        if name in ("columns", "shuffle"):
             read[name] = True
             return
         if name not in fields:
-            parser.raise_error(f"expected one of {', '.join((*fields, 'columns'))}, found '{name}'", start)
+            parser.raise_error(f"expected one of {', '.join((*fields, 'columns', 'shuffle'))}, found '{name}'", start)
         parser.parse_characters("=")
         read[name] = fields[name](parser)
 
@@ -242,8 +248,11 @@ def _tile(parser: AttrParser) -> Tile:
     def one() -> None:
         start = parser.pos
         name = parser.parse_identifier()
+        if name == "tf32":
+            read[name] = True
+            return
         if name not in fields:
-            parser.raise_error(f"expected one of {', '.join(fields)}, found '{name}'", start)
+            parser.raise_error(f"expected one of {', '.join((*fields, 'tf32'))}, found '{name}'", start)
         parser.parse_characters("=")
         read[name] = fields[name](parser)
 

@@ -105,23 +105,23 @@ class Schedule(Struct, frozen=True):
         return ", ".join(self._entries())
 
     def _entries(self) -> list[str]:
-        found: list[str] = []
+        entries: list[str] = []
         if self.order:
-            found.append(f"order = [{', '.join(map(str, self.order))}]")
+            entries.append(f"order = [{', '.join(map(str, self.order))}]")
         if self.cut is not None:
-            found.append(f"cut = {{loop = {self.cut.loop}, size = {self.cut.size}{', overlapping' if self.cut.overlapping else ''}}}")
+            entries.append(f"cut = {{loop = {self.cut.loop}, size = {self.cut.size}{', overlapping' if self.cut.overlapping else ''}}}")
         if self.parallel is not None:
-            found.append(f"parallel = {{chunk = {self.parallel.chunk}, nanoseconds = {self.parallel.nanoseconds}}}")
-        found += [
+            entries.append(f"parallel = {{chunk = {self.parallel.chunk}, nanoseconds = {self.parallel.nanoseconds}}}")
+        entries += [
             f"{name} = {value}" for name, value in (("lanes", self.lanes), ("interleave", self.interleave), ("accumulators", self.accumulators)) if value != 1
         ]
-        found += ["tiled"] * self.tiled
+        entries += ["tiled"] * self.tiled
         if self.version is not None:
             parts = [f"{name} = ({guards_text(guards)})" for name, guards in (("holds", self.version.holds), ("fails", self.version.fails)) if guards]
-            found.append(f"version = {{{', '.join(parts)}}}")
+            entries.append(f"version = {{{', '.join(parts)}}}")
         if self.pieces:
-            found.append(f"pieces = [{', '.join([f'{p.start} to {p.stop}' + ' masked' * p.masked for p in self.pieces])}]")
-        return found + ["remainder = repeated"] * (self.remainder == "repeated")
+            entries.append(f"pieces = [{', '.join([f'{p.start} to {p.stop}' + ' masked' * p.masked for p in self.pieces])}]")
+        return entries + ["remainder = repeated"] * (self.remainder == "repeated")
 
     def verify(self) -> None:
         """Checks what needs no nest; a VerifyException says what is wrong."""
@@ -166,7 +166,7 @@ def _parallel(parser: AttrParser) -> Parallel:
 
 
 def _version(parser: AttrParser) -> Version:
-    found: dict[str, tuple[Guard, ...]] = {}
+    guards: dict[str, tuple[Guard, ...]] = {}
 
     def one() -> None:
         start = parser.pos
@@ -174,10 +174,10 @@ def _version(parser: AttrParser) -> Version:
         if name not in ("holds", "fails"):
             parser.raise_error(f"expected holds or fails, found '{name}'", start)
         parser.parse_characters("=")
-        found[name] = read_affine(parser, AffineText.guards)
+        guards[name] = read_affine(parser, AffineText.guards)
 
     parser.parse_comma_separated_list(parser.Delimiter.BRACES, one)
-    return Version(found.get("holds", ()), found.get("fails", ()))
+    return Version(guards.get("holds", ()), guards.get("fails", ()))
 
 
 def _pieces(parser: AttrParser) -> tuple[Piece, ...]:

@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", type=arguments.names, default=("f64", "f32"), metavar="f64,f32", help="precisions (default: both)")
     kinds = f"of {', '.join(KINDS)}; all (default) is the first five, text the others"
     parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=kinds)
+    parser.add_argument("--costs", action="store_true", help="compare predicted counts, memory and times instead, by all strategies: exact, and within 2")
     parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
     parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")
     parser.add_argument("--strategies", action="store_true", help="time all batched Jacobians, and say how often the predicted choice is the fastest")
@@ -38,6 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the corpus: a line per failure, a summary per kind."""
+    if options.costs:
+        return _compare_costs(options)
     if options.strategies:
         return _strategies(options)
     tasks = tasks_of(options)
@@ -63,6 +66,29 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         Path(options.json).write_text(json.dumps(to_json(options, outcomes), indent=1) + "\n")
     return Exit.MISMATCH if any(o.status == "failed" for o in outcomes) else Exit.OK
+
+
+def _compare_costs(options: argparse.Namespace) -> int:
+    """Compares predicted costs: a line for each difference, a summary."""
+    from wengert.lab.costs.exactness import CostOutcome, CostTask, all_strategies, cost_summary, is_good, run_cost_task
+
+    tasks = [CostTask(task.program, task.precision, all_strategies()) for task in tasks_of(options)]
+    outcomes: list[CostOutcome] = []
+    for number, report in enumerate(run_tasks(run_cost_task, tasks, jobs=options.jobs, timeout=options.timeout)):
+        task = tasks[report.index]
+        outcome = report.value if not report.ended else CostOutcome(task.program.name, task.precision, "all", reason=report.reason) if report.reason else None
+        if outcome is None:
+            continue
+        outcomes.append(outcome)
+        output.progress(f"{number} {task.label}")
+        if not outcome.refused and not (outcome.counts and outcome.memory):
+            output.end_progress()
+            print(outcome, flush=True)
+    output.end_progress()
+    print("\n".join(cost_summary(outcomes)))
+    if options.json:
+        Path(options.json).write_text(json.dumps({"folder": options.folder, "outcomes": [o.to_json() for o in outcomes]}, indent=1) + "\n")
+    return Exit.OK if is_good(outcomes) else Exit.COST_REGRESSION
 
 
 def _strategies(options: argparse.Namespace) -> int:

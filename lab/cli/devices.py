@@ -41,7 +41,7 @@ def opencl_rows() -> list[Row]:
     except InputError as error:
         return [("opencl", "none", str(error))]
     if not known:
-        return [("opencl", "none", opencl.NO_DEVICE)]
+        return [("opencl", "none", opencl.no_device())]
     return [("opencl", opencl.name_of(device), f"{plain(device.global_mem_size)} of memory") for device in known]
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "vjp": "write the reverse derivative of a program",
     "check": "compare derivatives with differences and with each other",
     "costs": "what a program and its derivatives cost, and which mode to use",
+    "calibrate": "fit the machine model by which times are predicted; takes seconds",
     "strategies": "every way to compute a derivative, and which one to use",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",

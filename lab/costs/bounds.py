@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from wengert.ir.diagnostics import did_you_mean
-from wengert.lab.costs.cost_report import CostReport, Row, amount, amount_of_bytes
+from wengert.lab.costs.cost_report import CostReport
+from wengert.lab.costs.rows import Row, amount, amount_of_bytes
 from wengert.lab.tables import seconds
 from wengert.runtime.errors import InputError
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial

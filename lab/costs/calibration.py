@@ -99,7 +99,17 @@ def fit(samples: Sequence[Sample]) -> MachineModel:
             ratios += list(np.abs(np.log(matrix @ others / times)))
     factor = float(np.exp(np.quantile(ratios, 0.9)))
     nanoseconds = {name: round(float(weight), 5) for name, weight in zip(names, weights, strict=True)}
-    return MachineModel(nanoseconds, round(factor, 2), host().cpu, default_threads(), len(samples), datetime.date.today().isoformat(), calibrated=True)
+    seen = {name for sample in samples for name, count in sample.features.items() if count}
+    return MachineModel(
+        nanoseconds,
+        round(factor, 2),
+        host().cpu,
+        default_threads(),
+        len(samples),
+        datetime.date.today().isoformat(),
+        calibrated=True,
+        nominal=tuple(name for name in names if name not in seen),
+    )
 
 
 def _matrix(samples: Sequence[Sample], names: Sequence[str]) -> tuple[Vector, Vector]:

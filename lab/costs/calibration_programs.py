@@ -108,6 +108,10 @@ def _overwritten(x: Any) -> Any:
     return fori_loop(1, 20, lambda i, y: wnp.sin(y) * y[0] + x, x)
 
 
+def _complex_scalars(x: Any, y: Any) -> Any:
+    return wnp.abs((x + 1j * y) * (y - 1j * x) / (2.0 + 1j * x))
+
+
 def _sorted(x: Any) -> Any:
     return wnp.sort(x, axis=-1) * wnp.cumulative_sum(x, axis=-1)
 
@@ -148,6 +152,7 @@ _FUNCTIONS: list[tuple[str, Function, list[Shape]]] = [
     *[(f"solve {n}", lambda a, b: wnp.linalg.solve(_spd(a), b), [(n, n), (n,)]) for n in (4, 20)],
     *[(f"eigenvalues {n}", lambda a: wnp.linalg.eigh(_spd(a)), [(n, n)]) for n in (4, 12)],
     *[(f"qr {m}x{n}", lambda a: wnp.linalg.qr(a + 0.1), [(m, n)]) for m, n in ((6, 3), (20, 12))],
+    *[(f"singular values {m}x{n}", lambda a: wnp.linalg.svd(a, full_matrices=False), [(m, n)]) for m, n in ((5, 3), (14, 9))],
     ("determinant", lambda a: wnp.linalg.slogdet(_spd(a)), [(10, 10)]),
     ("inverse", lambda a: wnp.linalg.inv(_spd(a)), [(8, 8)]),
     *[(f"fourier {n}", lambda x: wnp.abs(wnp.fft.fft(x)), [(n,)]) for n in (16, 300)],
@@ -159,6 +164,9 @@ _FUNCTIONS: list[tuple[str, Function, list[Shape]]] = [
     ("choice", _choice, [(6,)]),
     ("complex exponentials", _complex, [(60,), (60,)]),
     ("overwritten", _overwritten, [(25,)]),
+    ("complex scalars", _complex_scalars, [(), ()]),
+    *[(f"shared {n}", lambda x: wnp.sin(x) * x, [(n,)]) for n in (150_000, 600_000)],
+    ("shared product", lambda a, b: a @ b, [(400, 400), (400, 400)]),
 ]
 
 _SINGLE: list[tuple[str, Function, list[Shape]]] = [
@@ -197,7 +205,13 @@ _TOP = """func.func public @main(%x: tensor<6x{n}xf64>) -> (tensor<6x3xf64>, ten
   return %0#0, %0#1 : tensor<6x3xf64>, tensor<6x3xi32>
 }}"""
 
+_INTERPRETED = """func.func public @main(%x: tensor<{n}xcomplex<f64>>, %y: tensor<{n}xcomplex<f64>>) -> tensor<{n}xcomplex<f64>> {{
+  %0 = stablehlo.atan2 %x, %y : tensor<{n}xcomplex<f64>>
+  return %0 : tensor<{n}xcomplex<f64>>
+}}"""
+
 _TEXTS = [
+    *[(f"interpreted {n}", _INTERPRETED.format(n=n)) for n in (4, 400)],
     *[(f"roots {n}", _ROOTS.format(n=n)) for n in (6, 300)],
     ("largest", _TOP.format(n=40)),
     *[(f"convolution {n}x{n}x{c}", _CONVOLUTION.format(n=n, c=c)) for n, c in ((6, 3), (14, 6))],

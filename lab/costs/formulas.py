@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.lab.costs.cost_report import figure
+from wengert.lab.costs.rows import figure
 from wengert.lab.draw.escaping import markup
 from wengert.runtime.dynamic_program import DynamicProgram
 from wengert.runtime.errors import InputError
@@ -134,7 +134,8 @@ def formulas_of_instances(
     for scale in (1, 16):  # a size may have to be a multiple of some number
         points = sample_points(names, scale)
         try:
-            return formulas_of_points([make(point) for point in points], points, wrt, of, strategies)
+            made = formulas_of_points([make(point) for point in points], points, wrt, of, strategies)
+            return made if scale == 1 else replace(made, symbols={**made.symbols, **{name: f"{name}: a size, a multiple of {scale}" for name in names}})
         except DiagnosticError as error:
             problem = problem or error
     assert problem is not None
@@ -204,7 +205,7 @@ def _of_shapes(program: Program, shapes: Sequence[Shape | None], asked: _Asked) 
         return program.specialize(*[None if shape is None else tuple([point.get(e) or int(e) for e in shape]) for shape in shapes])
 
     made = formulas_of_instances(make, names, asked.wrt, asked.of, asked.strategies)
-    return replace(made, symbols={**made.symbols, **{name: f"{name}: {_places(name, shapes)}" for name in names}})
+    return replace(made, symbols={**made.symbols, **{name: made.symbols[name].replace("a size", _places(name, shapes)) for name in names}})
 
 
 def _places(name: str, shapes: Sequence[Shape | None]) -> str:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
+from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.features import program_features
 from wengert.lab.tables import seconds
 from wengert.runtime.cpu import cache
@@ -27,6 +28,7 @@ from wengert.runtime.cpu.pool import default_threads
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.symbolic.polynomial import ZERO, Number, Polynomial
+from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 from wengert.transforms.schedule.host import host
 
 VERSION = 1
@@ -40,6 +42,7 @@ class MachineModel(Struct, frozen=True):
 
     Attributes:
         nanoseconds: by feature.
+        nominal: the features that no program had that was measured: their times are assumed.
         factor: nine of ten programs that the model was not fitted to take at most so many times the predicted time, and at least the predicted time
             divided by this.
         processor, threads: what was measured on.
@@ -55,7 +58,8 @@ class MachineModel(Struct, frozen=True):
     programs: int = 0
     taken: str = ""
     version: int = VERSION
-    calibrated: bool = field(default=False)
+    calibrated: bool = False
+    nominal: tuple[str, ...] = ()
 
     def total(self, features: Mapping[str, Polynomial]) -> Polynomial:
         """The seconds that features take, exact to a femtosecond of each unit."""
@@ -115,6 +119,15 @@ def predicted(program: Program, cost: CompiledCost) -> Prediction:
     model = machine_model()
     features = program_features(cost, len(program.signature.arguments), len(program.signature.results), default_threads())
     return Prediction(model.total(features), model.factor, model.calibrated)
+
+
+def predicted_time(program: Program, unknowns: Unknowns | None = None) -> Prediction:
+    """The time of one call of a program without open extents; a polynomial in what only a run tells.
+
+    Raises:
+        DiagnosticError: the program cannot be compiled.
+    """
+    return predicted(program, compiled(program, unknowns))
 
 
 # -- where models are kept

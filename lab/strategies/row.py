@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.costs.compiled import compiled
-from wengert.lab.costs.cost_report import figure
+from wengert.lab.costs.rows import figure
 from wengert.lab.costs.time_model import Prediction, predicted
 from wengert.lab.measure import Times
 from wengert.lab.plain import plain

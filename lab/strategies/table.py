@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from wengert.lab.costs.cost_report import amount
+from wengert.lab.costs.rows import amount
 from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.strategies.choice import Choice, choose

@@ -21,7 +21,6 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.ir import elements
 from wengert.ir.construction import copy_module, erase
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.dumps import Dumper
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import interrupts, pool, tape_memory
@@ -91,6 +90,8 @@ def compile_with_dumps(
 
     The passes run once, and the module that they leave is compiled.
     """
+    from wengert.ir.dumps import Dumper
+
     options = options_of(strict, opt, flush_subnormals)
     lowered = "" if holds_kernels(module) else lowering(reassociate=not strict)
     pipeline = parse_pipeline(joined(before, lowered, emission(strict=strict, opt=opt, flush_subnormals=options.flush)))

@@ -19,6 +19,8 @@ def object_code(text: str, opt: Tier = "best") -> tuple[bytes, bool]:
         CompileError: LLVM does not accept the text.
         InputError: the limit of the cache is not a number.
     """
+    if cache.folder() is None:
+        return emit_object(text, opt), False
     name = entry_name(text, opt, host())
     image = cache.read(name)
     if image is not None:

@@ -46,7 +46,9 @@ FRONT_END = ("expand-functions", "schedule")
 
 
 @stage(last=True)
-def compile(module: ModuleOp, before: str, device: Device, *, entry: str = "main", dump_dir: Path | None = None, poison: bool = False) -> DeviceFunction:
+def compile(
+    module: ModuleOp, before: str, device: Device, *, entry: str = "main", dump_dir: Path | None = None, poison: bool = False, tf32: bool = False
+) -> DeviceFunction:
     """A function of a module as a callable on arrays whose kernels run on a device. The module is changed in place.
 
     Args:
@@ -56,6 +58,7 @@ def compile(module: ModuleOp, before: str, device: Device, *, entry: str = "main
         entry: the function to compile.
         dump_dir: a folder for the IR after every pass, and the assembly of the kernels.
         poison: fills memory with wrong values before every call, so that a test sees what is read before it was written.
+        tf32: products of f32 take ten bits of the mantissas of their factors, where the device has tensor cores.
 
     Raises:
         InputError: a type or an op that cannot be compiled, at its place, or a program for another device.
@@ -63,7 +66,7 @@ def compile(module: ModuleOp, before: str, device: Device, *, entry: str = "main
     """
     times = PassTimes()
     try:
-        _lower(module, before, device, times, Dumper(dump_dir) if dump_dir is not None else None)
+        _lower(module, before, device, times, Dumper(dump_dir) if dump_dir is not None else None, tf32=tf32)
     except DiagnosticError as error:
         raise InputError(f"{error.diagnostic.place}: error: {error.diagnostic.message}") from None
     spent = _phases(times)
@@ -74,10 +77,10 @@ def compile(module: ModuleOp, before: str, device: Device, *, entry: str = "main
     return DeviceFunction(main, device, kernels, spent, poison=poison)
 
 
-def _lower(module: ModuleOp, before: str, device: Device, times: PassTimes, dumper: Dumper | None) -> None:
+def _lower(module: ModuleOp, before: str, device: Device, times: PassTimes, dumper: Dumper | None, *, tf32: bool) -> None:
     """Runs all passes; with a folder for dumps, the kernels are also written as text."""
     placed = parse_pipeline(
-        joined(before, remaining(module, device.schedule), "" if _is_compiled(module) else device.attach, EMIT_GPU if dumper is not None else "")
+        joined(before, remaining(module, device.schedule, tf32=tf32), "" if _is_compiled(module) else device.attach, EMIT_GPU if dumper is not None else "")
     )
     placed.run(module, time_passes=times, observer=dumper)
     if dumper is not None and len([op for op in module.ops if isinstance(op, gpu.ModuleOp)]) == 1:
@@ -85,13 +88,13 @@ def _lower(module: ModuleOp, before: str, device: Device, times: PassTimes, dump
     parse_pipeline(device.to_binary).run(module, time_passes=times, observer=dumper)
 
 
-def remaining(module: ModuleOp, target: str = "gpu") -> str:
+def remaining(module: ModuleOp, target: str = "gpu", *, tf32: bool = False) -> str:
     """The pipeline from a module to modules of a device, which ``schedule`` knows as ``target``; empty for what has them, and of kernels only how they run."""
     if any(isinstance(op, gpu.ModuleOp | gpu.BinaryOp) for op in module.ops):
         return ""
     if ops_of(module, gpu.LaunchOp):
         return "gpu-kernel-outlining"
-    return gpu_placing(target) if holds_kernels(module) else gpu_lowering(target)
+    return gpu_placing(target, tf32=tf32) if holds_kernels(module) else gpu_lowering(target, tf32=tf32)
 
 
 def _is_compiled(module: ModuleOp) -> bool:

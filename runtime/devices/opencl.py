@@ -19,6 +19,7 @@ from wengert.ir.installation import command
 from wengert.runtime.devices import intel_runtime
 from wengert.runtime.devices.interface import Buffer, Bytes, Command, Copy, Device, DeviceError, Sizes
 from wengert.runtime.errors import InputError
+from wengert.transforms.codegen.gpu.device.spirv_grammar import capabilities_of
 from wengert.transforms.pipelines import SPIRV
 
 NO_DEVICE = f"no OpenCL driver offers a device that takes SPIR-V; {command('opencl-cpu')} brings one for x86-64 processors"
@@ -26,6 +27,8 @@ ALIGNMENT = 128
 """Allocations begin at multiples of so many bytes: of the longest vector of OpenCL C, beyond which drivers need not go."""
 POISON = 0xFB
 """The byte that wrong values are made of: huge negative numbers, and positions far outside of any buffer."""
+TYPES = {9: ("cl_khr_fp16", "f16"), 10: ("cl_khr_fp64", "f64")}
+"""The types that devices need not have: the number of the capability that SPIR-V asks for, the extension that a device has then, and the name."""
 CAPABILITIES = ("Kernel", "Addresses", "Float64", "Int64", "Int16", "Int8")
 
 
@@ -44,14 +47,39 @@ def binding() -> Any:
 def devices() -> Iterator[Any]:
     """The devices of all drivers that take SPIR-V and share virtual memory, in the drivers' order."""
     cl = binding()
+    return (device for device in _listed(cl) if not _lacking(cl, device))
+
+
+def no_device() -> str:
+    """That no device can be used, with those that are there and what they lack, and what to install."""
+    cl = binding()
+    unfit = [f"{name_of(device)} {_lacking(cl, device)}" for device in _listed(cl)]
+    return NO_DEVICE + (f" (there are: {'; '.join(unfit)})" if unfit else "")
+
+
+def _listed(cl: Any) -> Iterator[Any]:
+    """The devices of all drivers."""
     try:
         platforms = cl.get_platforms()
-    except cl.Error:
+    except cl.Error:  # there is no driver
         return
     for platform in platforms:
-        for device in platform.get_devices():
-            if "SPIR-V" in device.il_version and device.svm_capabilities & cl.device_svm_capabilities.COARSE_GRAIN_BUFFER:
-                yield device
+        try:
+            yield from platform.get_devices()
+        except cl.Error:  # a driver without a device
+            continue
+
+
+def _lacking(cl: Any, device: Any) -> str:
+    """What a device cannot do that is needed; empty if nothing."""
+    try:
+        takes_spirv = "SPIR-V" in device.il_version
+        shares = device.svm_capabilities & cl.device_svm_capabilities.COARSE_GRAIN_BUFFER
+    except cl.Error:  # a driver of OpenCL 1 knows neither word
+        return "takes no SPIR-V"
+    if not takes_spirv:
+        return "takes no SPIR-V"
+    return "" if shares else "does not share virtual memory"
 
 
 def name_of(device: Any) -> str:
@@ -72,7 +100,7 @@ def device_named(part: str = "") -> OpenCLDevice:
             return OpenCLDevice(device)
     if known:
         raise InputError(f"no OpenCL device is named {part!r}; there are: {', '.join(map(name_of, known))}")
-    raise InputError(NO_DEVICE)
+    raise InputError(no_device())
 
 
 class OpenCLDevice(Device):
@@ -82,15 +110,12 @@ class OpenCLDevice(Device):
     attach = SPIRV
     to_binary = "gpu-module-to-binary{format=bin}"
 
-    def __init__(self, device: Any = None):
+    def __init__(self, device: Any):
         cl = self._cl = binding()
-        if device is None:
-            device = next(devices(), None)
-        if device is None:
-            raise InputError(NO_DEVICE)
         self.name = name_of(device)
         self.memory_bytes: int = device.global_mem_size
         self.target: Attribute = SPIRVTargetAttr.of("v1.4", CAPABILITIES, client_api="OpenCL")
+        self._extensions = str(device.extensions).split()
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(self._context)
 
@@ -145,13 +170,21 @@ class OpenCLDevice(Device):
     def load(self, object: str | bytes) -> Any:
         cl = self._cl
         assert isinstance(object, bytes)
+        self._check_types(object)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cl.CompilerWarning)  # drivers say something even where all is well
                 program = cl.Program(self._context, object).build()
             return {kernel.function_name: kernel for kernel in program.all_kernels()}
         except cl.Error as error:
-            raise DeviceError(f"{self.name} refused the kernels: {error}") from None
+            raise DeviceError(f"{self.name} refused the kernels: {_build_log(str(error))}") from None
+
+    def _check_types(self, object: bytes) -> None:
+        """Refuses kernels for types that the device has not, before its driver does so in words of its own."""
+        needed = capabilities_of(object)
+        lacking = [type for number, (extension, type) in TYPES.items() if number in needed and extension not in self._extensions]
+        if lacking:
+            raise DeviceError(f"{self.name} does not compute in {' and '.join(lacking)}, which the kernels of this program do")
 
     def launch(self, kernels: Any, name: str, grid: Sizes, block: Sizes, arguments: Sequence[Buffer]) -> None:
         kernel = kernels[name]
@@ -190,3 +223,10 @@ class OpenCLDevice(Device):
     def wait(self) -> None:
         with self._reported():
             self._queue.finish()
+
+
+def _build_log(message: str) -> str:
+    """What the driver says about a program that it did not build, in one line; the binding's message begins and ends with words of its own."""
+    _, _, log = message.partition("Build on ")
+    lines = [line.strip() for line in log.partition("(options:")[0].splitlines()[1:]] or message.splitlines()
+    return "; ".join(line for line in lines if line)

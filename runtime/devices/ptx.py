@@ -21,6 +21,7 @@ class PTXInterpreter(Device):
 
     object_type = str
     attach = PTX
+    schedule = "sm_90"
     to_binary = "gpu-module-to-binary{format=isa}"
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES, checks: ptx.Checks | None = None):

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import jvp, vjp
+from wengert.transforms.ad.derive import jvp, vjp
 
 Arrays = list[np.ndarray[Any, np.dtype[Any]]]
 

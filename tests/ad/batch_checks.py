@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import jvp, vjp
 from wengert.transforms.ad.batching.passes import batch
+from wengert.transforms.ad.derive import jvp, vjp
 
 Arrays = list[np.ndarray[Any, np.dtype[Any]]]
 Batch = list[Arrays]

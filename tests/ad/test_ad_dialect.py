@@ -14,7 +14,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import jvp, vjp
+from wengert.transforms.ad.derive import jvp, vjp
 from wengert.transforms.ad.requests.expand import expand_ad
 from wengert.transforms.ad.requests.lower import lower_ad, uses_ad
 from wengert.transforms.ad.requests.request import function_named

@@ -20,8 +20,8 @@ from wengert.ir.passes import Pipeline
 from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import vjp
 from wengert.transforms.ad.case import Case
+from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, INACTIVE
 from wengert.transforms.ad.direct.adjoint import STEPS as DIRECT_STEPS
 from wengert.transforms.ad.rule import RULES, STEPS

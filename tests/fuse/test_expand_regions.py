@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from native_checks import assert_close, function, tensor, values
 
-from wengert.dialects import stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import InterpretOp, NativeOp
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
@@ -118,6 +118,29 @@ def test_select_and_scatter(
     rng = np.random.default_rng(4)
     inputs = [values(rng, shape, element, special=False), values(rng, source, element, special=False), values(rng, (), element, special=False)]
     check(function(operands, [tensor(shape, element)], f'"stablehlo.select_and_scatter"($in) <{{{properties}}}> {regions} : $type'), inputs, 1e-6)
+
+
+@pytest.mark.parametrize(("window", "scatters"), [(5, 0), (40, 1)])
+def test_elements_find_the_windows_that_have_selected_them(window: int, scatters: int) -> None:
+    """Unless windows are large: then there is a scatter."""
+    text = f"""func.func @main(%x: tensor<3x100xf32>, %s: tensor<3x20xf32>) -> tensor<3x100xf32> {{
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = "stablehlo.select_and_scatter"(%x, %s, %zero) <{{window_dimensions = array<i64: 1, {window}>, window_strides = array<i64: 1, 5>,
+        padding = dense<[[0, 0], [0, {window - 5}]]> : tensor<2x2xi64>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %1 : tensor<i1>
+      }}, {{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }}) : (tensor<3x100xf32>, tensor<3x20xf32>, tensor<f32>) -> tensor<3x100xf32>
+      return %0 : tensor<3x100xf32>
+    }}"""
+    rng = np.random.default_rng(1)
+    check(text, [values(rng, (3, 100), "f32", special=False), values(rng, (3, 20), "f32", special=False)], 1e-6)
+    made = parse_pipeline("to-core,expand-regions").run(parse_module(text))
+    assert len(ops_of(made, core.ScatterOp)) == scatters
 
 
 @pytest.mark.parametrize("unique", ["true", "false"])

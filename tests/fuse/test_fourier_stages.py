@@ -75,7 +75,7 @@ def test_nests(kind: str, shape: tuple[int, ...], rank: int) -> None:
 def test_one_nest_for_each_stage() -> None:
     text, _ = transform("FFT", (5, 512), 1, "f32")
     made = parse_pipeline(GPU_LOWER).run(parse_module(text))
-    assert len(ops_of(made, NestOp)) == 4, "three of radix 8, and one that joins real and imaginary parts"
+    assert len(ops_of(made, NestOp)) == 3, "three of radix 8"
 
 
 def test_nothing_to_transform() -> None:

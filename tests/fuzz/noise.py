@@ -385,7 +385,7 @@ def _bits(x: Array) -> Array:
     """The bytes of each element, as one number for each part."""
     parts = np.ascontiguousarray(x).view(_part(x.dtype))
     bits = parts.view(f"u{parts.dtype.itemsize}")
-    return bits.reshape(*x.shape, -1)[..., 0] if x.dtype.kind != "c" else bits.reshape(*x.shape, 2).astype(np.uint64) @ np.array([1, 3], np.uint64)
+    return bits.reshape(x.shape) if x.dtype.kind != "c" else bits.reshape(*x.shape, 2).astype(np.uint64) @ np.array([1, 3], np.uint64)
 
 
 def _wider(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -160,3 +160,29 @@ def test_the_first_of_zeros_of_both_signs() -> None:
     value, position = check(text, [np.array([-1.0, -0.0, 0.0], np.float32)])
     assert np.signbit(value)
     assert position == 1
+
+
+@pytest.mark.parametrize(("extents", "out"), [([0, 3], [0, 3]), ([2, 0], [2, 2]), ([0], [2])])
+def test_windows_of_nothing(extents: list[int], out: list[int]) -> None:
+    """Nothing, or the neutral element where windows lie in the padding alone."""
+    rank = len(extents)
+    padding = [0, 0] * (rank - 1) + ([1, 1] if extents[-1] == 0 else [0, 0])
+    ones = [1] * rank
+    keys = f"window = {ones}, strides = {ones}, base_dilations = {ones}, window_dilations = {ones}, padding = {padding}"
+    text = function([tensor(extents, "f64")], [tensor(out, "f64")], f"core.window_reduce mul $in, {keys} : $type")
+    check(text, [np.zeros(extents)])
+
+
+@pytest.mark.parametrize(("batch", "channels"), [(0, 2), (1, 0)])
+def test_convolutions_of_nothing(batch: int, channels: int) -> None:
+    """Nothing, or sums over no channels."""
+    types = [tensor([batch, channels, 5], "f32"), tensor([channels, 3, 2], "f32")]
+    numbers = "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
+    op = f"stablehlo.convolution($in) dim_numbers = [b, f, 0]x[i, o, 0]->[b, f, 0], window = {{}} {numbers} : $type"
+    check(function(types, [tensor([batch, 3, 4], "f32")], op), [np.zeros((batch, channels, 5), np.float32), np.ones((channels, 3, 2), np.float32)])
+
+
+def test_running_sums_of_nothing() -> None:
+    check(
+        function([tensor([3, 0], "f32")], [tensor([3, 0], "f32")], f"core.cumulative add $in along 1 : {tensor([3, 0], 'f32')}"), [np.zeros((3, 0), np.float32)]
+    )

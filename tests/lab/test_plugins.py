@@ -436,6 +436,10 @@ class Arguments(wg.ResidualPolicy, frozen=True):
     np.testing.assert_allclose(vjp(X, X)[1], program.vjp()(X, X)[1], rtol=1e-14)
     assert str(vjp).count("optimization_barrier") == 1
     assert str(vjp).count("stablehlo.exponential") == 2
+    (folder / "policy.py").write_text((folder / "policy.py").read_text().replace("return True", "return False"))
+    wg.load_plugin("policy.py")
+    with pytest.warns(plugins.UndoneWarning, match=r"policy 'arguments' of policy\.py computes 3 ops again, which 'join' shares with the forward part"):
+        assert str(program.vjp(residuals="arguments")).count("stablehlo.exponential") == 1
     with pytest.raises(wg.DiagnosticError, match="needs strategy=transpose; strategy=mine takes residuals=auto only"):
         program.vjp(strategy="mine", residuals="arguments")
 
@@ -479,3 +483,104 @@ except wg.PluginError as error:
     unknown, lost = done.stdout.splitlines()[-2:]
     assert "strategy: transpose, direct, hers" in unknown
     assert lost.startswith("the entry point lost = 'package_of_hers:Lost' of wengert.passes cannot be loaded: AttributeError")
+
+
+# -- rules
+
+
+OP = """
+from typing import ClassVar
+
+from xdsl.ir import Dialect
+
+import wengert as wg
+from wengert.dialects.facts import expanded
+from wengert.dialects.stablehlo.base import UnaryOp
+from wengert.ir.element_classes import FLOAT
+from wengert.ir.operations import op_definition
+from wengert.ir.tensor_types import f64, tensor
+from wengert.transforms.ad.rule import derivative
+from wengert.transforms.core.functions import expansion
+
+
+@op_definition
+class CubeOp(UnaryOp):
+    name = "mine.cube"
+    FACTS: ClassVar = expanded(FLOAT)
+
+
+wg.register(Dialect("mine", [CubeOp]))
+
+
+@expansion(CubeOp)
+def expand_cube(b, op):
+    return [b.multiply(op.operand, b.multiply(op.operand, op.operand))]
+
+
+@derivative(CubeOp)
+def cube(b, op):
+    RULE
+"""
+RIGHT = """three = b.multiply(b.full_like(op.operand, 3), b.multiply(op.operand, op.operand))
+    return lambda lb, tangents: [lb.multiply(tangents[0], three)]"""
+CUBE = """func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = mine.cube %x : tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+"""
+
+
+def test_an_op_of_ones_own(folder: Path) -> None:
+    (folder / "cube.py").write_text(OP.replace("RULE", RIGHT))
+    wg.load_plugin("cube.py")
+    p = wg.parse(CUBE)
+    for backend in ("cpu", "interpreter"):
+        np.testing.assert_allclose(p.compile(backend)(X)[0], X**3, rtol=1e-14)
+        np.testing.assert_allclose(p.vjp().compile(backend)(X, X)[1], 3 * X**3, rtol=1e-14)
+    np.testing.assert_allclose(p.vmap(size=2)(np.stack([X, 2 * X]))[0], np.stack([X, 2 * X]) ** 3, rtol=1e-14)
+    assert p.check(second_order=True)
+    assert "mine.cube" not in str(p), "the text is plain StableHLO"
+    assert p.costs().rows[0].cost.flops == 6
+    with pytest.raises(wg.DiagnosticError, match=r"unknown operation 'mine.cub'"):
+        wg.parse(CUBE.replace("mine.cube %x", '"mine.cub"(%x)').replace(": tensor<3xf64>\n", ": (tensor<3xf64>) -> tensor<3xf64>\n", 1))
+    with pytest.raises(wg.DiagnosticError, match=r"<string>:2:3: error: mine\.cube: mine\.cube takes floats, found tensor<3xi32>"):
+        wg.parse(CUBE.replace("f64", "i32"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("return 1 / 0", r"cube\.py:\d+: cube raised ZeroDivisionError: division by zero"),
+        ("return lambda lb, tangents: [lb.create(CubeOp, (tangents[0],), (tensor((4,), f64),))[0]]", r"the rule of mine\.cube of cube\.py left invalid IR"),
+    ],
+)
+def test_a_rule_that_fails_is_its_authors(rule: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "cube.py").write_text(OP.replace("RULE", rule))
+    (folder / "cube.mlir").write_text(CUBE)
+    assert main(["jvp", "cube.mlir", "--load", "cube.py"]) == 6
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+    assert "in pass 'jvp{wrt=0 of=0}' (1 of 4)" in error
+
+
+def test_a_strategy_whose_recomputation_is_merged_back_is_told(program: wg.Program, folder: Path) -> None:
+    (folder / "twice.py").write_text("""
+import wengert as wg
+
+
+@wg.register
+class Twice(wg.Strategy):
+    name = "twice"
+
+    def vjp(self, request, name, residuals):
+        function = super().vjp(request, name, residuals)
+        for op in [op for op in function.body.block.ops if op.name == "stablehlo.cosine"]:
+            again = op.clone()
+            op.parent.insert_op_after(again, op)
+            for use in list(op.results[0].uses):
+                use.operation.operands[use.index] = again.results[0]
+        return function
+""")
+    wg.load_plugin("twice.py")
+    with pytest.warns(plugins.UndoneWarning, match=r"strategy 'twice' computes again what is computed already, and .* merged 1 op of that back"):
+        program.vjp(strategy="twice")

@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/dynamic_shapes.md", "docs/traced_python.md", "docs/pictures.md", "docs/torch_programs.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/costs.md", "docs/dynamic_shapes.md", "docs/traced_python.md", "docs/pictures.md", "docs/torch_programs.md"]
+)
 def test_the_examples_of_a_page(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples may write files, into the folder that they are run in."""
     monkeypatch.chdir(tmp_path)

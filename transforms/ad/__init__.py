@@ -13,7 +13,3 @@
     rewrites/          expansion of ops without rules before differentiation
     building_blocks/   matrix algebra, scans and products that rules are written with
 """
-
-from wengert.transforms.ad.derive import jvp, vjp
-
-__all__ = ["jvp", "vjp"]

@@ -7,10 +7,12 @@ from functools import partial
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
+from wengert.dialects.registry import foreign_ops
 from wengert.ir.construction import detach, insert_before
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.locations import error_at
@@ -69,7 +71,10 @@ def differentiate(
     def make(request: Request, name: str) -> FuncOp:
         return chosen.jvp(request, name) if mode == "jvp" else chosen.vjp(request, name, policy)
 
+    theirs = foreign_ops(module)
     derive(module, partial(_of_plugin, chosen, mode, make) if is_foreign(chosen) else make, fn, wrt, of)
+    if theirs or is_foreign(chosen):
+        _verify(module, [f"strategy '{strategy}' of {owner_of(chosen)}"] if is_foreign(chosen) else [], theirs)
 
 
 def _of_plugin(strategy: Strategy, mode: Mode, make: Callable[[Request, str], FuncOp], request: Request, name: str) -> FuncOp:
@@ -84,6 +89,17 @@ def _of_plugin(strategy: Strategy, mode: Mode, make: Callable[[Request, str], Fu
         raise raised_by(whose, error) from error
     _check_type(whose, mode, function, wanted)
     return function
+
+
+def _verify(module: ModuleOp, whose: list[str], ops: Sequence[type[Operation]]) -> None:
+    """Verifies what came about with the help of plug-ins. Raises PluginError."""
+    from wengert.ir.verification.verifier import verify
+
+    try:
+        verify(module)
+    except DiagnosticError as error:
+        named = [*whose, *(f"the rule of {cls.name} of {owner_of(cls)}" for cls in ops)]
+        raise PluginError(f"{' or '.join(named)} left invalid IR", error.render()) from error
 
 
 def _check_type(whose: str, mode: Mode, function: FuncOp, wanted: FunctionType) -> None:

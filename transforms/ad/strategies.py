@@ -6,8 +6,7 @@
 =============  =======================================================================================================
 
 Both have the same results; what they cost may differ. A plug-in adds others by name, in one of two ways: as a pipeline (:class:`PipelineStrategy`), or as a
-class with
-a method that makes a function (:class:`Strategy`). ``vjp{strategy=mine}``, ``p.vjp(strategy="mine")`` and ``--strategy mine`` know them then.
+class with a method that makes a function (:class:`Strategy`). ``vjp{strategy=mine}``, ``p.vjp(strategy="mine")`` and ``--strategy mine`` know them then.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class Strategy(ABC):
     """A named way to make the derivatives of a function. Objects have no state and are used by several threads.
 
     A subclass has a ``name`` and at least one of :meth:`vjp` and :meth:`jvp`. Both are given a function at core level, without calls (except of functions
-    that declare
-    derivatives) and requests for derivatives, and return a new function; that which they are given they may take apart, for it is dropped.
+    that declare derivatives) and requests for derivatives, and return a new function; that which they are given they may take apart, for it is dropped.
     """
 
     name: str
@@ -76,8 +74,7 @@ class PipelineStrategy(Strategy):
     """A strategy that is a pipeline, such as ``linearize,eliminate,transpose,join``.
 
     The first pass with an option ``wrt`` (``linearize``, ``vjp``, ``jvp`` and their like) is given what to differentiate: ``fn``, ``wrt`` and ``of``; and
-    the policy for
-    residuals, if it has an option for it that the text leaves open.
+    the policy for residuals, if it has an option for it that the text leaves open.
 
     Args:
         name: the name in options and pipelines.
@@ -146,6 +143,11 @@ def register_strategy(strategy: Strategy) -> None:
 def strategy_names() -> list[str]:
     """The names of all strategies: ours, those of plug-ins, those that installed packages declare."""
     return list(dict.fromkeys([*_BUILT_IN, *_registered, *declared_names(STRATEGY_GROUP)]))
+
+
+def is_strategy_of_plugin(name: str) -> bool:
+    """Whether this is the name of a strategy that is not one of ours."""
+    return name not in _BUILT_IN
 
 
 def strategy_named(name: str) -> Strategy:

@@ -22,7 +22,7 @@ from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import splat_value
-from wengert.ir.locations import describe
+from wengert.ir.locations import describe_within
 from wengert.ir.traversal import ops_of
 from wengert.transforms.analysis.kernel_cost import kernel_work
 from wengert.transforms.analysis.memory import Memory, memory_of
@@ -70,6 +70,11 @@ class CompiledCost(Struct, frozen=True):
     def total(self, figure: str) -> Polynomial:
         """A figure of all kernels, as often as they run."""
         return sum((kernel.times * getattr(kernel, figure) for kernel in self.kernels), ZERO)
+
+    @property
+    def tape_bytes(self) -> Polynomial:
+        """The bytes that loops whose iterations nobody counts put on tapes, which grow beside the arena."""
+        return sum((kernel.times * kernel.bytes_written for kernel in self.kernels if kernel.kind.startswith("native core.tape_push")), ZERO)
 
     @property
     def launches(self) -> Polynomial:
@@ -134,11 +139,11 @@ def _constant(buffer: SSAValue) -> int | None:
 
 def _kernel(op: ops.LaunchOp | ops.CopyOp, times: Polynomial, shared: bool) -> Kernel:
     if isinstance(op, ops.CopyOp):
-        return Kernel("copy", describe(op.location), times, 0, 0, byte_size(op.source), byte_size(op.target), op)
+        return Kernel("copy", describe_within(op), times, 0, 0, byte_size(op.source), byte_size(op.target), op)
     kernel = op.kernel
     flops, functions = kernel_work(kernel)
     read, written = _nest_bytes(kernel) if isinstance(kernel, NestOp) else _whole_bytes(kernel)
-    return Kernel(_kind(kernel), describe(op.location), times, int(flops), int(functions), read, written, op, shared or _is_shared(kernel))
+    return Kernel(_kind(kernel), describe_within(op), times, int(flops), int(functions), read, written, op, shared or _is_shared(kernel))
 
 
 def _is_shared(kernel: Operation) -> bool:

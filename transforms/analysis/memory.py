@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of
-from wengert.ir.locations import describe
+from wengert.ir.locations import describe_within
 from wengert.ir.traversal import operands_of, ops_in, ops_of
 
 
@@ -68,7 +68,7 @@ def _fullest(function: FuncOp, arena: int) -> tuple[int, int, str]:
         count += _set(live, [*written, *scratch], False)
         count += _set(live, read, True)
         if full > sum(best):
-            best, place = (count, full - count), describe(op.location)
+            best, place = (count, full - count), describe_within(op)
     return max(best[0], 0) * ALIGNMENT, best[1] * ALIGNMENT, place
 
 

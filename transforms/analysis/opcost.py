@@ -39,7 +39,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import ComplexType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
@@ -48,8 +48,9 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import Facts, MissingFactsError, Traffic, Work, facts_of
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.tensor_types import element, is_complex, is_float
+from wengert.transforms.analysis.factorization_flops import CUBIC, factorization, routine_of, scale
 from wengert.transforms.analysis.symbolic.extents import STATIC, Extents, bytes_of, size
-from wengert.transforms.analysis.symbolic.integers import Extent, ceil_log2, larger, product, rounded, smaller, times_log2
+from wengert.transforms.analysis.symbolic.integers import Extent, ceil_log2, larger, product, times_log2
 from wengert.transforms.core import compound, functions
 from wengert.transforms.core.recognisers.shardings import IDENTITIES
 
@@ -334,46 +335,16 @@ def _fft(op: stablehlo.FftOp, extents: Extents) -> Pair:
 
 @_costs(stablehlo.CholeskyOp)
 def _cholesky(op: stablehlo.CholeskyOp, extents: Extents) -> Pair:
-    return _factor("potrf", op.a, extents), 0
+    return factorization("potrf", op.a, extents), 0
 
 
 def _triangular(matrix: SSAValue, sides: SSAValue, extents: Extents) -> Extent:
-    return size(extents, sides) * extents.shape(matrix)[-1] * _scale(matrix)
+    return size(extents, sides) * extents.shape(matrix)[-1] * scale(matrix)
 
 
 @_costs(stablehlo.TriangularSolveOp)
 def _triangular_solve(op: stablehlo.TriangularSolveOp, extents: Extents) -> Pair:
     return _triangular(op.a, op.b, extents), 0
-
-
-_THIRD = Fraction(1, 3)
-_CUBIC: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
-    "potrf": lambda m, n, short, long: n**3 * _THIRD,
-    "getrf": lambda m, n, short, long: m * n * short - (m + n) * short**2 * Fraction(1, 2) + short**3 * _THIRD,
-    "geqrf": lambda m, n, short, long: 2 * long * short**2 - 2 * short**3 * _THIRD,
-    "orgqr": lambda m, n, short, long: 2 * m * n**2 - 2 * n**3 * _THIRD,
-    "ungqr": lambda m, n, short, long: 2 * m * n**2 - 2 * n**3 * _THIRD,
-    "gehrd": lambda m, n, short, long: 10 * n**3 * _THIRD,
-    "sytrd": lambda m, n, short, long: 4 * n**3 * _THIRD,
-    "hetrd": lambda m, n, short, long: 4 * n**3 * _THIRD,
-    "syevd": lambda m, n, short, long: 9 * n**3,
-    "heevd": lambda m, n, short, long: 9 * n**3,
-    "geev": lambda m, n, short, long: 25 * n**3,
-    "gees": lambda m, n, short, long: 25 * n**3,
-    "gesdd": lambda m, n, short, long: 22 * short**2 * long,
-    "gesvd": lambda m, n, short, long: 22 * short**2 * long,
-}
-"""Flops by the rows, the columns, and the shorter and longer of both."""
-
-
-def _scale(matrix: SSAValue) -> int:
-    return 4 if isinstance(element(matrix), ComplexType) else 1
-
-
-def _factor(name: str, matrices: SSAValue, extents: Extents) -> Extent:
-    *batch, m, n = extents.shape(matrices)
-    formula = _CUBIC.get(name)
-    return _scale(matrices) * product(batch) * rounded(formula(m, n, smaller(m, n), larger(m, n))) if formula else 0
 
 
 _CORE_FACTORS: dict[type[Operation], tuple[str, ...]] = {
@@ -388,7 +359,7 @@ _CORE_FACTORS: dict[type[Operation], tuple[str, ...]] = {
 
 @_costs(*_CORE_FACTORS)
 def _core_factors(op: Operation, extents: Extents) -> Pair:
-    return sum([_factor(name, op.operands[0], extents) for name in _CORE_FACTORS[type(op)]]), 0
+    return sum([factorization(name, op.operands[0], extents) for name in _CORE_FACTORS[type(op)]]), 0
 
 
 @_costs(core.CholeskySolveOp, core.LuSolveOp)
@@ -400,7 +371,7 @@ def _by_factors(op: core.CholeskySolveOp | core.LuSolveOp, extents: Extents) -> 
 def _tridiagonal(op: core.TridiagonalSolveOp, extents: Extents) -> Pair:
     # a quotient and a product less per row; then per row and side a product less, two products less and a quotient
     *batch, rows, sides = extents.shape(op.b)
-    return _scale(op.b) * product(batch) * rows * (3 + 7 * sides), 0
+    return scale(op.b) * product(batch) * rows * (3 + 7 * sides), 0
 
 
 @_costs(stablehlo.CustomCallOp)
@@ -408,22 +379,17 @@ def _custom_call(op: stablehlo.CustomCallOp, extents: Extents) -> Pair:
     """By the LAPACK routine that the target names; calls of other targets count no flops (:func:`is_of_unknown_cost`)."""
     if not op.inputs or not isinstance(op.inputs[0].type, TensorType):
         return 0, 0
-    name = _routine(op)
+    name = routine_of(op)
     if name == "trsm":
         return _triangular(op.inputs[0], op.inputs[1], extents), 0
-    return (_factor(name, op.inputs[0], extents) if len(extents.shape(op.inputs[0])) >= 2 else 0), 0
-
-
-def _routine(op: stablehlo.CustomCallOp) -> str:
-    name = op.call_target_name.data.removesuffix("_ffi").removeprefix("cusolver_")
-    return name[len("lapack_d") :] if name.startswith("lapack_") else name
+    return (factorization(name, op.inputs[0], extents) if len(extents.shape(op.inputs[0])) >= 2 else 0), 0
 
 
 def is_of_unknown_cost(op: Operation) -> bool:
     """Whether an op calls code for floating-point numbers that nothing is known of, so that its flops are in no count."""
     if not isinstance(op, stablehlo.CustomCallOp) or op.call_target_name.data in IDENTITIES:
         return False
-    return any(map(_is_floating, op.inputs)) and _routine(op) not in _CUBIC and _routine(op) != "trsm"
+    return any(map(_is_floating, op.inputs)) and routine_of(op) not in (*CUBIC, "trsm")
 
 
 def total(costs: list[Cost]) -> Cost:

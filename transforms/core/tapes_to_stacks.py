@@ -76,15 +76,15 @@ def stacked(type: Attribute) -> Attribute:
     if not isinstance(type, core.TapeType):
         return type
     entry = stacked(type.entry_type)
-    if type.places is None:
+    if type.static_length is None:
         return core.TapeType(entry)
     assert isinstance(entry, TensorType), "what has a length holds no tape that grows"
     row = cast("TensorType[Any]", entry)
-    return tensor([type.places, *shape_of_type(row)], row.element_type)
+    return tensor([type.static_length, *shape_of_type(row)], row.element_type)
 
 
 def _is_fixed(type: Attribute) -> bool:
-    return isinstance(type, core.TapeType) and type.places is not None
+    return isinstance(type, core.TapeType) and type.static_length is not None
 
 
 _TAPE_OPS = (core.TapeCreateOp, core.TapeSetOp, core.TapeReadOp, core.TapeGetOp)

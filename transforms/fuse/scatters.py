@@ -39,9 +39,9 @@ from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 from wengert.transforms.fuse.scatter_rows import Rows, taken
 from wengert.transforms.fuse.sorting.network import Lines, lines_of, sorted_lines
 
-FEWEST = 64
+FEWEST = 256
 """Fewer updates are done one after the other."""
-FEWEST_ROWS = 512
+FEWEST_ROWS = 1024
 """The same for updates that are rows of so many elements that threads share them."""
 WIDE = 128
 """The elements of such a row."""

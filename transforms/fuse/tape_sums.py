@@ -48,7 +48,7 @@ class TapeSumsToReadsPass(ModulePass):
 def _grows(op: Sum) -> bool:
     """Whether the tape is one that grows: others are tensors before they run."""
     type = op.operand.type
-    return isinstance(type, core.TapeType) and type.places is None
+    return isinstance(type, core.TapeType) and type.static_length is None
 
 
 def _written(b: OpBuilder, op: Sum) -> Value:

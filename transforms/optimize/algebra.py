@@ -9,13 +9,12 @@ from __future__ import annotations
 from math import frexp
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.tensor_types import dtype_of, element, is_boolean, is_complex, is_float, is_integer
+from wengert.ir.tensor_types import dtype_of, element, float_limits, is_boolean, is_complex, is_float, is_integer
 from wengert.transforms.analysis.ranges import interval
 from wengert.transforms.optimize.matching import is_inexact, is_splat_of, is_zero, made_by, splat, used_once
 from wengert.transforms.optimize.rewrites import Assumption, Rewritten, rewrite
@@ -249,7 +248,7 @@ def divide_by_power_of_two(b: OpBuilder, op: stablehlo.DivideOp) -> Rewritten:
 
 
 def _normal_range(dtype: np.dtype[Any]) -> tuple[float, float]:
-    limits = cast(Any, ml_dtypes.finfo)(dtype)
+    limits = float_limits(dtype)
     return float(limits.smallest_normal), float(limits.max)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.tensor_types import dtype_of, element, is_boolean, is_complex, is_float, is_integer, is_unsigned
+from wengert.ir.tensor_types import dtype_of, element, float_limits, is_boolean, is_complex, is_float, is_integer, is_unsigned
 from wengert.transforms.optimize.matching import made_by
 from wengert.transforms.optimize.rewrites import Rewritten, rewrite
 
@@ -25,15 +24,14 @@ def is_lossless(source: Attribute, target: Attribute) -> bool:
         return is_float(target) and _covers(dtype_of(target), dtype_of(source))
     bits = 8 * dtype_of(source).itemsize - (0 if is_unsigned(source) else 1)
     if is_float(target):
-        limits = cast(Any, ml_dtypes.finfo)(dtype_of(target))
+        limits = float_limits(dtype_of(target))
         return bits <= limits.nmant + 1 and 2.0**bits <= float(limits.max)
     room = 8 * dtype_of(target).itemsize - (0 if is_unsigned(target) else 1)
     return bits <= room and (is_unsigned(source) or not is_unsigned(target))
 
 
 def _covers(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
-    w = cast(Any, ml_dtypes.finfo)(wide)
-    n = cast(Any, ml_dtypes.finfo)(narrow)
+    w, n = float_limits(wide), float_limits(narrow)
     return bool(w.nmant >= n.nmant and w.maxexp >= n.maxexp and w.minexp <= n.minexp)
 
 

@@ -1,8 +1,7 @@
 """Keeps apart what is to be computed again: values pass through an optimization barrier, and nothing computed from its results equals what was computed before.
 
 This is the mark that recomputation carries (:mod:`wengert.transforms.ad.linear.join`): no pass shares ops across it, and it costs nothing in compiled code,
-where its
-results are other names of its operands.
+where its results are other names of its operands.
 
 Before and after, ``keep_apart([x], before=%2)`` and a copy of the sine on its result::
 

@@ -1,10 +1,8 @@
 """Notices where clean-up undoes what the pass of a plug-in did.
 
 A pass that computes a value again (to keep less memory, or to put a computation where it is needed) makes an equal op a second time, and whatever shares
-equal ops takes it
-away again: ``cse``, and every pass that builds ops with a builder that shares them (``transpose``, ``join``, ``simplify``). What is to stay stands behind a
-barrier
-(``wg.keep_apart``). Where a pass of a plug-in is undone, this says by which pass, in two ways:
+equal ops takes it away again: ``cse``, and every pass that builds ops with a builder that shares them (``transpose``, ``join``, ``simplify``). What is to
+stay stands behind a barrier (``wg.keep_apart``). Where a pass of a plug-in is undone, this says by which pass, in two ways:
 
 - *merged*: a pass that runs behind it leaves fewer ops that repeat an equal one than the plug-in's pass had added;
 - *no effect*: from some pass on the IR is, to the letter, what the same pipeline without the plug-in's pass makes.
@@ -14,10 +12,8 @@ It costs a count of repeated ops behind every pass, and a second run of the pipe
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from inspect import currentframe
 
 from msgspec import Struct
 from xdsl.context import Context
@@ -26,9 +22,10 @@ from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_module
 from wengert.ir.passes import Observer, Observers, PassRun, Pipeline
-from wengert.ir.plugins import UndoneWarning, is_foreign, owner_of
+from wengert.ir.plugins import is_foreign, owner_of, warn_undone
 from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
+from wengert.transforms.ad.strategies import is_strategy_of_plugin
 from wengert.transforms.optimize.cse import repeated_ops
 
 
@@ -72,7 +69,7 @@ class UndoneObserver:
         repeated = repeated_ops(module)
         change, self._repeated = repeated - self._repeated, repeated
         self._texts.append(print_module(module))
-        if is_foreign(run.pass_):
+        if is_of_plugin(run.pass_):
             self._added[_described(run.pass_)] = max(0, change)
         elif change < 0:
             self._merged(run, -change)
@@ -112,26 +109,24 @@ class UndoneObserver:
                 continue
 
 
+def is_of_plugin(pass_: ModulePass | Translation) -> bool:
+    """Whether a pass is a plug-in's, or does what the strategy of one says."""
+    strategy: object = getattr(pass_, "strategy", None)
+    return is_foreign(pass_) or (isinstance(strategy, str) and is_strategy_of_plugin(strategy))
+
+
 def _described(pass_: ModulePass | Translation) -> str:
-    return f"pass '{pass_.name}' of {owner_of(pass_)}"
+    return f"pass '{pass_.name}' of {owner_of(pass_)}" if is_foreign(pass_) else f"strategy '{getattr(pass_, 'strategy', '')}'"
 
 
 @contextmanager
 def watched(pipeline: Pipeline, observer: Observer | None = None) -> Generator[Observer | None]:
     """An observer for a run of a pipeline that warns, behind it, of passes of plug-ins that were undone; the given one itself where there are no such
     passes."""
-    if not any(is_foreign(pass_) for pass_ in pipeline.passes):
+    if not any(is_of_plugin(pass_) for pass_ in pipeline.passes):
         yield observer
         return
     watch = UndoneObserver()
     yield watch if observer is None else Observers((observer, watch))
-    _warn_of(watch.undone)
-
-
-def _warn_of(undone: list[Undone]) -> None:
-    """Warns of passes that were undone, at the line outside of this package that made them run."""
-    level, frame = 1, currentframe()
-    while frame is not None and frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("wengert", "contextlib"):
-        level, frame = level + 1, frame.f_back
-    for one in undone:
-        warnings.warn(str(one), UndoneWarning, stacklevel=level)
+    for one in watch.undone:
+        warn_undone(str(one))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from msgspec.structs import replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -20,7 +21,6 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
-from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
@@ -39,10 +39,14 @@ class SchedulePass(ModulePass):
     ``sm_80``, ``sm_90``, ``gfx90a``, ``gfx942``."""
     strict: bool = False
     """Sums are added up in the order in which they are written."""
+    tf32: bool = False
+    """Products of f32 are computed by tensor cores, where a GPU has these, from the first ten bits of the mantissas of their factors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target in GPU_TARGETS:
-            schedule_for_gpu(op, GPU_TARGETS[self.target], strict=self.strict)
+            from wengert.transforms.schedule.gpu.schedule import schedule_for_gpu  # here, because most programs run on a processor
+
+            schedule_for_gpu(op, replace(GPU_TARGETS[self.target], tf32=self.tf32), strict=self.strict)
             return
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects import core
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
-from wengert.transforms.ad import jvp, vjp
+from wengert.transforms.ad.derive import jvp, vjp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from batch_checks import Batch, batched, check_batch, check_derivatives, made, random_batch, subsets

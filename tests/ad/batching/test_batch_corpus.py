@@ -14,7 +14,7 @@ from reference_programs import HAVE_CORPUS, PROGRAMS, share
 
 import wengert as wg
 from wengert.lab.corpus import CorpusProgram, array_error
-from wengert.transforms.ad import jvp, vjp
+from wengert.transforms.ad.derive import jvp, vjp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from batch_checks import Batch, check_batch, check_derivatives, made

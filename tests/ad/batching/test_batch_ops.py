@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import vjp
 from wengert.transforms.ad.batching.passes import batch
+from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.requests.expand import expand_ad
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -15,7 +15,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import jvp, vjp
+from wengert.transforms.ad.derive import jvp, vjp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from ad_checks import random_like

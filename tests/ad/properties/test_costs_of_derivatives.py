@@ -10,8 +10,8 @@ import pytest
 
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
-from wengert.transforms.ad import vjp
 from wengert.transforms.ad.case import Case
+from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.rules import ALL_CASES
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 

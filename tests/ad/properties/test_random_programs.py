@@ -18,7 +18,7 @@ from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime import cpu
 from wengert.runtime.interpreter import run
-from wengert.transforms.ad import jvp, vjp
+from wengert.transforms.ad.derive import jvp, vjp
 from wengert.transforms.core.to_core import to_core
 from wengert.transforms.pipelines import OPTIMIZE, parse_pipeline
 

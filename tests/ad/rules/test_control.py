@@ -11,7 +11,7 @@ import pytest
 from wengert.dialects import core
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
-from wengert.transforms.ad import vjp
+from wengert.transforms.ad.derive import vjp
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 

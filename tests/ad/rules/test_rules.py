@@ -17,7 +17,7 @@ from wengert.transforms.ad.rules import ALL_CASES
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from ad_checks import check_first_order, check_second_order, derived
 
-from wengert.transforms.ad import vjp
+from wengert.transforms.ad.derive import vjp
 
 by_name = pytest.mark.parametrize("case", ALL_CASES, ids=[case.name for case in ALL_CASES])
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from reference_programs import in_all_precisions, needs_corpus, share
 
 import wengert as wg
@@ -95,6 +97,39 @@ def test_a_step_of_more_than_one_is_summed_too() -> None:
     program = wg.parse(text.replace("  %many =", "  %two = stablehlo.constant dense<2> : tensor<i32>\n  %many ="))
     for form, others in forms(program):
         assert assert_exact(form, [np.ones(3), np.int32(9), *[np.ones(3)] * others]).ops["stablehlo.sine"] == sum(-(-(15 - i) // 2) for i in range(15))
+
+
+ONE_LOOP = """func.func public @main(%x: tensor<f64>) -> tensor<f64> {{
+  %start = stablehlo.constant dense<{start}> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %start, %y = %x) : tensor<i32>, tensor<f64>
+  cond {{
+    %bound = stablehlo.constant dense<{bound}> : tensor<i32>
+    %p = stablehlo.compare {direction}, {sides}, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  }} do {{
+    %step = stablehlo.constant dense<{step}> : tensor<i32>
+    %next = stablehlo.{form} %i, %step : tensor<i32>
+    %z = stablehlo.sine %y : tensor<f64>
+    stablehlo.return %next, %z : tensor<i32>, tensor<f64>
+  }}
+  return %r#1 : tensor<f64>
+}}"""
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.integers(-9, 9),
+    st.integers(-4, 4),
+    st.integers(-9, 9),
+    st.sampled_from(["LT", "LE", "GT", "GE", "NE", "EQ"]),
+    st.sampled_from(["%i, %bound", "%bound, %i"]),
+    st.sampled_from(["add", "subtract", "multiply"]),
+)
+def test_iterations_are_those_that_are_made(start: int, step: int, bound: int, direction: str, sides: str, form: str) -> None:
+    program = wg.parse(ONE_LOOP.format(start=start, step=step, bound=bound, direction=direction, sides=sides, form=form))
+    cost = program_cost(program.module)
+    if not cost.symbols:  # else it may go on for ever
+        assert_exact(program, [np.float64(1.0)])
 
 
 def test_a_loop_whose_length_is_an_argument_has_a_symbol() -> None:

@@ -104,20 +104,21 @@ func.func public @norms(%x: tensor<64xf32>) -> tensor<64xf32> {
   return %0 : tensor<64xf32>
 }
 
-// All threads read the index and take one branch; a barrier stands in the branch that needs one.
+// All threads read the index, and act in one branch. The barrier that one needs stands outside of it: all threads pass it, whatever they do.
 // CHECK-LABEL: @branches
 // CHECK: gpu.launch
 // CHECK: %[[INDEX:.*]] = memref.load %{{.*}} : memref<1xi32, 1>
 // CHECK-NEXT: %[[FIRST:.*]] = arith.cmpi eq, %[[INDEX]], %{{.*}} : i32
-// CHECK-NEXT: %[[SECOND:.*]] = arith.cmpi eq, %[[INDEX]], %{{.*}} : i32
-// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: %[[OTHER:.*]] = arith.xori %[[FIRST]], %{{.*}} : i1
+// CHECK-NEXT: scf.if %[[FIRST]] {
 // CHECK: math.exp
 // CHECK: gpu.barrier
-// CHECK: } else {
-// CHECK-NEXT: scf.if %[[SECOND]] {
+// CHECK-NEXT: scf.if %[[FIRST]] {
+// CHECK: %[[IS_SECOND:.*]] = arith.cmpi eq, %[[INDEX]], %{{.*}} : i32
+// CHECK-NEXT: %[[SECOND:.*]] = arith.andi %[[OTHER]], %[[IS_SECOND]] : i1
+// CHECK: scf.if %[[SECOND]] {
 // CHECK-NOT: gpu.barrier
 // CHECK: math.sin
-// CHECK: } else {
 // CHECK-NOT: gpu.launch
 // CHECK: func.func
 func.func public @branches(%x: tensor<40xf32>, %i: tensor<i32>) -> tensor<40xf32> {
@@ -130,6 +131,25 @@ func.func public @branches(%x: tensor<40xf32>, %i: tensor<i32>) -> tensor<40xf32
     stablehlo.return %a : tensor<40xf32>
   }, {
     stablehlo.return %x : tensor<40xf32>
+  }) : (tensor<i32>) -> tensor<40xf32>
+  return %0 : tensor<40xf32>
+}
+
+// Branches without barriers are branches.
+// CHECK-LABEL: @simple_branches
+// CHECK: scf.if %{{.*}} {
+// CHECK: math.exp
+// CHECK: } else {
+// CHECK: math.sin
+// CHECK-NOT: gpu.launch
+// CHECK: func.func
+func.func public @simple_branches(%x: tensor<40xf32>, %i: tensor<i32>) -> tensor<40xf32> {
+  %0 = "stablehlo.case"(%i) ({
+    %a = stablehlo.exponential %x : tensor<40xf32>
+    stablehlo.return %a : tensor<40xf32>
+  }, {
+    %a = stablehlo.sine %x : tensor<40xf32>
+    stablehlo.return %a : tensor<40xf32>
   }) : (tensor<i32>) -> tensor<40xf32>
   return %0 : tensor<40xf32>
 }

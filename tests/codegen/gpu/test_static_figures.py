@@ -119,9 +119,10 @@ def test_other_shapes(name: str) -> None:
 
 
 def narrow(costs: list[KernelCost]) -> list[str]:
-    """Streams, which are kernels that no threads share memory in, that do not move four of their widest elements at once: 16 bytes of f32, 8 of 16 bits."""
+    """Streams, which are kernels that no threads share memory in, that do not, where they do most, move four of their widest elements at once: 16 bytes of f32, 8 of 16 bits."""
     streams = [cost for cost in costs if not cost.workgroup_bytes and cost.needed > SMALL]
-    moved = [(cost.name, [access for access in cost.accesses if access.stride]) for cost in streams]
+    often = {cost.name: max(access.count for access in cost.accesses) / 2 for cost in streams}
+    moved = [(cost.name, [access for access in cost.accesses if access.stride and access.count >= often[cost.name]]) for cost in streams]
     return [name for name, accesses in moved if max(access.width for access in accesses) < min(16, 4 * max(access.element for access in accesses))]
 
 
@@ -135,4 +136,5 @@ def test_streams_move_several_elements_at_once(name: str, kind: str, dtype: str)
 @pytest.mark.parametrize("kind", ["primal", "vjp"])
 @pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 8))
 def test_reference_programs(program: CorpusProgram, precision: str, kind: str) -> None:
-    expect_straight(costs_of(core_of(program, precision, kind)[0]))
+    """Kernels of one group are not held to strides: they are merged of many, and wait for memory in whatever order they read it."""
+    expect_straight([cost for cost in costs_of(core_of(program, precision, kind)[0]) if cost.groups > 1])

@@ -21,7 +21,7 @@ from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import AMDGPU, GPU_LOWER, PTX, SPIRV, gpu_lowering, parse_pipeline
 
-TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
+TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32}
 REST = "bufferize{target=sm_80},kernels-to-gpu,gpu-kernel-outlining"
 SUBSCRIPTS = ["mk,kn->mn", "km,kn->mn", "mk,nk->mn", "km,nk->mn", "bmk,bkn->bmn", "mbk,bnk->bmn"]
 
@@ -37,11 +37,16 @@ def dot(subscripts: str, extents: dict[str, int], element: str) -> str:
       return %0 : {z} }}"""
 
 
+def shortened(x: np.ndarray) -> np.ndarray:
+    """What a tensor core takes of factors: of f32, which is then tf32, the first ten bits of the mantissa."""
+    return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) if x.dtype == np.float32 else x
+
+
 def check(text: str, subscripts: str, extents: dict[str, int], element: str, lowering: str) -> None:
     """A product agrees with NumPy's, in both interpreters."""
     random = np.random.default_rng(1)
     inputs = [random.standard_normal([extents[c] for c in names]).astype(TYPES[element]) for names in subscripts.partition("->")[0].split(",")]
-    wanted = np.einsum(subscripts, *[x.astype(np.float64) for x in inputs])
+    wanted = np.einsum(subscripts, *[shortened(x).astype(np.float64) for x in inputs])
     module = parse_pipeline(lowering).run(alone(core_form(parse_module(text)), "main"))
     assert "nvgpu.mma.sync" in print_module(module)
     results = {"gpu level": run(module, inputs)[0]}
@@ -60,7 +65,7 @@ CASES = [(subscripts, *extents, element) for extents in EXTENTS for subscripts i
 def test_products(subscripts: str, m: int, n: int, k: int, element: str) -> None:
     """Rows at multiples of 16, 8 and 4 bytes, and others."""
     extents = {"m": m, "n": n, "k": k, "b": 2}
-    check(dot(subscripts, extents, element), subscripts, extents, element, gpu_lowering("sm_80"))
+    check(dot(subscripts, extents, element), subscripts, extents, element, gpu_lowering("sm_80", tf32=element == "f32"))
 
 
 SCHEDULES = [
@@ -93,7 +98,19 @@ def test_schedules_by_hand(subscripts: str, schedule: str) -> None:
     np.testing.assert_allclose(result, np.einsum(subscripts, *[x.astype(np.float64) for x in inputs]), rtol=0, atol=1e-4)
 
 
+def test_tf32_is_an_option_of_backends() -> None:
+    program = wg.parse(dot("mk,kn->mn", {"m": 40, "n": 48, "k": 24}, "f32"))
+    x, y = np.random.default_rng(3).standard_normal((2, 40, 48)).astype(np.float32)
+    x, y = x[:, :24].copy(), y[:24].copy()
+    exact, short = (program.compile("ptx-interpreter", tf32=chosen)(x, y)[0] for chosen in (False, True))
+    np.testing.assert_allclose(exact, x @ y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(short, shortened(x).astype(np.float64) @ shortened(y).astype(np.float64), rtol=1e-5, atol=1e-5)
+    assert np.abs(short - exact).max() > 1e-4
+
+
 REFUSED = [
+    ("bf16", "size = [64, 64, 32], thread = [4, 4], tf32}, group = 256", "tf32 is for warps that multiply matrices"),
+    ("f32", "size = [128, 128, 32], warp = [64, 32], stages = 2, tf32}, group = 256", "the factors of a tile take 73728 bytes, more than 49152"),
     ("f32", "size = [64, 64, 32], warp = [32, 32], stages = 2}, group = 128", "the factors were not 16 bits wide before they became f32"),
     ("bf16", "size = [128, 128, 64], warp = [64, 32], stages = 3}, group = 256", "the factors of a tile take 110592 bytes, more than 49152"),
     ("bf16", "size = [64, 64, 32], warp = [32, 20], stages = 2}, group = 128", "64 by 64 results are not divided by 32 by 20"),

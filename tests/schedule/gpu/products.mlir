@@ -17,7 +17,7 @@ func.func public @batch(%x: tensor<8x40x33xf32>, %y: tensor<8x33x50xf32>) -> ten
 
 // A product with a vector is a sum over rows.
 // CHECK-LABEL: @vector
-// CHECK: gpu_schedule<threads = [0], elements = 4, reduce = {loops = [1], threads = 32}, group = 256, positions = i32>
+// CHECK: gpu_schedule<threads = [0], elements = 4, reduce = {loops = [1], threads = 32, shuffle}, group = 256, positions = i32>
 func.func public @vector(%x: tensor<16384x1024xf32>, %y: tensor<1024xf32>) -> tensor<16384xf32> {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<16384x1024xf32>, tensor<1024xf32>) -> tensor<16384xf32>
   return %0 : tensor<16384xf32>

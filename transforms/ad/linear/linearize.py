@@ -38,6 +38,8 @@ class Halves(Struct, frozen=True):
     residuals: int
     builder: OpBuilder
     """The builder of the forward body, which can append to it and shares its ops."""
+    recomputed: int
+    """The number of ops, but for constants, that the linear function computes again."""
 
 
 def linearize(request: Request, policy: Policy, pass_name: str) -> Halves:
@@ -53,7 +55,7 @@ def linearize(request: Request, policy: Policy, pass_name: str) -> Halves:
     plan = policy.plan(Site(forward, residuals_of(linear_ops, (), sweep.lb.linear)))
     outputs = [sweep.primal(value) for value in request.results]
     closed = _linear_body(request, linear, linear_ops, y_dots, plan, pass_name)
-    return Halves(finish_body(forward, [*outputs, *plan.stored]), closed, len(plan.stored), b)
+    return Halves(finish_body(forward, [*outputs, *plan.stored]), closed, len(plan.stored), b, sum(1 for op in plan.recomputed if op.operands))
 
 
 def linearize_function(request: Request, forward_name: str, linear_name: str, policy: Policy = AUTO, pass_name: str = "linearize") -> tuple[FuncOp, FuncOp]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from xdsl.dialects.func import FuncOp
 
+from wengert.ir.plugins import is_foreign, owner_of, warn_undone
 from wengert.transforms.ad.function import function_of
 from wengert.transforms.ad.linear.join import join_bodies
 from wengert.transforms.ad.linear.linearize import linearize
@@ -21,6 +22,9 @@ NAME = "vjp"
 def vjp_function(request: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     """The VJP of a function under a new name."""
     halves = linearize(request, policy, NAME)
+    if halves.recomputed and not policy.marks and is_foreign(policy):
+        what = f"policy '{policy.name}' of {owner_of(policy)} computes {halves.recomputed} ops again, which 'join' shares with the forward part"
+        warn_undone(f"{what}; they are kept apart if its property marks is true")
     count, residual_count = len(request.results), halves.residuals
     transposed = transpose_body(halves.linear, range(residual_count, residual_count + len(request.wrt)), request.function, NAME, declared=True)
     cotangents = range(residual_count, residual_count + len(request.of))

@@ -31,11 +31,12 @@ from wengert.transforms.ad.linear.zeros import copy_without_zeros
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, transpose
 from wengert.transforms.core.closing import copy_ops
+from wengert.transforms.core.inline import CUSTOM_DERIVATIVES
 
 if TYPE_CHECKING:
     from wengert.transforms.ad.forward.sweep import ForwardSweep
 
-CUSTOM_JVP, CUSTOM_VJP = "ad.custom_jvp", "ad.custom_vjp"
+CUSTOM_JVP, CUSTOM_VJP = CUSTOM_DERIVATIVES
 SYMBOLIC_ZEROS = "ad.symbolic_zeros"
 
 

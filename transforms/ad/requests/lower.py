@@ -11,9 +11,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from wengert.dialects import ad
 from wengert.dialects.ad_parts import PARTS, forget_parts
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.ad.requests.request import replace_request
-from wengert.transforms.core.inline import inline
+from wengert.transforms.core.inline import CUSTOM_DERIVATIVES, inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 
 
@@ -26,8 +25,8 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
     expand_ad(module)
     for function in module.ops:
         if isinstance(function, FuncOp):
-            function.attributes.pop(CUSTOM_JVP, None)
-            function.attributes.pop(CUSTOM_VJP, None)
+            for name in CUSTOM_DERIVATIVES:
+                function.attributes.pop(name, None)
             forget_parts(function)
     inline_checkpoints(module)
     inline(module)
@@ -59,5 +58,5 @@ def uses_ad(module: ModuleOp) -> bool:
     return any(op.name.startswith("ad.") or type(op) is CallOp or not _MARKER_ATTRIBUTES.isdisjoint(op.attributes) for op in all_ops(module))
 
 
-_MARKER_ATTRIBUTES = frozenset((CUSTOM_JVP, CUSTOM_VJP, *PARTS))
+_MARKER_ATTRIBUTES = frozenset((*CUSTOM_DERIVATIVES, *PARTS))
 """Attributes of functions that belong to the dialect."""

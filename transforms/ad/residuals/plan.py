@@ -103,7 +103,7 @@ def _bytes(value: SSAValue) -> int:
 
 def _bytes_of(type: Attribute) -> int:
     if isinstance(type, core.TapeType):
-        return (type.places or 0) * _bytes_of(type.entry_type)
+        return (type.static_length or 0) * _bytes_of(type.entry_type)
     if not isinstance(type, TensorType):
         return 0
     static = cast("TensorType[Any]", type)

@@ -46,10 +46,10 @@ def expand_selections(module: ModuleOp) -> None:
 
 
 def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
-    places = b.reshape(_selected(b, op), [size(op.source), 1])
+    places = b.reshape(selected_positions(b, op), [size(op.source), 1])
     start = b.broadcast_in_dim(op.init_value, [], [size(op.operand)])
     source = b.reshape(op.source, [size(op.source)])
-    if combiner_kinds(op.scatter.block, 1) == [Kind.add] and element(op.source) == element(op.operand):
+    if adds(op):
         scattered = b.scatter(Kind.add, start, places, source, _PLACES)
     else:  # a scatter by the op's own region, which has derivatives too
         numbers = {"scatter_dimension_numbers": _PLACES}
@@ -57,7 +57,12 @@ def _scattered(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
     return b.reshape(scattered, shape(op.operand))
 
 
-def _selected(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
+def adds(op: hlo.SelectAndScatterOp) -> bool:
+    """Whether what is scattered is added up, in the operand's type."""
+    return combiner_kinds(op.scatter.block, 1) == [Kind.add] and element(op.source) == element(op.operand)
+
+
+def selected_positions(b: OpBuilder, op: hlo.SelectAndScatterOp) -> Value:
     """The flat position of the element that each window selects, or _NONE for a window in the padding."""
     x, count = op.operand, size(op.operand)
     index = i32 if count < 2**31 else i64

@@ -160,8 +160,11 @@ def _term(names: Sequence[str]) -> Polynomial:
     return result
 
 
+_SIZES = (11, 16, 21, 27, 30, 37, 38, 44, 49, 53, 58, 65, 72)
+"""With all remainders of small divisors, so that what is rounded is not taken for linear."""
+
+
 def sample_points(names: Sequence[str], scale: int = 1) -> list[Point]:
-    """Points at which instances tell linear and quadratic polynomials of up to three symbols apart: odd and even, none a multiple of another one."""
-    numbers = (11, 14, 17, 23, 26, 29, 35, 38, 41, 47, 50, 53)
-    count = len(names) + 3 if len(names) != 1 else 5
-    return [{name: scale * numbers[(i * (2 * k + 1) + k * 4 + (i > len(names)) * k) % len(numbers)] for k, name in enumerate(names)} for i in range(count)]
+    """Points at which instances tell the polynomials that are looked for apart: two more than a linear one has coefficients, five at least."""
+    count = max(5, len(names) + 3)
+    return [{name: scale * _SIZES[(i * (k + 1) + 3 * k) % len(_SIZES)] for k, name in enumerate(names)} for i in range(count)]

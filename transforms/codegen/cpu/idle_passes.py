@@ -10,7 +10,6 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 _NAME = "wengert-llvm-options"
@@ -96,6 +95,8 @@ class Options:
         if self.kept is not None and _is_ours(path := f"/proc/self/fd/{self.kept}"):
             yield path
             return
+        from tempfile import NamedTemporaryFile
+
         with NamedTemporaryFile("wb", prefix=f"{_NAME}-") as file:
             file.write(self._text)
             file.flush()

@@ -96,8 +96,8 @@ class _Nest:
         if self.team is None:
             return Kernel(-(-self.results // self.schedule.group), self.schedule.group, self._alone)
         team = self._team(self.team)
-        types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team] if team.threads > 1 else []
-        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), [(team.group, type) for type in types])
+        types = [register_type(Combining.working_type(t.write.kind, t.write.value.type)) for t in self.of_team] if team.shared_cells else []
+        return Kernel(team.groups, team.group, lambda functions, ids: self._together(functions, ids, team), [(team.shared_cells, type) for type in types])
 
     def last_kernels(self) -> list[Kernel]:
         """The kernel that combines the parts of a reduction, if there are several."""
@@ -114,7 +114,7 @@ class _Nest:
 
     def _team(self, team: Reduce) -> Team:
         count = prod(self.placed.extents[self.shared : self.shared + self.reduced])
-        return Team(self.results, self.schedule.group, team.threads, count, team.columns, team.parts, 1 if team.columns else self.lanes)
+        return Team(self.results, self.schedule.group, team.threads, count, team.columns, team.parts, 1 if team.columns else self.lanes, team.shuffle)
 
     # -- what a thread does
 

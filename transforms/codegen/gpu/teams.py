@@ -12,7 +12,10 @@ from msgspec import Struct
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
-from wengert.dialects.gpu import BarrierOp
+from wengert.dialects.gpu import BarrierOp, ShuffleMode, ShuffleOp
+from wengert.dialects.kernel.gpu_schedule import WARP
+from wengert.ir.construction import append
+from wengert.ir.tensor_types import i32
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
 from wengert.transforms.codegen.gpu.totals import Combining
 
@@ -38,6 +41,12 @@ class Team(Struct, frozen=True):
     columns: bool = False
     parts: int = 1
     elements: int = 1
+    shuffle: bool = False
+
+    @property
+    def shared_cells(self) -> int:
+        """The elements of workgroup memory that each value needs."""
+        return self.group if self.threads > (WARP if self.shuffle else 1) else 0
 
     @property
     def teams(self) -> int:
@@ -102,14 +111,30 @@ def reduced_in_team(
     code = combining.code
     if team.threads == 1:
         return [(lambda value=value: value) for value in values]
-    for buffer, value in zip(workgroup, values, strict=True):
+    for buffer, value in zip(workgroup, values, strict=False):
         code.store(value, buffer, thread)
     half = team.threads // 2
-    while half:
+    while half >= (WARP if team.shuffle else 1):
         code.act(BarrierOp)
         with code.when(code.below(place.lane, half)):
             other = code.plus(thread, half * (team.teams if team.columns else 1))
             for buffer, (kind, element) in zip(workgroup, cells, strict=True):
                 code.store(combining.combined(kind, code.load(buffer, thread), code.load(buffer, other), element), buffer, thread)
         half //= 2
-    return [(lambda buffer=buffer: code.load(buffer, thread)) for buffer in workgroup]
+    if not team.shuffle:
+        return [(lambda buffer=buffer: code.load(buffer, thread)) for buffer in workgroup]
+    ends = [code.load(buffer, thread) for buffer in workgroup] if workgroup else list(values)
+    return [(lambda end=end: end) for end in _shuffled(combining, ends, cells, half)]
+
+
+def _shuffled(combining: Combining, values: Sequence[SSAValue], cells: Sequence[tuple[str, Attribute]], half: int) -> list[SSAValue]:
+    """The same tree within a warp: each thread takes the value of the one ``half`` away, and so on. The first thread of every team combines what it would in
+    workgroup memory."""
+    code, ends = combining.code, list(values)
+    while half:
+        for number, (kind, element) in enumerate(cells):
+            shuffle = ShuffleOp.of(ShuffleMode.XOR, ends[number], code.constant(half, i32), code.constant(WARP, i32))
+            append(code.block, shuffle)
+            ends[number] = combining.combined(kind, ends[number], shuffle.shuffled, element)
+        half //= 2
+    return ends

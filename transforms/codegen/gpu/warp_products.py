@@ -1,10 +1,11 @@
-"""The kernel of a sum of products of 16 bits that warps multiply as matrices, by NVIDIA's tensor cores.
+"""The kernel of a sum of products that warps multiply as matrices, by NVIDIA's tensor cores: of factors of 16 bits, or of tf32.
 
 A group has a tile of results, of which each warp has a rectangle, in fragments of 16 by 8 (:mod:`wengert.dialects.gpu.matrices`). Parts of both factors lie in
 workgroup memory in ``stages`` places: while warps multiply what is in one, what comes next is copied to another, without passing through registers where the
 factor is read 16 bytes at a time. Beyond the ends of the loops the factors are zeros, and nothing is stored.
 
-A part lies as it does in global memory: its rows run along the summed loop, or along the factor's own, and ``ldmatrix`` turns the latter around.
+A part of 16 bits lies as it does in global memory: its rows run along the summed loop, or along the factor's own, and ``ldmatrix`` turns the latter around.
+It does not turn elements of 32 bits, so these are turned when they are copied, one at a time.
 """
 
 from __future__ import annotations
@@ -19,11 +20,21 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefT
 from xdsl.ir import BlockArgument, SSAValue
 
 from wengert.dialects.gpu import BarrierOp
-from wengert.dialects.gpu.matrices import TOKEN, DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp, LdMatrixOp, MmaSyncOp, fragment
+from wengert.dialects.gpu.matrices import (
+    COPIED_BYTES,
+    TOKEN,
+    DeviceAsyncCopyOp,
+    DeviceAsyncCreateGroupOp,
+    DeviceAsyncWaitOp,
+    LdMatrixOp,
+    MmaSyncOp,
+    depth_of,
+    fragment,
+)
 from wengert.dialects.kernel import LoadOp
 from wengert.dialects.kernel.gpu_schedule import WARP, GpuSchedule
 from wengert.ir.construction import append
-from wengert.ir.tensor_types import f32, i32
+from wengert.ir.tensor_types import bytes_of_type, f32, i32, tensor
 from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.body import Body
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
@@ -31,13 +42,11 @@ from wengert.transforms.codegen.gpu.functions import Functions
 from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
 from wengert.transforms.codegen.gpu.products import around_tile, tile_starts
 from wengert.transforms.codegen.gpu.totals import Combining
-from wengert.transforms.schedule.gpu.products import narrow_factors, warp_pitch
+from wengert.transforms.schedule.gpu.products import matrix_factors, warp_pitch
 from wengert.transforms.schedule.placement import Placement
 
-_CHUNKS = (8, 4, 2)
-"""So many elements of 16 bits may be copied at once: 16, 8 or 4 bytes."""
-_ROWS, _COLUMNS, _DEPTH = 16, 8, 16
-"""The extents of the matrices that one instruction multiplies."""
+_ROWS, _COLUMNS = 16, 8
+"""The extents of the result of one instruction."""
 _SUM = fragment(f32, 2, 2)
 
 
@@ -50,7 +59,8 @@ class _Part(Struct, frozen=True):
         extent: how many iterations of that loop it has.
         buffer, start: the workgroup memory, and where the tile begins along the loop.
         along_depth: whether its rows run along the summed loop.
-        chunk: how many elements are copied at once; 1 if they pass through registers.
+        read_along_depth: whether they do in global memory.
+        chunk: how many elements are copied at once; 0 if they pass through registers.
     """
 
     value: SSAValue
@@ -59,6 +69,7 @@ class _Part(Struct, frozen=True):
     buffer: SSAValue
     start: Index
     along_depth: bool
+    read_along_depth: bool
     chunk: int
 
 
@@ -77,21 +88,25 @@ class WarpProduct:
         self.around = len(schedule.threads)
         self.row, self.column, self.depth = self.around, self.around + 1, self.around + 2
         (self.write,) = placed.writes
-        narrow = narrow_factors(placed.op)
-        assert narrow is not None, "the schedule asks for what can be"
-        self.element, self.factors = narrow.element, (narrow.left, narrow.right)
-        self.runs_along_depth = [self._runs_along_depth(loop) for loop in (self.row, self.column)]
+        factors = matrix_factors(placed.op, tf32=schedule.tile.tf32)
+        assert factors is not None, "the schedule asks for what can be"
+        self.element, self.factors = factors.element, (factors.left, factors.right)
+        self.width = bytes_of_type(tensor((), self.element))
+        self.step = depth_of(self.element)
+        self.read_along_depth = [self._runs_along_depth(loop) for loop in (self.row, self.column)]
+        self.along_depth = [along or schedule.tile.tf32 for along in self.read_along_depth]
 
     def kernel(self) -> Kernel:
         """The launch."""
         tile, extents = self.tile, self.placed.extents
         tiles = [-(-extents[d] // size) for d, size in zip((self.row, self.column), tile.size, strict=False)]
-        memory = [(tile.stages * self._part_size(side, along), self.element) for side, along in zip(tile.size, self.runs_along_depth, strict=False)]
+        memory = [(tile.stages * self._part_size(side, along), self.element) for side, along in zip(tile.size, self.along_depth, strict=False)]
         return Kernel(prod(extents[: self.around]) * prod(tiles), tile.group, self._write, memory)
 
     def _part_size(self, side: int, along_depth: bool) -> int:
         """The elements of a part of a factor."""
-        return side * warp_pitch(self.tile.size[2]) if along_depth else self.tile.size[2] * warp_pitch(side)
+        depth = self.tile.size[2]
+        return side * warp_pitch(depth, self.width) if along_depth else depth * warp_pitch(side, self.width)
 
     def _runs_along_depth(self, loop: int) -> bool:
         """Whether neighbours along the summed loop are neighbours in memory, rather than those along the factor's own loop."""
@@ -103,9 +118,9 @@ class WarpProduct:
         at, row, column = tile_starts(code, ids.group, tile, extents[self.row], extents[self.column])
         around = around_tile(code, at, extents[: self.around])
         parts = [
-            _Part(value, loop, side, buffer, start, along, self._chunk(value, loop, along))
-            for value, loop, side, buffer, start, along in zip(
-                self.factors, (self.row, self.column), tile.size[:2], ids.workgroup, (row, column), self.runs_along_depth, strict=True
+            _Part(value, loop, side, buffer, start, along, read_along, self._chunk(value, loop, along, read_along))
+            for value, loop, side, buffer, start, along, read_along in zip(
+                self.factors, (self.row, self.column), tile.size[:2], ids.workgroup, (row, column), self.along_depth, self.read_along_depth, strict=True
             )
         ]
         zero = code.literal(DenseIntOrFPElementsAttr.from_list(_SUM, [0.0]), _SUM)  # pyright: ignore[reportArgumentType]
@@ -124,17 +139,20 @@ class WarpProduct:
 
     # -- from global to workgroup memory
 
-    def _chunk(self, value: SSAValue, loop: int, along_depth: bool) -> int:
-        """How many elements of a factor can be copied at once: it is an operand as it is, and its rows begin at multiples of so many and are as long."""
+    def _chunk(self, value: SSAValue, loop: int, along_depth: bool, read_along_depth: bool) -> int:
+        """How many elements of a factor can be copied at once, which are 4, 8 or 16 bytes: it is an operand as it is, and its rows begin at multiples of so
+        many and are as long. 0 if none can."""
         op = value.owner
         if not isinstance(op, LoadOp) or op.base is not None or op.where is not None or not isinstance(op.source, BlockArgument):
-            return 1
-        at, along = self.placed.loops[op.at.data], self.depth if along_depth else loop
+            return 0
+        at, along = self.placed.loops[op.at.data], self.depth if read_along_depth else loop
         held = cast("MemRefType[Any]", self.memory.inputs[op.source].memref.type).element_type
-        if not at.is_affine() or at.coefficient(along) != 1 or held != self.element:
-            return 1
+        if not at.is_affine() or held != self.element:
+            return 0
+        turned = along_depth != read_along_depth or at.coefficient(along) != 1
         steps = [self.placed.extents[along], at.offset, *[c for d, c in at.terms if d != along]]
-        return next((chunk for chunk in _CHUNKS if all(step % chunk == 0 for step in steps)), 1)
+        chunks = [size // self.width for size in sorted(COPIED_BYTES, reverse=True) if size >= self.width]
+        return next((chunk for chunk in chunks if chunk == 1 or (not turned and all(step % chunk == 0 for step in steps))), 0)
 
     def _fetch(self, functions: Functions, parts: Sequence[_Part], around: dict[int, Index], start: Index, stage: Index, thread: SSAValue) -> SSAValue:
         """Begins to bring what is summed over from ``start`` on to a place in workgroup memory; what to wait for."""
@@ -149,21 +167,25 @@ class WarpProduct:
     def _bring(self, functions: Functions, part: _Part, around: dict[int, Index], start: Index, stage: Index, thread: SSAValue) -> None:
         """Each thread brings chunks, or elements where chunks do not begin at multiples of 16 bytes."""
         code, depth, group = functions.code, self.tile.size[2], self.tile.group
-        rows, columns = (part.extent, depth) if part.along_depth else (depth, part.extent)
-        each = part.chunk
-        count = rows * columns // each
+        outer, inner = (part.extent, depth) if part.read_along_depth else (depth, part.extent)
+        each = max(part.chunk, 1)
+        count = outer * inner // each
         for first in range(0, count, group):
             number = code.plus(thread, first)
             with code.when(None if first + group <= count else code.below(number, count)):
-                row, column = code.quotient(number, columns // each), code.times(code.remainder(number, columns // each), each)
-                place, k = (row, column) if part.along_depth else (column, row)
-                target = code.plus(stage, code.plus(code.times(row, warp_pitch(columns)), column))
+                slow, fast = code.quotient(number, inner // each), code.times(code.remainder(number, inner // each), each)
+                place, k = (slow, fast) if part.read_along_depth else (fast, slow)
                 index = {**around, part.loop: code.plus(part.start, place), self.depth: code.plus(start, k)}
-                inside = self._inside(code, part, index)
-                if each > 1:
+                inside, target = self._inside(code, part, index), self._at(code, part, place, k, stage)
+                if part.chunk:
                     self._copy(functions, part, index, inside, target)
                 else:
                     self._take(functions, part, index, inside, target)
+
+    def _at(self, code: Code, part: _Part, place: Index, k: Index, stage: Index) -> Index:
+        """Where an element of a part is in workgroup memory."""
+        row, column, length = (place, k, self.tile.size[2]) if part.along_depth else (k, place, part.extent)
+        return code.plus(stage, code.plus(code.times(row, warp_pitch(length, self.width)), column))
 
     def _inside(self, code: Code, part: _Part, index: dict[int, Index]) -> SSAValue | None:
         """Whether the loops have such an iteration; None: they do."""
@@ -202,7 +224,7 @@ class WarpProduct:
         left, right = parts
         places = [code.times(stage, self._part_size(part.extent, part.along_depth)) for part in parts]
         rows, columns = self._warp(code, thread)
-        for k in range(0, self.tile.size[2], _DEPTH):
+        for k in range(0, self.tile.size[2], self.step):
             factors = [self._left(code, left, code.plus(rows, m), k, places[0], thread) for m in range(0, self.tile.warp[0], _ROWS)]
             others = [self._right(code, right, code.plus(columns, n), k, places[1], thread) for n in range(0, self.tile.warp[1], _COLUMNS)]
             pairs = [(x, y) for x in factors for y in others]
@@ -216,28 +238,27 @@ class WarpProduct:
         return code.times(code.quotient(warp, across), self.tile.warp[0]), code.times(code.remainder(warp, across), self.tile.warp[1])
 
     def _left(self, code: Code, part: _Part, row: Index, k: int, stage: Index, thread: SSAValue) -> SSAValue:
-        """The fragment of the left factor with 16 rows. The four matrices of 8 by 8 follow one another down the rows, then along the summed loop."""
+        """The fragment of the left factor with 16 rows. Its four matrices follow one another down the rows, then along the summed loop."""
+        half = code.quotient(code.remainder(thread, WARP), 16)
         if part.along_depth:
-            m, depth = code.remainder(thread, _ROWS), code.times(code.quotient(code.remainder(thread, WARP), _ROWS), 8)
+            m, depth = code.remainder(thread, 16), code.times(half, self.step // 2)
         else:
             m = code.times(code.remainder(code.quotient(thread, 8), 2), 8)
-            depth = code.plus(code.remainder(thread, 8), code.times(code.quotient(code.remainder(thread, WARP), _ROWS), 8))
-        return self._fragment(code, part, code.plus(row, m), code.plus(depth, k), stage, 4, turned=not part.along_depth)
+            depth = code.plus(code.remainder(thread, 8), code.times(half, 8))
+        return self._fragment(code, part, code.plus(row, m), code.plus(depth, k), stage, 4)
 
     def _right(self, code: Code, part: _Part, column: Index, k: int, stage: Index, thread: SSAValue) -> SSAValue:
         """The fragment of the right factor with 8 columns, whose two matrices follow one another along the summed loop. ``ldmatrix`` gives a thread neighbours
         of a row, and here it has neighbours of a column, so rows along the summed loop are as wanted."""
         if part.along_depth:
-            n, depth = code.remainder(thread, 8), code.times(code.remainder(code.quotient(thread, 8), 2), 8)
+            n, depth = code.remainder(thread, 8), code.times(code.remainder(code.quotient(thread, 8), 2), self.step // 2)
         else:
-            n, depth = 0, code.remainder(thread, _DEPTH)
-        return self._fragment(code, part, code.plus(column, n), code.plus(depth, k), stage, 2, turned=not part.along_depth)
+            n, depth = 0, code.remainder(thread, 16)
+        return self._fragment(code, part, code.plus(column, n), code.plus(depth, k), stage, 2)
 
-    def _fragment(self, code: Code, part: _Part, place: Index, depth: Index, stage: Index, tiles: int, *, turned: bool) -> SSAValue:
-        rows, columns = (place, depth) if part.along_depth else (depth, place)
-        width = self.tile.size[2] if part.along_depth else part.extent
-        at = code.plus(stage, code.plus(code.times(rows, warp_pitch(width)), columns))
-        return _result(code, LdMatrixOp.of(part.buffer, code.value(at), tiles, transpose=turned))
+    def _fragment(self, code: Code, part: _Part, place: Index, depth: Index, stage: Index, tiles: int) -> SSAValue:
+        at = self._at(code, part, place, depth, stage)
+        return _result(code, LdMatrixOp.of(part.buffer, code.value(at), tiles, transpose=not part.along_depth))
 
     # -- results
 

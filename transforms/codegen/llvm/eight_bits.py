@@ -11,7 +11,6 @@ from functools import cache
 from math import copysign, inf, isinf, nan
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 from msgspec import Struct
 
@@ -49,6 +48,8 @@ class Format(Struct, frozen=True):
 @cache
 def format_of(name: str) -> Format:
     """The format of a type by its name in MLIR, such as ``f8E4M3FN``."""
+    import ml_dtypes  # here, because most programs do without
+
     dtype: Any = getattr(ml_dtypes, "float8_" + name.removeprefix("f8").lower())
     info = cast(Any, ml_dtypes).finfo(dtype)
     special: Any = np.array([inf, -0.0, nan], np.float32).astype(dtype)

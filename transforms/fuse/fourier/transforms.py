@@ -24,12 +24,13 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import FftType
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import shape, type_of
 from wengert.transforms.fuse.fourier.roots import roots
 from wengert.transforms.fuse.fourier.stages import along, inverse, transform
 from wengert.transforms.fuse.fourier.tensors import Pair, Tensors, swapped
 from wengert.transforms.fuse.rewriting import has_matches, replace_ops
+from wengert.transforms.optimize.dce import dce
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class FourierToStagesPass(ModulePass):
     name = "fourier-to-stages"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        replace_ops(op, self.name, (hlo.FftOp,), lambda fft: True, lambda b, fft, _: _transformed(b, fft))
+        if self.changes(op):
+            replace_ops(op, self.name, (hlo.FftOp,), lambda fft: True, lambda b, fft, _: _transformed(b, fft))
+            dce(op)  # the parts that were joined as complex numbers only
 
     def changes(self, module: ModuleOp) -> bool:
         return has_matches(module, (hlo.FftOp,), lambda fft: True)
@@ -51,14 +54,33 @@ def _transformed(b: OpBuilder, op: hlo.FftOp) -> Value:
     kind, lengths = op.fft_type.data, ints(op.fft_length)
     axes = range(len(shape(op.operand)) - len(lengths), len(shape(op.operand)))
     if kind is FftType.RFFT:
-        x = _over(b, real_transform(b, op.operand), axes[:-1])
-        return b.complex(*x)
+        return _complex(b, _over(b, real_transform(b, op.operand), axes[:-1]))
     x = b.real(op.operand), b.imag(op.operand)
     if kind is FftType.FFT:
-        return b.complex(*_over(b, x, axes))
+        return _complex(b, _over(b, x, axes))
+    numbers = Tensors.like(b, x)
+    x = numbers.scale(x, numbers.constant(1 / prod(lengths)))
     if kind is FftType.IFFT:
-        return b.complex(*_scaled(b, swapped(_over(b, swapped(x), axes)), lengths))
-    return _scaled(b, (real_inverse(b, swapped(_over(b, swapped(x), axes[:-1])), lengths[-1]),), lengths)[0]
+        return _complex(b, swapped(_over(b, swapped(x), axes)))
+    return real_inverse(b, swapped(_over(b, swapped(x), axes[:-1])), lengths[-1])
+
+
+def _complex(b: OpBuilder, x: Pair) -> Value:
+    """Complex numbers from their parts; where these are joined from the results of a stage, the results of the stage are made complex, and then joined."""
+    extents, joined = shape(x[0]), [part.owner for part in map(_behind_reshapes, x)]
+    re, im = joined
+    if not (isinstance(re, hlo.ConcatenateOp) and isinstance(im, hlo.ConcatenateOp)):
+        return b.complex(*x)
+    if [part.type for part in re.inputs] != [part.type for part in im.inputs] or int_of(re.dimension) != int_of(im.dimension):
+        return b.complex(*x)
+    parts = [b.complex(*pair) for pair in zip(re.inputs, im.inputs, strict=True)]
+    return b.reshape(b.concatenate(parts, int_of(re.dimension)), extents)
+
+
+def _behind_reshapes(value: Value) -> Value:
+    while isinstance(value.owner, hlo.ReshapeOp):
+        value = value.owner.operand
+    return value
 
 
 def _over(b: OpBuilder, x: Pair, axes: range) -> Pair:
@@ -74,10 +96,6 @@ def _through(b: OpBuilder, x: Pair, lines: list[int], apply: Callable[[Pair], Pa
     extents = shape(x[0])
     re, im = apply((b.reshape(x[0], lines), b.reshape(x[1], lines)))
     return b.reshape(re, extents), b.reshape(im, extents)
-
-
-def _scaled(b: OpBuilder, parts: tuple[Value, ...], lengths: tuple[int, ...]) -> tuple[Value, ...]:
-    return tuple(b.multiply(part, b.full_like(part, 1 / prod(lengths))) for part in parts)
 
 
 def real_transform(b: OpBuilder, x: Value) -> Pair:

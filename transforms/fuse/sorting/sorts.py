@@ -32,6 +32,7 @@ from wengert.transforms.ad.rewrites.reduce_regions import elementwise
 from wengert.transforms.core.closing import free_values
 from wengert.transforms.fuse.sorting.network import Values, lines_of, moved_along, sorted_lines
 from wengert.transforms.fuse.sorting.selection import top_k
+from wengert.transforms.optimize.dce import dce
 from wengert.transforms.rewriter import Rewriter
 
 
@@ -42,10 +43,12 @@ class SortsToNetworksPass(ModulePass):
     name = "sorts-to-networks"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        b = Rewriter(self.name)
-        for sort in ops_of(op, hlo.SortOp, chlo.TopKOp):
+        b, sorts = Rewriter(self.name), ops_of(op, hlo.SortOp, chlo.TopKOp)
+        for sort in sorts:
             b.move_to(sort)
             b.replace(sort, _sorted(b, op, sort) if isinstance(sort, hlo.SortOp) else top_k(b, sort))
+        if sorts:
+            dce(op)  # results that nobody reads
 
     def changes(self, module: ModuleOp) -> bool:
         return bool(ops_of(module, hlo.SortOp, chlo.TopKOp))

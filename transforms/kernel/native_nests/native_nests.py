@@ -28,8 +28,9 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import InterpretOp, NativeOp
 from wengert.ir.construction import erase, replace_uses
-from wengert.ir.tensor_types import shape
+from wengert.ir.tensor_types import element, shape
 from wengert.ir.traversal import ops_in
+from wengert.transforms.core.kinds import neutral
 from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.native_nests.convolutions import convolution
 from wengert.transforms.kernel.native_nests.extremes import argreduce
@@ -66,8 +67,10 @@ class NativesToNestsPass(ModulePass):
 
     def _nests(self, place: Place, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """What stands for the results of an op; nothing if it stays as it is."""
-        if not isinstance(op, _REWRITTEN) or any(0 in shape(value) for value in (*operands, *op.results)):
+        if not isinstance(op, _REWRITTEN):
             return []
+        if any(0 in shape(value) for value in (*operands, *op.results)):
+            return _of_nothing(place, op)
         if isinstance(op, stablehlo.ConvolutionOp):
             return convolution(place, op, operands)
         if isinstance(op, core.WindowReduceOp):
@@ -75,3 +78,14 @@ class NativesToNestsPass(ModulePass):
         if isinstance(op, core.CumulativeOp):
             return cumulative(place, op, operands, reassociate=self.reassociate)
         return argreduce(place, op, operands)
+
+
+def _of_nothing(place: Place, op: Operation) -> Sequence[SSAValue]:
+    """The results of an op where operands or results have no elements: nothing either, or sums and combinations of no elements."""
+    if all(0 in shape(result) for result in op.results):
+        return [place.nothing(result.type) for result in op.results]
+    if isinstance(op, stablehlo.ConvolutionOp):
+        return [place.full(0, op.result.type)]
+    if isinstance(op, core.WindowReduceOp):
+        return [place.full(neutral(op.kind.data, element(op.operand)), op.result.type)]
+    return []

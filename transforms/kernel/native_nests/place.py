@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from wengert.dialects.kernel import STORE, NestOp, Write
+from wengert.dialects.kernel import STORE, EmptyOp, NestOp, Write
 from wengert.dialects.kernel.positions import index
 from wengert.ir.construction import insert_before
-from wengert.ir.tensor_types import bf16, element, f16, f32, shape, size, tensor
+from wengert.ir.tensor_types import bf16, element, f16, f32, shape, shape_of_type, size, tensor
 from wengert.transforms.kernel.native_nests.body import Body
 
 
@@ -25,6 +28,18 @@ class Place:
         nest.location = self.op.location
         insert_before(self.op, nest)
         return nest.outputs
+
+    def nothing(self, type: Attribute) -> SSAValue:
+        """A tensor of a type that has no elements."""
+        empty = EmptyOp.create(result_types=[type], location=self.op.location)
+        insert_before(self.op, empty)
+        return empty.result
+
+    def full(self, value: Any, type: Attribute) -> SSAValue:
+        """A tensor of a type whose elements are all one number."""
+        count, scalar = prod(shape_of_type(cast("TensorType[Any]", type))), cast("TensorType[Any]", type).element_type
+        body = Body([count], [])
+        return self.put(body.nest([Write(body.constant(value, scalar), index(0), STORE, 0)], [type]))[0]
 
     def converted(self, value: SSAValue, type: Attribute) -> SSAValue:
         """A tensor with its elements converted; itself if they are of the type."""

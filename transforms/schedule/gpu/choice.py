@@ -18,7 +18,7 @@ from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.tensor_types import bytes_of_type, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.schedule.gpu.conflicts import apart, apart_of, is_exact
-from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach
+from wengert.transforms.schedule.gpu.legality import MOST_IN_I32, is_total, reach, shuffles
 from wengert.transforms.schedule.gpu.products import choose_tile
 from wengert.transforms.schedule.gpu.target import GpuTarget
 from wengert.transforms.schedule.gpu.transposes import choose_transpose
@@ -154,6 +154,10 @@ def _reducing(op: NestOp, shared: Sequence[int], team: Reduce, accesses: Accesse
     results = prod(extents[d] for d in shared)
     group = max(min(target.group, team.threads * results), team.threads)
     group = team.threads * _power_of_two(group // team.threads) if not team.columns else target.group
+    groups = -(-results * team.threads // group) * team.parts
+    # Kernels of few groups may become parts of larger ones, in which not all threads of a warp need be there.
+    if target.shuffles and groups >= target.processors and not team.columns and group % target.warp == 0 and shuffles(op, team.loops):
+        team = replace(team, shuffle=True)
     return GpuSchedule(threads, elements, reduce=team, group=group)
 
 

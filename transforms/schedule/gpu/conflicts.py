@@ -1,7 +1,7 @@
 """Says in which loops of a nest all iterations write different elements: those that threads may share.
 
 Two iterations conflict where they may write one element. By contract a nest stores an element once, if the position is not computed. Where it is,
-what is known of it is a number that divides it: rows of a table, which begin at multiples of their length, meet in the same columns only.
+a divisor of it is known: rows of a table, which begin at multiples of their length, conflict in the same columns only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def apart(op: NestOp, *, atomic: bool = False) -> set[int]:
 
     Args:
         op: the nest.
-        atomic: writes that combine exactly may meet.
+        atomic: writes that combine exactly may conflict.
     """
     every = set(range(len(op.extents)))
     writes = [write for write in op.writes if not (atomic and is_exact(write))]
@@ -79,19 +79,19 @@ def _varies(write: Write) -> bool:
 
 def loops_of(value: SSAValue) -> set[int]:
     """The loops that a scalar of a nest's body depends on."""
-    owner, found = value.owner, set[int]()
+    owner, loops = value.owner, set[int]()
     if isinstance(owner, Block):
-        return found
+        return loops
     if isinstance(owner, LoadOp | IndexOp):
-        found |= dimensions(owner.at.data)
+        loops |= dimensions(owner.at.data)
     if isinstance(owner, LoadOp | WithinOp) and owner.where is not None:
         for at, _, _ in owner.where.data:
-            found |= dimensions(at)
-    return found.union(*[loops_of(operand) for operand in operands_of(owner)])
+            loops |= dimensions(at)
+    return loops.union(*[loops_of(operand) for operand in operands_of(owner)])
 
 
 def divisor(value: SSAValue) -> int:
-    """A number that divides an integer of a nest's body, however its parts come out; 0 for zero, which all numbers divide."""
+    """A divisor of an integer of a nest's body, whatever its operands are; 0 for zero, which all numbers divide."""
     owner = value.owner
     if isinstance(owner, ConstantOp):
         return abs(int(splat_value(owner.value)))

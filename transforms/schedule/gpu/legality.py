@@ -1,17 +1,19 @@
-"""Says why a nest cannot run on a GPU as a schedule asks for, whoever wrote it. As for CPUs, what is checked is whether results would be right."""
+"""Says why a nest cannot run on a GPU as a schedule asks for, also one written by hand. As for CPUs, what is checked is whether results would be right."""
 
 from __future__ import annotations
 
 from math import prod
+
+from xdsl.ir import Attribute
 
 from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import bytes_of_type, is_complex, is_float, size, tensor
+from wengert.ir.tensor_types import bf16, bytes_of_type, f16, f32, is_complex, is_float, is_integer, size, tensor
 from wengert.transforms.schedule.gpu.conflicts import apart, apart_of
-from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, narrow_factors, pitch, product_of, warp_tile_bytes
+from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, matrix_factors, pitch, product_of, warp_tile_bytes
 from wengert.transforms.schedule.gpu.transposes import transposed_loads
 
 MOST_IN_I32 = 1 << 30
@@ -94,8 +96,8 @@ def _tile(op: NestOp, schedule: GpuSchedule) -> Problem:
     if tile.loops[0] not in product.rows or tile.loops[1] not in product.columns or tile.loops[2] != product.depth:
         return what, f"rows are of {list(product.rows)}, columns of {list(product.columns)}, and the sum is over {product.depth}"
     if tile.warp:
-        if narrow_factors(op) is None:
-            return f"{what} that warps multiply", "the factors were not 16 bits wide before they became f32"
+        if matrix_factors(op, tf32=tile.tf32) is None:
+            return f"{what} that warps multiply", "the factors are not f32" if tile.tf32 else "the factors were not 16 bits wide before they became f32"
         needed = warp_tile_bytes(tile)
         return (what, f"the factors of a tile take {needed} bytes, more than {MOST_WARP_BYTES}") if needed > MOST_WARP_BYTES else None
     bytes_needed = tile.size[2] * sum(pitch(n) for n in tile.size[:2]) * product.factor_bytes
@@ -127,7 +129,19 @@ def _reduction(op: NestOp, schedule: GpuSchedule) -> Problem:
     for write in op.writes:
         if not is_total(op, write, inner) and not set(team.loops) <= apart_of(op, write):
             return what, f"result {write.target} is written in a way that they would conflict"
+    if team.shuffle and not shuffles(op, inner):
+        return f"{team.threads} threads that shuffle", "something else than f32 and integers of 32 bits is combined"
     return _parts(op, schedule, team, inner)
+
+
+def shuffles(op: NestOp, loops: tuple[int, ...]) -> bool:
+    """Whether all that is combined over these loops fits registers of 32 bits, which the threads of a warp can read of one another."""
+    totals = [write for write in op.writes if is_total(op, write, loops)]
+    return all(_is_word(write.value.type) or (write.kind in ("add", "mul") and write.value.type in (f16, bf16)) for write in totals)
+
+
+def _is_word(type: Attribute) -> bool:
+    return type == f32 or (is_integer(type) and type.width.data == 32)
 
 
 def _parts(op: NestOp, schedule: GpuSchedule, team: Reduce, inner: tuple[int, ...]) -> Problem:

@@ -54,8 +54,8 @@ def product_of(op: NestOp) -> Product | None:
     return Product(left, right, rows, columns, summed[0], bytes_of_type(tensor((), write.value.type)))
 
 
-class Narrow(Struct, frozen=True):
-    """The factors of a product before they were widened: two values of one type of 16 bits."""
+class Factors(Struct, frozen=True):
+    """The factors of a product as tensor cores take them: two values of one type."""
 
     left: SSAValue
     right: SSAValue
@@ -66,27 +66,32 @@ class Narrow(Struct, frozen=True):
         return self.left.type
 
 
-def narrow_factors(op: NestOp) -> Narrow | None:
-    """The factors of a product of f32 that were 16 bits wide before: tensor cores multiply these exactly. None if they were not."""
+def matrix_factors(op: NestOp, *, tf32: bool = False) -> Factors | None:
+    """The factors of a product of f32 that were 16 bits wide before, which tensor cores multiply exactly; with ``tf32`` those of f32. None: there are none."""
     product = product_of(op)
     if product is None or op.writes[0].value.type != f32:
         return None
+    if tf32:
+        return Factors(product.left, product.right)
     owners = [factor.owner for factor in (product.left, product.right)]
     before = [owner.operands[0] for owner in owners if isinstance(owner, ApplyOp) and owner.function.data == "convert"]
     if len(before) != 2 or before[0].type != before[1].type or before[0].type not in (f16, bf16):
         return None
-    return Narrow(*before)
+    return Factors(*before)
 
 
 def warp_tile_bytes(tile: Tile) -> int:
-    """The workgroup memory of tiles that warps multiply, of factors of 16 bits, however these lie."""
-    return tile.stages * sum(max(side * warp_pitch(tile.size[2]), tile.size[2] * warp_pitch(side)) for side in tile.size[:2]) * 2
+    """The workgroup memory of tiles that warps multiply, however 16 bits lie in memory. Rows of f32 run along the summed loop."""
+    width = 4 if tile.tf32 else 2
+    along = [side * warp_pitch(tile.size[2], width) for side in tile.size[:2]]
+    across = [tile.size[2] * warp_pitch(side, width) for side in tile.size[:2]]
+    return tile.stages * width * sum(along if tile.tf32 else map(max, along, across))
 
 
-def warp_pitch(extent: int) -> int:
-    """How far apart the rows of a tile of so many elements of 16 bits lie: they begin at multiples of 16 bytes, and eight elements of eight rows are in
+def warp_pitch(extent: int, width: int) -> int:
+    """How far apart the rows of a tile of so many elements of ``width`` bytes lie: they begin at multiples of 16 bytes, and 16 bytes of eight rows are in
     banks of their own."""
-    return extent + 8
+    return extent + 16 // width
 
 
 def pitch(extent: int) -> int:
@@ -104,8 +109,10 @@ def choose_tile(op: NestOp, target: GpuTarget) -> Tile | None:
     if min(extents[row], extents[column]) < LEAST_SIDE or extents[product.depth] < LEAST_DEPTH:
         return None
     around = prod(n for d, n in enumerate(extents) if d not in (row, column, product.depth))
-    if target.multiplies and narrow_factors(op) is not None:
-        return _choose_warp_tile((row, column, product.depth), around, extents, target)
+    if target.multiplies:
+        narrow = matrix_factors(op) is not None
+        if narrow or (target.tf32 and matrix_factors(op, tf32=True) is not None):
+            return _choose_warp_tile((row, column, product.depth), around, extents, target, tf32=not narrow)
     for side, depth, each in ((128, 8, 8), (64, 16, 4), (32, 16, 2)):
         tiles = around * -(-extents[row] // side) * -(-extents[column] // side)
         needed = depth * 2 * pitch(side) * product.factor_bytes
@@ -114,11 +121,14 @@ def choose_tile(op: NestOp, target: GpuTarget) -> Tile | None:
     return None
 
 
-def _choose_warp_tile(loops: tuple[int, int, int], around: int, extents: Sequence[int], target: GpuTarget) -> Tile | None:
+def _choose_warp_tile(loops: tuple[int, int, int], around: int, extents: Sequence[int], target: GpuTarget, *, tf32: bool) -> Tile:
     """The tiles of a product that warps multiply: the largest of which there are enough."""
     row, column, _ = loops
-    for size, warp in (((128, 128, 32), (64, 32)), ((64, 128, 32), (32, 32)), ((64, 64, 32), (32, 32)), ((32, 64, 32), (16, 32))):
-        tiles = around * -(-extents[row] // size[0]) * -(-extents[column] // size[1])
-        if tiles >= target.processors or size == (32, 64, 32):
-            return Tile(loops, size, warp=warp, stages=2)
-    return None
+    depth = 16 if tf32 else 32
+    *larger, smallest = (((128, 128), (64, 32)), ((64, 128), (32, 32)), ((64, 64), (32, 32)), ((32, 64), (16, 32)))
+
+    def enough(size: tuple[int, int]) -> bool:
+        return around * -(-extents[row] // size[0]) * -(-extents[column] // size[1]) >= target.processors
+
+    size, warp = next(((size, warp) for size, warp in larger if enough(size)), smallest)
+    return Tile(loops, (*size, depth), warp=warp, stages=2, tf32=tf32)

@@ -83,7 +83,7 @@ class _Record(Struct, frozen=True):
 
 def _grows(type: Attribute) -> bool:
     """Whether a value is a growing tape of an inner loop, which is appended to a tape of this loop."""
-    return isinstance(type, core.TapeType) and type.places is None
+    return isinstance(type, core.TapeType) and type.static_length is None
 
 
 def _split_tapes(record: _Record) -> tuple[list[Value], list[Value]]:

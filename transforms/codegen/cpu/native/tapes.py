@@ -1,9 +1,9 @@
 """Tapes: lists that grow while a loop runs, in memory that a call owns and frees when it ends, however it ends.
 
 A tape's value is a handle of 16 bytes: the address of its record, and the position where it begins (``tape_from`` gives a part
-of a tape). A record is four words: the record made before it in this call, its data, how many values there are, and for how
-many there is room. The entry keeps the address of the last record and the bytes of all data in ``%tapes``, and walks the list
-at its end. Since every op that changes a tape consumes it, changes are made in place.
+of a tape). A record is four words: the record made before it in this call, its data, the number of values, and the capacity, for how
+many values memory is allocated. The entry keeps the address of the last record and the bytes of all data in ``%tapes``, and walks the
+list at its end. Since every op that changes a tape consumes it, changes are made in place.
 
 An op that allocates returns a status, which is not 0 if there was no memory, or no more than the limit of
 :mod:`wengert.runtime.tape_memory`, which is asked once tapes are large; the entry then ends with it. Positions are
@@ -58,16 +58,16 @@ end:
 entry:
   %data.at = getelementptr ptr, ptr %record, i64 1
   %count.at = getelementptr i64, ptr %record, i64 2
-  %room.at = getelementptr i64, ptr %record, i64 3
+  %capacity.at = getelementptr i64, ptr %record, i64 3
   %before = load i64, ptr %count.at
-  %room = load i64, ptr %room.at
+  %capacity = load i64, ptr %capacity.at
   %longer = icmp sgt i64 %count, %before
   br i1 %longer, label %grow, label %good
 grow:
-  %fits = icmp sle i64 %count, %room
+  %fits = icmp sle i64 %count, %capacity
   br i1 %fits, label %clear, label %allocate
 allocate:
-  %double = shl i64 %room, 1
+  %double = shl i64 %capacity, 1
   %some = call i64 @llvm.smax.i64(i64 %double, i64 16)
   %wanted = call i64 @llvm.smax.i64(i64 %some, i64 %count)
   %product = call {{i64, i1}} @llvm.umul.with.overflow.i64(i64 %wanted, i64 %size)
@@ -76,9 +76,9 @@ allocate:
   br i1 %overflow, label %bad, label %ask
 ask:
   %total.at = getelementptr i64, ptr %tapes, i64 1
-  %held = load i64, ptr %total.at
-  %freed = mul i64 %room, %size
-  %rest = sub i64 %held, %freed
+  %allocated = load i64, ptr %total.at
+  %freed = mul i64 %capacity, %size
+  %rest = sub i64 %allocated, %freed
   %total = call i64 @llvm.uadd.sat.i64(i64 %rest, i64 %bytes)
   %large = icmp ugt i64 %total, {_SMALL}
   br i1 %large, label %check, label %take
@@ -95,7 +95,7 @@ take:
   br i1 %none, label %bad, label %keep
 keep:
   store ptr %new, ptr %data.at
-  store i64 %wanted, ptr %room.at
+  store i64 %wanted, ptr %capacity.at
   br label %clear
 clear:
   %data = load ptr, ptr %data.at
@@ -112,11 +112,11 @@ bad:
   ret i1 false
 }}""",
 }
-"""The functions that a program with tapes defines once."""
+"""The functions that a program with tapes defines once, by symbol."""
 
 
 def define_helpers(builder: KernelBuilder) -> None:
-    """Adds them to the program that a kernel belongs to."""
+    """Adds :data:`HELPERS` to the program that a kernel belongs to."""
     builder.module.definitions.update(HELPERS)
     builder.module.external(ALLOWS, "i32", ["i64"])
 
@@ -153,7 +153,7 @@ class TapeKernel(NativeKernel):
         return builder.load("ptr", pointer), builder.load("i64", builder.byte(pointer, 8))
 
     def set_handle(self, builder: KernelBuilder, record: str, start: Index) -> None:
-        """Makes the result a tape."""
+        """Writes the handle that is the result."""
         builder.store("ptr", record, "%q0")
         builder.store("i64", start, builder.byte("%q0", 8))
 
@@ -162,8 +162,8 @@ class TapeKernel(NativeKernel):
         count = builder.load("i64", builder.byte(record, 16))
         return builder.intrinsic("smax", "i64", builder.binary("sub", "i64", count, start), 0)
 
-    def place(self, builder: KernelBuilder, record: str, position: Index) -> str:
-        """The address of the value at a position of the record."""
+    def value_address(self, builder: KernelBuilder, record: str, position: Index) -> str:
+        """The address of the value at a position of a record."""
         data = builder.load("ptr", builder.byte(record, 8))
         return builder.byte(data, builder.multiply(position, self.bytes))
 
@@ -171,7 +171,7 @@ class TapeKernel(NativeKernel):
         return builder.load("i64", "%p1")
 
     def grow(self, builder: KernelBuilder, record: str, count: Index) -> None:
-        """Makes room for so many values, or ends with a status."""
+        """Grows a record to so many values, or ends with a status."""
         grown = builder.call(_GROW, "i1", [("ptr", record), ("i64", str(count)), ("i64", str(self.bytes)), ("ptr", "%tapes")])
         builder.fail(grown, unless=True)
 
@@ -190,7 +190,7 @@ class TapeKernel(NativeKernel):
 
 @native(core.TapeCreateOp)
 class TapeCreate(TapeKernel):
-    """A new record at the head of the list."""
+    """Allocates a record, at the head of the list."""
 
     def emit(self, builder: KernelBuilder) -> None:
         define_helpers(builder)
@@ -204,32 +204,32 @@ class TapeCreate(TapeKernel):
 
 @native(core.TapePushOp)
 class TapePush(TapeKernel):
-    """One value more."""
+    """Appends one value."""
 
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
         count = builder.load("i64", builder.byte(record, 16))
         self.grow(builder, record, builder.add(count, 1))
-        self.copy(builder, "%p1", self.place(builder, record, count))
+        self.copy(builder, "%p1", self.value_address(builder, record, count))
         self.set_handle(builder, record, start)
 
 
 @native(core.TapeExtendOp)
 class TapeExtend(TapeKernel):
-    """The values of another tape at the end."""
+    """Appends the values of another tape."""
 
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
         other, first = self.handle(builder, "%p1")
         count, more = builder.load("i64", builder.byte(record, 16)), self.length(builder, other, first)
         self.grow(builder, record, builder.add(count, more))
-        self.copy(builder, self.place(builder, other, first), self.place(builder, record, count), more)
+        self.copy(builder, self.value_address(builder, other, first), self.value_address(builder, record, count), more)
         self.set_handle(builder, record, start)
 
 
 @native(core.TapeSizeOp)
 class TapeSize(TapeKernel):
-    """The number of values."""
+    """Counts the values."""
 
     def emit(self, builder: KernelBuilder) -> None:
         builder.store("i64", self.length(builder, *self.handle(builder, "%p0")), "%q0")
@@ -237,7 +237,7 @@ class TapeSize(TapeKernel):
 
 @native(core.TapeReadOp, core.TapeGetOp)
 class TapeRead(TapeKernel):
-    """The value at a position, zeros where there is none."""
+    """Reads the value at a position, zeros where there is none."""
 
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
@@ -245,12 +245,12 @@ class TapeRead(TapeKernel):
         inside = builder.icmp("ult", "i64", index, self.length(builder, record, start))
         builder.set_bytes("%q0", self.bytes)
         with builder.when(inside):
-            self.copy(builder, self.place(builder, record, builder.add(start, index)), "%q0")
+            self.copy(builder, self.value_address(builder, record, builder.add(start, index)), "%q0")
 
 
 @native(core.TapeFromOp)
 class TapeFrom(TapeKernel):
-    """The same record from another position on."""
+    """Makes a handle to the same record from another position on."""
 
     def emit(self, builder: KernelBuilder) -> None:
         record, start = self.handle(builder, "%p0")
@@ -259,7 +259,7 @@ class TapeFrom(TapeKernel):
 
 
 class TapeChange(TapeKernel):
-    """Values of a tape from a position on are replaced or added to: by one value, or by those of another tape."""
+    """Replaces values of a tape from a position on, or adds to them: one value, or those of another tape."""
 
     adds = False
     from_tape = False
@@ -274,35 +274,35 @@ class TapeChange(TapeKernel):
                 other, first = self.handle(builder, "%p2")
                 more = self.length(builder, other, first)
                 self.grow(builder, record, builder.add(position, more))
-                source = self.place(builder, other, first)
+                source = self.value_address(builder, other, first)
             else:
                 self.grow(builder, record, builder.add(position, 1))
-            (self.add if self.adds else self.copy)(builder, source, self.place(builder, record, position), more)
+            (self.add if self.adds else self.copy)(builder, source, self.value_address(builder, record, position), more)
         self.set_handle(builder, record, start)
 
 
 @native(core.TapeSetOp)
 class TapeSet(TapeChange):
-    """One value replaced."""
+    """Replaces one value."""
 
 
 @native(core.TapeAddOp)
 class TapeAdd(TapeChange):
-    """One value added to."""
+    """Adds to one value."""
 
     adds = True
 
 
 @native(core.TapeSetFromOp)
 class TapeSetFrom(TapeChange):
-    """Several values replaced."""
+    """Replaces several values."""
 
     from_tape = True
 
 
 @native(core.TapeAddFromOp)
 class TapeAddFrom(TapeChange):
-    """Several values added to."""
+    """Adds to several values."""
 
     adds = True
     from_tape = True

@@ -7,7 +7,8 @@ Before and after ``gpu-module-to-binary{format=isa}``::
     gpu.binary @kernels [#gpu.object<#nvvm.target<chip = "sm_90", features = "+ptx80">, assembly = "...">]
 
 The formats have upstream's names; ``fatbin`` is not there. For NVIDIA's devices ``isa`` is what their driver compiles, and ``bin`` is machine code by
-NVIDIA's assembler, if it is installed; for SPIR-V ``bin`` is the last format; for AMD's it is an object file, which is still to be linked.
+NVIDIA's assembler, if it is installed; for SPIR-V ``bin`` is the last format; for AMD's it is a code object if LLVM's linker ``ld.lld`` is in the
+path, else an object file, which is still to be linked.
 """
 
 from __future__ import annotations

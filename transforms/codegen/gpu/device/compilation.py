@@ -8,9 +8,9 @@ from xdsl.ir import Attribute
 from wengert.dialects import gpu
 from wengert.dialects.gpu.targets import LLVMTarget
 from wengert.ir.locations import error_at
-from wengert.transforms.codegen.gpu.device import nvjitlink, objects
+from wengert.transforms.codegen.gpu.device import lld, nvjitlink, objects
 from wengert.transforms.codegen.gpu.device.modules import module_text
-from wengert.transforms.codegen.gpu.device.targets import NVPTX, DeviceTarget, family_of
+from wengert.transforms.codegen.gpu.device.targets import AMDGPU, NVPTX, DeviceTarget, family_of
 
 HINT = "nvvm-attach-target, rocdl-attach-target and spirv-attach-target give it one"
 
@@ -54,9 +54,13 @@ class Processor(Struct, frozen=True):
         return objects.assembly(text, self.family, self.chip, self.features, level=self.level)
 
     def binary(self, text: str) -> bytes:
-        """SPIR-V, an object file, or machine code of NVIDIA's devices from LLVM text."""
+        """SPIR-V, or machine code: by NVIDIA's assembler for its devices, linked for AMD's if there is a linker, else an object file of theirs."""
         if self.family is NVPTX:
             return nvjitlink.assembled(self.assembly(text), self.chip).code
+        made = self._object(text)
+        return lld.linked(made) if self.family is AMDGPU and lld.available() else made
+
+    def _object(self, text: str) -> bytes:
         return objects.binary(text, self.family, self.chip, self.features, level=self.level)
 
 

@@ -23,9 +23,9 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_complex
-from wengert.ir.traversal import ops_in
+from wengert.ir.traversal import all_ops, ops_in
 from wengert.transforms.codegen.gpu.device import matrices
-from wengert.transforms.codegen.gpu.device.targets import GLOBAL, WORKGROUP, DeviceTarget
+from wengert.transforms.codegen.gpu.device.targets import GLOBAL, NVPTX, WORKGROUP, DeviceTarget
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.module import ModuleBuilder
@@ -83,8 +83,7 @@ class KernelEmitter:
 
     def __init__(self, kernel: gpu.FuncOp, target: DeviceTarget, module: ModuleBuilder, attributes: str = ""):
         self.kernel, self.target, self.module, self.attributes = kernel, target, module, attributes
-        narrow = kernel.attributes.get(POSITIONS)
-        self.builder = FunctionBuilder(module, index_type="i64" if narrow is None else cast("Any", narrow).data)
+        self.builder = FunctionBuilder(module, index_type=_index_type(kernel, target))
         self.scalars = Scalars(self.builder, 1, False)
         self.memory = Memory(self.scalars, 1)
         self.known: dict[SSAValue, Known] = {}
@@ -260,6 +259,19 @@ class KernelEmitter:
         """All threads of a work-group wait for one another."""
         self.target.wait(self.builder)
 
+    def shuffle(self, op: gpu.ShuffleOp) -> None:
+        """The register of another thread of the warp, which has to be there."""
+        mode, width, element = op.mode.data, self.known[op.width], element_of(op.value.type)
+        if self.target is not NVPTX or mode is not gpu.ShuffleMode.XOR or str(width) != "32" or element.register not in ("float", "i32"):
+            raise error_at(op.location, f"'{op.name} {mode.value}' of {op.value.type} among {width} threads has no code for {self.target.name}")
+        suffix = "f32" if element.register == "float" else "i32"
+        name = f"llvm.nvvm.shfl.sync.bfly.{suffix}"
+        self.module.externals[name] = f"declare {element.register} @{name}(i32, {element.register}, i32, i32)"
+        self.known[op.shuffled] = self.builder.op(
+            f"call {element.register} @{name}(i32 -1, {element.register} {self._stored(op.value)}, i32 {self._stored(op.offset)}, i32 31)"
+        )
+        self.known[op.valid] = "true"
+
     def call(self, op: func.CallOp) -> None:
         """A device function by its name."""
         function = meaning_of_name(op.callee.string_value())
@@ -367,6 +379,14 @@ class KernelEmitter:
         self.bind(op.results, handed)
 
 
+def _index_type(kernel: gpu.FuncOp, target: DeviceTarget) -> str:
+    """The integers in which a kernel computes positions."""
+    narrow = kernel.attributes.get(POSITIONS)
+    if narrow is None or (target.wide_beside_barriers and any(isinstance(op, gpu.BarrierOp) for op in all_ops(kernel))):
+        return "i64"
+    return str(cast("Any", narrow).data)
+
+
 def _parts(value: Known) -> tuple[Index, ...]:
     return value if isinstance(value, tuple) else (value,)
 
@@ -388,6 +408,7 @@ _WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {
     arith.IndexCastOp: KernelEmitter.index_cast,
     arith.SelectOp: KernelEmitter.select,
     gpu.BarrierOp: KernelEmitter.barrier,
+    gpu.ShuffleOp: KernelEmitter.shuffle,
     func.CallOp: KernelEmitter.call,
     memref.LoadOp: KernelEmitter.load,
     memref.StoreOp: KernelEmitter.store,

@@ -20,6 +20,7 @@ FUNCTION, PARAMETER, FUNCTION_END = 54, 55, 56
 ENTRY_POINT, TYPE_INT, CALL = 15, 21, 57
 TYPES = range(19, 40)
 TERMINATORS = {BRANCH, BRANCH_CONDITIONAL, SWITCH, 252, 253, 254, 255}
+CAPABILITY = 17
 LINES = {8, 317}
 """Where the source is: these stand anywhere."""
 FORWARD = {5, 6, 14, ENTRY_POINT, 16, 39, 71, 72, 73, 74, 331, 332, PHI, 246, 247, BRANCH, BRANCH_CONDITIONAL, SWITCH}
@@ -173,6 +174,15 @@ def instructions(words: Sequence[int]) -> Iterator[Instruction]:
             widths[made.result] = widths[made.type]
         yield made
         at += length
+
+
+def capabilities_of(binary: bytes) -> set[int]:
+    """The numbers of the capabilities that a module asks for, which stand first."""
+    words, at, found = words_of(binary), HEADER, set[int]()
+    while at + 1 < len(words) and words[at] == 2 << 16 | CAPABILITY:
+        found.add(words[at + 1])
+        at += 2
+    return found
 
 
 def _instruction(opcode: int, words: Sequence[int], at: int, widths: dict[int, int]) -> Instruction:

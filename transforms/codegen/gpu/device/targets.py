@@ -36,6 +36,7 @@ class DeviceTarget(Struct, frozen=True):
         attributes: function attributes of an entry point, with ``{size}`` for the threads of a work-group.
         level: LLVM's level when it writes the object.
         abilities: what its back end has instructions for.
+        wide_beside_barriers: whether kernels with barriers compute positions in 64 bits, whatever would suffice.
     """
 
     name: str
@@ -50,6 +51,7 @@ class DeviceTarget(Struct, frozen=True):
     attributes: str = ""
     level: int = 3
     abilities: Abilities = Abilities()
+    wide_beside_barriers: bool = False
 
     def id(self, builder: InstructionBuilder, what: str, dimension: int) -> str:
         """Appends the question where a thread is; the number, as the builder's index type."""
@@ -115,6 +117,8 @@ SPIRV = DeviceTarget(
     level=0,  # at 1 and above LLVM 22.1 writes wrong SPIR-V for ((x << 4) & 240) << 2; its middle end runs before and is right
     # OpenCL's fmax drops NaN, its fmod is the driver's, and Intel's driver makes the greatest ui32 of NaN
     abilities=Abilities(i128=False, extremes=False, remainder=False, saturation=False),
+    # Intel's compiler for processors (2026.2) runs wrong threads where LLVM has made (flag | id) == 0 in 32 bits of a branch on a flag and a thread's number
+    wide_beside_barriers=True,
 )
 FAMILIES = {target.name: target for target in (NVPTX, AMDGPU, SPIRV)}
 """The families by name."""

@@ -54,7 +54,7 @@ from wengert.ir.construction import erase
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.gpu.merging.costs import Costs
 from wengert.transforms.codegen.gpu.merging.masking import can_be_masked
-from wengert.transforms.codegen.gpu.merging.parts import CopyPart, KernelPart, Part, kernels_in
+from wengert.transforms.codegen.gpu.merging.parts import CopyPart, KernelPart, Part, kernels_in, kernels_in_branches
 from wengert.transforms.codegen.gpu.merging.reading import NAMES, NotForOneGroupError, Reader
 from wengert.transforms.codegen.gpu.merging.writing import group_threads, launch_of
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
@@ -139,7 +139,10 @@ class _Merging:
         if sum(kernel.ops for kernel in kernels) > MOST_OPS or self._workgroup_bytes(kernels) > MOST_WORKGROUP_BYTES:
             return False
         threads = self._threads(parts)
-        if any(kernel.waits and kernel.threads < threads and not can_be_masked(kernel.op.body.blocks[0]) for kernel in kernels):
+        masked = [*kernels_in_branches(parts), *[kernel for kernel in kernels if kernel.threads < threads]]
+        if any(kernel.waits and not can_be_masked(kernel.op.body.blocks[0]) for kernel in masked):
+            return False
+        if any(kernel.subgroups and kernel.threads < threads and kernel.threads % self.target.warp for kernel in kernels):
             return False
         return (len(parts) == 1 and isinstance(parts[0], KernelPart | CopyPart)) or self.costs.pays(parts)
 

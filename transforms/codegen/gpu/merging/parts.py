@@ -47,6 +47,7 @@ class KernelPart(Struct, frozen=True, eq=False):
         written: those of them that it writes.
         scalars: the constants that its body uses from outside.
         waits: whether its threads wait for one another.
+        subgroups: whether those of a subgroup hand each other values.
         cost: the cycles of one group.
     """
 
@@ -57,6 +58,7 @@ class KernelPart(Struct, frozen=True, eq=False):
     written: frozenset[SSAValue]
     scalars: Sequence[SSAValue]
     waits: bool
+    subgroups: bool
     ops: int
     cost: float
 
@@ -126,3 +128,34 @@ def all_parts(parts: Sequence[Part]) -> list[Part]:
 def kernels_in(parts: Sequence[Part]) -> list[KernelPart]:
     """The kernels among the parts and inside of them."""
     return [part for part in all_parts(parts) if isinstance(part, KernelPart)]
+
+
+def accesses_of(parts: Sequence[Part]) -> list[Access]:
+    """What parts and all inside of them read and write."""
+    accesses: list[Access] = []
+    for part in all_parts(parts):
+        if isinstance(part, KernelPart | CopyPart):
+            accesses += part.accesses()
+        elif isinstance(part, CasePart):
+            accesses.append(part.index.access(written=False))
+    return accesses
+
+
+def needs_barriers(parts: Sequence[Part]) -> bool:
+    """Whether several threads that do the parts have to wait for one another."""
+    before: list[Access] = []
+    for part in parts:
+        if isinstance(part, LoopPart) or (isinstance(part, KernelPart) and part.waits):
+            return True
+        if isinstance(part, CasePart) and any(needs_barriers(branch) for branch in part.branches):
+            return True
+        accesses = accesses_of([part])
+        if any(one.meets(other) for one in accesses for other in before):
+            return True
+        before += accesses
+    return False
+
+
+def kernels_in_branches(parts: Sequence[Part]) -> list[KernelPart]:
+    """The kernels that run in one branch of several."""
+    return [kernel for part in all_parts(parts) if isinstance(part, CasePart) for branch in part.branches for kernel in kernels_in(branch)]

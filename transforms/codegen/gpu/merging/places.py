@@ -33,24 +33,30 @@ class Access(Struct, frozen=True):
 
 
 class Order:
-    """Puts barriers between accesses that meet. ``alone``: there is one thread, which needs none."""
+    """Puts barriers between accesses that meet; ``barriers`` counts them. ``alone``: there is one thread, which needs none."""
 
     def __init__(self, wait: Callable[[], None], *, alone: bool):
         self._wait, self._alone = wait, alone
         self._since: list[Access] = []
         """The accesses since the last barrier."""
+        self.barriers = 0
 
     def add(self, accesses: Iterable[Access]) -> None:
         """Accesses follow, behind a barrier if they need one."""
         new = list(accesses)
-        if any(one.meets(other) for one in new for other in self._since):
-            self.settle()
+        self.expect(new)
         self._since += new
+
+    def expect(self, accesses: Iterable[Access]) -> None:
+        """A barrier, if accesses that may follow need one."""
+        if any(one.meets(other) for one in accesses for other in self._since):
+            self.settle()
 
     def settle(self) -> None:
         """Whatever follows needs no barrier."""
         if self._since and not self._alone:
             self._wait()
+            self.barriers += 1
         self._since = []
 
     def save(self) -> Sequence[Access]:

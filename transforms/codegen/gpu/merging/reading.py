@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.gpu import BarrierOp, LaunchOp, ShuffleOp, SubgroupReduceOp, block_size, device_memref, grid_size
 from wengert.dialects.gpu.atomics import AtomicRMWOp, GenericAtomicRMWOp
+from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp, LdMatrixOp, MmaSyncOp
 from wengert.dialects.kernel import buffers as host
 from wengert.dialects.kernel.memory import Space, byte_size, bytes_of, is_on_device, space_of, value_type
 from wengert.ir.tensor_types import shape_of_type
@@ -30,7 +31,7 @@ from wengert.transforms.schedule.gpu.target import GpuTarget
 NAMES = (host.ViewOp, host.GlobalOp, host.AllocOp, host.EndOp, arith.ConstantOp)
 """Ops of the host that do nothing but name memory or numbers."""
 _WRITES = (memref.StoreOp, AtomicRMWOp, GenericAtomicRMWOp)
-_TOGETHER = (ShuffleOp, SubgroupReduceOp)
+_TOGETHER = (ShuffleOp, SubgroupReduceOp, MmaSyncOp, LdMatrixOp, DeviceAsyncCopyOp)
 _SCALARS = (arith.ConstantOp, complex.ConstantOp)
 
 
@@ -120,8 +121,8 @@ class Reader:
         if grid is None or block is None or grid[1:] != (1, 1) or block[1:] != (1, 1) or any(argument.first_use is not None for argument in arguments[6:12]):
             raise NotForOneGroupError("a grid of several dimensions, or a kernel that asks for its sizes")
         ops = all_ops(op)[1:]
-        if any(isinstance(inner, _TOGETHER) for inner in ops) or op.private_buffers:
-            raise NotForOneGroupError("a kernel whose subgroups work together")
+        if op.private_buffers:
+            raise NotForOneGroupError("a kernel with memory of its threads")
         buffers, scalars, written = dict[SSAValue, Memory](), list[SSAValue](), set[SSAValue]()
         for inner in ops:
             for value in operands_of(inner):
@@ -137,9 +138,9 @@ class Reader:
                     scalars.append(value)
                 else:
                     raise NotForOneGroupError("a kernel that is given other values than buffers")
-        waits = any(isinstance(inner, BarrierOp) for inner in ops)
+        waits, subgroups = (any(isinstance(inner, kinds) for inner in ops) for kinds in ((BarrierOp, *_TOGETHER), _TOGETHER))
         cost = body_cost(op.body.blocks[0], self.target)
-        return KernelPart(op, grid[0], block[0], buffers, frozenset(written), scalars, waits, len(ops), cost)
+        return KernelPart(op, grid[0], block[0], buffers, frozenset(written), scalars, waits, subgroups, len(ops), cost)
 
     def _copy(self, source: SSAValue, target: SSAValue) -> CopyPart:
         read, written = self._memory(source), self._memory(target)

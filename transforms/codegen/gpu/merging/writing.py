@@ -20,13 +20,25 @@ from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, ViewOp
 from wengert.dialects.kernel.memory import Space, bytes_in, bytes_of
 from wengert.ir.attributes import int_attr, segment_sizes
 from wengert.ir.construction import add_argument, append, copy_op, erase, insert_before, replace_uses
-from wengert.ir.tensor_types import i64
+from wengert.ir.tensor_types import i1, i64
 from wengert.ir.traversal import all_ops, ops_in
 from wengert.ir.traversal import result_of as result
 from wengert.transforms.codegen.gpu.code import INDEX, Code, Index
 from wengert.transforms.codegen.gpu.kernels_to_gpu import POSITIONS
 from wengert.transforms.codegen.gpu.merging.masking import Masking
-from wengert.transforms.codegen.gpu.merging.parts import CasePart, CopyPart, ForPart, KernelPart, Memory, Part, WhilePart, all_parts, kernels_in
+from wengert.transforms.codegen.gpu.merging.parts import (
+    CasePart,
+    CopyPart,
+    ForPart,
+    KernelPart,
+    Memory,
+    Part,
+    WhilePart,
+    accesses_of,
+    all_parts,
+    kernels_in,
+    needs_barriers,
+)
 from wengert.transforms.codegen.gpu.merging.places import Access, Order, Place
 from wengert.transforms.codegen.gpu.merging.reading import Reader
 from wengert.transforms.codegen.gpu.scratch import ALIGNMENT
@@ -57,6 +69,8 @@ class _Writer:
         self.order = Order(lambda: self.code.act(BarrierOp), alone=threads == 1)
         self._thread: Index = self.block.args[3] if threads > 1 else 0
         self._numbers: dict[SSAValue, SSAValue] = {}
+        self._taken: SSAValue | None = None
+        """Whether the branch is taken that is being written, where it is one with barriers."""
         self._views: dict[tuple[SSAValue, int, Attribute], SSAValue] = {}
         self._host_cells: dict[SSAValue, SSAValue] = {}
         self._globals: dict[SSAValue, SSAValue] = {}
@@ -155,11 +169,12 @@ class _Writer:
         return buffers
 
     def _scalar(self, memory: Memory) -> SSAValue:
-        """A number in memory, which all threads read."""
+        """A number in memory, which all threads read; zero in a branch that is not taken."""
         if memory.place.base in self.iterations:
             return self._number(memory.place.base)
         self.order.add([memory.access(written=False)])
-        return self.code.load(self._buffer(memory), 0)
+        buffer, code = self._buffer(memory), self.code
+        return code.choose(self._taken, lambda: [code.load(buffer, 0)], lambda: [code.constant(0, memory.element)])[0]
 
     def _number(self, first: SSAValue) -> SSAValue:
         """The number of an iteration as an integer of 64 bits."""
@@ -193,16 +208,21 @@ class _Writer:
         code, block = self.code, part.op.body.blocks[0]
         zero = code.value(0)
         values = {**values, **dict(zip(block.args[:6], [code.value(group), zero, zero, code.value(thread), zero, zero], strict=True))}
-        below = code.below(thread, part.threads) if part.threads < self.threads and not all_threads else None
-        if below is not None and part.waits:
-            Masking(code, below, values).write(block)
+        condition = self._where(code.below(thread, part.threads) if part.threads < self.threads and not all_threads else None)
+        if condition is not None and part.waits:
+            Masking(code, condition, values).write(block)
             return
-        with code.when(below):
+        with code.when(condition):
             for op in ops_in(block)[:-1]:
                 if isinstance(op, arith.ConstantOp):
                     values[op.result] = self._constant(op.result)
                 else:
                     append(code.block, copy_op(op, values))
+
+    def _where(self, condition: SSAValue | None) -> SSAValue | None:
+        """Whether a thread does what is written: in the branch that is taken, where a condition holds; None: always."""
+        conditions = [each for each in (self._taken, condition) if each is not None]
+        return self.code.both(conditions) if conditions else None
 
     def _constant(self, value: SSAValue) -> SSAValue:
         """A constant that stands at the beginning, once."""
@@ -227,17 +247,17 @@ class _Writer:
             code.store(self._number(part.source.place.base) if source is None else code.load(source, at), target, at)
 
         if count <= self.threads:
-            with code.when(code.below(self._thread, count) if count < self.threads else None):
+            with code.when(self._where(code.below(self._thread, count) if count < self.threads else None)):
                 move(self._thread)
         else:
-            with code.loop(self._thread, count, self.threads) as loop:
+            with code.when(self._taken), code.loop(self._thread, count, self.threads) as loop:
                 move(loop.index)
 
     # -- loops and branches
 
     def _for(self, part: ForPart) -> None:
         self._all(part.begin)
-        count: Index = part.count if isinstance(part.count, int) else self._as_index(self._scalar(part.count))
+        count = self._count(part.count)
         self.order.settle()
         with self.code.loop(0, count, 1) as loop:
             self._numbers[part.first] = self.code.op(arith.IndexCastOp, [loop.index], i64)
@@ -246,8 +266,12 @@ class _Writer:
             self.order.settle()
         self._all(part.finish)
 
-    def _as_index(self, value: SSAValue) -> SSAValue:
-        return self.code.op(arith.IndexCastOp, [value], INDEX)
+    def _count(self, count: int | Memory) -> Index:
+        """How often a loop runs: never in a branch that is not taken."""
+        code = self.code
+        if isinstance(count, Memory):
+            return code.op(arith.IndexCastOp, [self._scalar(count)], INDEX)
+        return count if self._taken is None else code.op(arith.SelectOp, [self._taken, code.value(count), code.value(0)], INDEX)
 
     def _while(self, part: WhilePart) -> None:
         self._all(part.begin)
@@ -270,19 +294,44 @@ class _Writer:
         self._all(part.finish)
 
     def _case(self, part: CasePart) -> None:
+        """One branch or another. Barriers stand outside of branches: each thread passes those of all branches, and acts in the one taken."""
         index = self._scalar(part.index)
+        if self.threads == 1 or not any(needs_barriers(branch) for branch in part.branches):
+            self.order.expect([access for branch in part.branches for access in accesses_of(branch)])
+            around, self._taken = self._taken, None
+            with self.code.when(around):
+                self._pick(part, index, 0)
+            self._taken = around
+            return
+        code, around, rest = self.code, self._taken, self._taken
+        before, passed, after = self.order.save(), self.order.barriers, list[Access]()
+        for number, parts in enumerate(part.branches):
+            self.order.restore(before if self.order.barriers == passed else ())
+            self._taken = rest
+            if number < len(part.branches) - 1:
+                chosen = code.compare("eq", index, code.constant(number, index.type))
+                self._taken = self._where(chosen)
+                rest = code.both([*([] if rest is None else [rest]), code.op(arith.XOrIOp, [chosen, code.constant(1, i1)], i1)])
+            self._all(parts)
+            after += self.order.save()
+        self._taken = around
+        self.order.restore(after)
+
+    def _pick(self, part: CasePart, index: SSAValue, number: int) -> None:
+        """The branches from this number on, none of which has barriers."""
+        if number == len(part.branches) - 1:
+            self._all(part.branches[number])
+            return
         before, after = self.order.save(), list[Access]()
 
-        def branch(number: int) -> None:
-            self.order.restore(before)
+        def branch() -> None:
             self._all(part.branches[number])
             after.extend(self.order.save())
 
-        def pick(number: int) -> None:
-            if number == len(part.branches) - 1:
-                branch(number)
-                return
-            self.code.either(self.code.compare("eq", index, self.code.constant(number, index.type)), lambda: branch(number), lambda: pick(number + 1))
+        def others() -> None:
+            self.order.restore(before)
+            self._pick(part, index, number + 1)
+            after.extend(self.order.save())
 
-        pick(0)
+        self.code.either(self.code.compare("eq", index, self.code.constant(number, index.type)), branch, others)
         self.order.restore(after)
