@@ -28,7 +28,7 @@ def corpus(tmp_path: Path) -> Path:
     x = np.array([0.1, 0.2, 0.3])
     ones = np.ones(3)
     arrays = {"in_0": x, "out_0": np.sin(x), "tan_0": ones, "cot_0": ones, "jvp_0": np.cos(x), "vjp_0": np.cos(x), "jac_0_0": np.diag(np.cos(x))}
-    np.savez(folder / "f64.npz", **arrays)
+    np.savez(folder / "f64.npz", **arrays)  # pyright: ignore[reportArgumentType]
     tolerances = {kind: {"f64": 1e-10} for kind in ("out", "jvp", "vjp")}
     manifest = {"programs": [{"name": "sine", "precisions": ["f64"], "tolerance": tolerances}]}
     (folder.parent / "manifest.json").write_text(json.dumps(manifest))
