@@ -204,7 +204,8 @@ def test_all_directions_in_one_batch(mode: str):
         np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14)
 
 
-def test_strategies_of_users_are_rows():
+def test_strategies_of_users_are_rows(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wengert.transforms.ad.strategies._registered", {})  # forgotten after the test
     wg.register(wg.PipelineStrategy("split-for-this-test", vjp="linearize,transpose,join"))
     program = wg.parse(LAYER)
     inputs = _inputs(program)
