@@ -103,9 +103,14 @@ class DynamicProgram(Program):
         """The only static program."""
         if self.is_closed:
             return self.specialize()
+        raise InputError(self.what_is_open)
+
+    @property
+    def what_is_open(self) -> str:
+        """Which arguments leave extents open, and how their shapes are given."""
         needed = self.signature.arguments[: self.needed]
         opened = "; ".join(str(p) for p in needed if not p.is_static)
-        raise InputError(f"{self.name} leaves extents open ({opened}): give the shapes of its arguments, as in {_how(needed)}")
+        return f"{self.name} leaves extents open ({opened}): give the shapes of its arguments, as in {_how(needed)}"
 
     # -- running
 

@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace) -> int:
         _print(options, device_report(program, options.device, wrt=options.wrt, of=options.of))
         return Exit.OK
     if isinstance(program, DynamicProgram) and not program.is_closed and options.inputs is None:
-        raise InputError(f"{program.name} leaves extents open: give its --shapes or --inputs, or ask for formulas with --symbolic")
+        raise InputError(f"{program.what_is_open}; --inputs tell them too, and --symbolic gives formulas")
     inputs = arguments.inputs_of(options, program) if options.measure or options.inputs is not None else None
     costs = report(
         program, inputs, wrt=options.wrt, of=options.of, measure=options.measure, backend=options.backend, strategies=strategies, values=options.sizes

@@ -80,3 +80,13 @@ def test_values_that_are_missing_are_named() -> None:
         (n + m).number({"n": 1})
     with pytest.raises(TypeError, match="is not an integer"):
         int(n)
+
+
+def test_order() -> None:
+    """Polynomials are compared where what they depend on cancels."""
+    assert Polynomial.of(3) > 2
+    assert 0 < Polynomial.of(3) <= 3
+    assert n + 1 >= n
+    assert n < n + Fraction(1, 2)
+    with pytest.raises(ValueError, match=r"which is larger, 2 n or m, depends on m, n"):
+        _ = 2 * n < m

@@ -137,6 +137,26 @@ class Polynomial:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial | int | Fraction) and self.terms == Polynomial.of(other).terms
 
+    def __lt__(self, other: Polynomial | Number) -> bool:
+        return self._above(other) < 0
+
+    def __le__(self, other: Polynomial | Number) -> bool:
+        return self._above(other) <= 0
+
+    def __gt__(self, other: Polynomial | Number) -> bool:
+        return self._above(other) > 0
+
+    def __ge__(self, other: Polynomial | Number) -> bool:
+        return self._above(other) >= 0
+
+    def _above(self, other: Polynomial | Number) -> Number:
+        """By how much this is larger, which has to be a number; a ValueError names the symbols that it depends on."""
+        difference = self - other
+        number = difference.constant
+        if number is None:
+            raise ValueError(f"which is larger, {self} or {other}, depends on {', '.join(sorted(difference.symbols))}")
+        return number
+
     def __hash__(self) -> int:
         if self._hash is None:
             constant = self.constant
