@@ -15,6 +15,8 @@ from wengert.lab.compare.outcome import FIGURES, Outcome
 from wengert.lab.tables import count, seconds, size, table
 
 WORST = 3
+MEASURED, TIE = ("seconds", "compile_seconds"), 1.05
+"""Measured figures, and the ratio up to which two of them are called a tie."""
 TITLES = {"ops": "ops", "flops": "flops", "kept": "kept", "arena": "arena", "seconds": "time", "compile_seconds": "compile"}
 """The columns' titles."""
 
@@ -63,8 +65,9 @@ def _mean(pairs: Sequence[Pair], strategy: str, figure: str) -> Mean:
 
 
 def worst(outcomes: Sequence[Outcome], first: str, figure: str) -> list[Pair]:
-    """The programs, at most three, where the figure of another strategy is above that of the first one by most; equal derivatives are left out."""
-    ratios = [(ratio, pair) for pair in pairs(outcomes, first) if not pair.other.equal_to and (ratio := pair.ratio(figure)) is not None and ratio > 1]
+    """The programs, at most three, where the figure of another strategy is above that of the first one by most; ties and equal derivatives are left out."""
+    least = TIE if figure in MEASURED else 1
+    ratios = [(ratio, pair) for pair in pairs(outcomes, first) if not pair.other.equal_to and (ratio := pair.ratio(figure)) is not None and ratio > least]
     return [pair for _, pair in sorted(ratios, key=lambda one: one[0], reverse=True)[:WORST]]
 
 
@@ -89,7 +92,7 @@ def _cell(outcome: Outcome, figure: str) -> str:
     value = outcome.figure(figure)
     if value is None:
         return "-"
-    if figure in ("seconds", "compile_seconds"):
+    if figure in MEASURED:
         return seconds(value)
     return size(int(value)) if figure in ("kept", "arena") else count(int(value))
 

@@ -254,6 +254,10 @@ def test_means_and_worst_programs() -> None:
     assert math.isclose(mean.value, (4 * 1 * 0.25 * 2 * 3) ** (1 / 5))
     assert [(pair.other.program, pair.ratio("kept")) for pair in worst(outcomes, "transpose", "kept")] == [("c", math.inf), ("a", 4), ("f", 3)]
     assert worst(outcomes, "transpose", "flops") == []
+    timed = [
+        Outcome(p, "f64", s, "right", seconds=v) for p, s, v in (("a", "transpose", 1.0), ("a", "mine", 1.04), ("b", "transpose", 1.0), ("b", "mine", 1.2))
+    ]
+    assert [pair.other.program for pair in worst(timed, "transpose", "seconds")] == ["b"]
 
 
 @pytest.mark.parametrize(("left", "text"), [(12.3, "12 s"), (90, "2 min"), (3900, "1 h 5 min")])
