@@ -98,6 +98,8 @@ def _strategies(options: argparse.Namespace) -> int:
     os.environ["WENGERT_NUM_THREADS"] = "1"  # for the worker processes
     programs = read_corpus(options.folder, set(options.only) if options.only else None)
     tasks = [accuracy.Task(p, d, tuple(LOADED)) for p in programs for d in options.dtype if d in p.precisions]
+    if not tasks:
+        raise InputError(f"nothing to compare: no program of the corpus has a text in {', '.join(options.dtype)}")
     choices: list[accuracy.Chosen] = []
     ended = 0
     for report in run_tasks(accuracy.run_task, tasks, jobs=options.jobs, timeout=options.timeout):

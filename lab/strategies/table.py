@@ -139,7 +139,8 @@ class StrategyTable:
         notes += [f"{row.name} is left out: its arena of {_exact(row.arena or 0)} is larger" for row in self._possible if row not in self.usable]
         notes += list(dict.fromkeys(str(symbol) for row in self.usable for symbol in row.counted.unknown))
         if self.reference:
-            notes.append(f"errors are those against {self.reference}; rows without times were predicted to be far slower")
+            skipped = any(row.measured is None for row in self.usable)
+            notes.append(f"errors are those against {self.reference}" + ("; rows without times are predicted to be far slower" if skipped else ""))
         return notes
 
 

@@ -49,7 +49,7 @@ class JoinedJacobianPass(ModulePass):
 
     name = NAME
 
-    mode: Annotated[str, OneOf(lambda: ["forward", "reverse"])]
+    mode: Annotated[str, OneOf(lambda: ["forward", "reverse"])] = "forward"
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
