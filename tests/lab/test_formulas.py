@@ -159,7 +159,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["costs", str(path), "--symbolic", "--sizes", "n"]) == 2
     capsys.readouterr()
     assert main(["costs", str(path)]) == 1
-    assert "or ask for formulas with --symbolic" in capsys.readouterr().err
+    assert "--symbolic gives formulas" in capsys.readouterr().err
     assert main(["costs", str(path), "--shapes", "3x2,2x4"]) == 0
 
 
