@@ -19,6 +19,11 @@ NEEDED = ("libintlc.so.5", "libimf.so", "libsvml.so", "libirng.so", "libtbb.so.1
 """The libraries that the driver asks for by name, each after those that it needs itself."""
 VENDORS = "OCL_ICD_VENDORS"
 """The environment variable in which the loader finds a folder of files that name drivers."""
+VECTORIZER = "CL_CONFIG_CPU_VECTORIZER_MODE"
+"""The environment variable that chooses how many threads of a work-group the driver makes lanes of: 1 is none.
+
+It computes some loops with barriers wrongly where it makes lanes, and others where it does not and positions have 32 bits. So kernels with barriers
+have wide positions, and there are no lanes."""
 OPTIONS = "CL_CONFIG_LLVM_OPTIONS"
 """The environment variable with options for the driver's LLVM, which ends the process if it does not know one."""
 NO_CHECKSUMS = "disable-loop-idiom-hashrecognize"
@@ -34,6 +39,7 @@ def installed() -> Path | None:
 
 def register() -> bool:
     """Names the driver to the loader, unless the user names drivers; whether it did. To be called before the loader is loaded."""
+    os.environ.setdefault(VECTORIZER, "1")
     driver = installed()
     if driver is None or VENDORS in os.environ:
         return False
