@@ -160,6 +160,6 @@ def device_report(program: Program, device: str, *, wrt: Positions = None, of: P
 
 def _rows(name: str, program: Program, device: PublishedDevice) -> ProgramRows:
     module = parse_pipeline(gpu_lowering(device.target)).run(alone(core_form(runnable(program.optimized_module)), "main"))
-    found = launches_of(module)
-    kernels: Sequence[KernelRow] = [KernelRow(launched, device) for launched in found.kernels]
-    return ProgramRows(name, tuple(kernels), found.host, found.uncounted)
+    counted = launches_of(module)
+    kernels: Sequence[KernelRow] = [KernelRow(launched, device) for launched in counted.kernels]
+    return ProgramRows(name, tuple(kernels), counted.host, counted.uncounted)

@@ -33,7 +33,7 @@ def execute(options: argparse.Namespace) -> int:
     program = arguments.read_program(options)
     given = options.measure or options.inputs is not None or options.random is not None
     inputs = arguments.inputs_of(options, program) if given else None
-    found = strategies(
+    table = strategies(
         program,
         inputs,
         of=options.of,
@@ -44,8 +44,8 @@ def execute(options: argparse.Namespace) -> int:
         strategies=options.strategy or None,
         values=options.sizes,
     )
-    print(json.dumps(found.to_json(), indent=1) if options.json else found)
-    return 0 if found.usable else 1
+    print(json.dumps(table.to_json(), indent=1) if options.json else table)
+    return 0 if table.usable else 1
 
 
 def _bytes(text: str) -> int:

@@ -112,8 +112,8 @@ def count_lines(outcomes: Sequence[Outcome], strategies: Sequence[str]) -> Itera
 
 def mean_table(outcomes: Sequence[Outcome], strategies: Sequence[str]) -> list[str]:
     """The means as a table, a line for each strategy."""
-    found = means(outcomes, strategies)
-    rows = [[strategy, *(_mean_cell(mean) for mean in found if mean.strategy == strategy)] for strategy in strategies[1:]]
+    compared = means(outcomes, strategies)
+    rows = [[strategy, *(_mean_cell(mean) for mean in compared if mean.strategy == strategy)] for strategy in strategies[1:]]
     title = f"geometric means, in units of {strategies[0]} (over so many programs)"
     return [title, *table(["strategy", *TITLES.values()], rows)] if rows else []
 

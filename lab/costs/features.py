@@ -56,14 +56,14 @@ def kernel_features(kernel: Kernel, threads: int) -> dict[str, Number]:
         return {"launch": 1, "copied byte": byte_size(kernel.op.source)}
     assert isinstance(kernel.op, ops.LaunchOp)
     op = kernel.op.kernel
-    found = _nest(op) if isinstance(op, NestOp) else _product(op) if isinstance(op, MatmulOp) else _whole(op, kernel)
-    found["launch"] += 1
+    counted = _nest(op) if isinstance(op, NestOp) else _product(op) if isinstance(op, MatmulOp) else _whole(op, kernel)
+    counted["launch"] += 1
     level = next((name for name, most in reversed(CACHES) if kernel.bytes > most), None)
     if level is not None:
-        found[f"byte from {level}"] += kernel.bytes
+        counted[f"byte from {level}"] += kernel.bytes
     if kernel.shared and threads > 1:
-        return {"shared": 1, **{name: Fraction(count, threads) for name, count in found.items()}}
-    return dict(found)
+        return {"shared": 1, **{name: Fraction(count, threads) for name, count in counted.items()}}
+    return dict(counted)
 
 
 # -- nests
@@ -73,31 +73,31 @@ def _nest(op: NestOp) -> Counter[str]:
     schedule = op.schedule.data if op.schedule is not None else Schedule()
     placement = Placement.scheduled(op, schedule)
     extents, inner = _ranges(op, schedule, placement), placement.inner
-    found: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     starts = prod(extents[:inner]) if extents else 1
-    found["inner loop"] = starts
+    counted["inner loop"] = starts
     for inside in placement.ops:
         level = placement.depth[result_of(inside)]
         times = prod(extents[: level + 1])
         lanes = schedule.lanes if level == inner else 1
         if isinstance(inside, ApplyOp):
-            found[_function(inside, lanes)] += _registers(times, lanes, inside)
+            counted[_function(inside, lanes)] += _registers(times, lanes, inside)
         elif isinstance(inside, LoadOp) and level == inner:
             at = placement.loops[inside.at.data]
             straight = placement.is_straight(at) and inside.base is None
-            found["load" if straight else "lone load"] += _registers(times, lanes, inside) if straight else times
+            counted["load" if straight else "lone load"] += _registers(times, lanes, inside) if straight else times
     for write in placement.writes:
         times, at = prod(extents), placement.loops[write.at]
         combined = "" if write.kind == STORE else "sum "
         in_registers = write.kind != STORE and inner >= 0 and at.coefficient(inner) == 0 and write.base is None
         if in_registers:
-            found["sum in registers"] += ceil(times / (schedule.lanes * schedule.accumulators * schedule.interleave))
-            found["sum ended"] += starts
+            counted["sum in registers"] += ceil(times / (schedule.lanes * schedule.accumulators * schedule.interleave))
+            counted["sum ended"] += starts
         elif placement.is_straight(at) and write.base is None:
-            found[f"{combined}store"] += ceil(times / schedule.lanes)
+            counted[f"{combined}store"] += ceil(times / schedule.lanes)
         else:
-            found[f"lone {combined}store"] += times
-    return found
+            counted[f"lone {combined}store"] += times
+    return counted
 
 
 def _ranges(op: NestOp, schedule: Schedule, placement: Placement) -> list[int]:
@@ -131,15 +131,15 @@ def _product(op: MatmulOp) -> Counter[str]:
     registers = ceil(multiplications / tile.lanes)
     if schedule.kernel == "blas":
         return Counter({"blas": 1, "blas multiplication": multiplications})
-    found: Counter[str] = Counter({"product register": registers})
+    counted: Counter[str] = Counter({"product register": registers})
     together = max(1, tile.rows * tile.columns * (1 if schedule.kernel == "dot" else schedule.accumulators))
-    found["product step"] = ceil(registers / together)
-    found["product tile"] = ceil(size(op.result) / max(1, tile.rows * tile.columns * (1 if schedule.kernel == "dot" else tile.lanes)))
+    counted["product step"] = ceil(registers / together)
+    counted["product tile"] = ceil(size(op.result) / max(1, tile.rows * tile.columns * (1 if schedule.kernel == "dot" else tile.lanes)))
     if schedule.kernel in ("gathered", "scalar"):
-        found["product lone"] = multiplications
+        counted["product lone"] = multiplications
     if schedule.copied or schedule.kernel == "packed" or schedule.turned:
-        found["product copied"] = byte_size(op.lhs) + byte_size(op.rhs)
-    return found
+        counted["product copied"] = byte_size(op.lhs) + byte_size(op.rhs)
+    return counted
 
 
 # -- ops with code of their own, or none

@@ -38,12 +38,12 @@ def _in_order(row: Row, values: Mapping[str, int]) -> dict[str, int]:
     assert row.predicted is not None
     alone = row.predicted.seconds.symbols - values.keys()
     rest = values.keys() - row.predicted.seconds.symbols
-    found: dict[str, int] = {}
+    assigned: dict[str, int] = {}
     for kind in {_kind(name) for name in alone}:
         mine, theirs = (sorted((name for name in names if _kind(name) == kind), key=_number) for names in (alone, rest))
         if len(mine) == len(theirs):
-            found |= {name: values[other] for name, other in zip(mine, theirs, strict=True)}
-    return found
+            assigned |= {name: values[other] for name, other in zip(mine, theirs, strict=True)}
+    return assigned
 
 
 def _kind(name: str) -> str:

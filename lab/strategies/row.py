@@ -22,7 +22,8 @@ from wengert.transforms.analysis.symbolic.polynomial import Number, Polynomial
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 
 CALL = Fraction(3, 10**6)
-"""Seconds that Python takes for one call of a plan's program: the seeds are passed, and the columns put in their places."""
+"""Seconds that Python takes for one call of a plan's program: the seeds are passed, and the columns put in their places. A rough figure from a loaded
+machine, not a fit."""
 
 
 @dataclass(frozen=True)

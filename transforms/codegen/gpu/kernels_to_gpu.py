@@ -133,19 +133,19 @@ class _Launches:
 
     def _part(self, value: SSAValue, at: int, type: Attribute) -> Buffer:
         """A part of a buffer as a kernel sees it; the same memory is one value, whatever its elements are taken for."""
-        held, count = cast("TensorType[Any]", type).element_type, prod(shape_of_type(cast("TensorType[Any]", type)))
+        stored, count = cast("TensorType[Any]", type).element_type, prod(shape_of_type(cast("TensorType[Any]", type)))
         base, offset = location(value)
         key = (base, offset + at, count)
         view = self.views.get(key)
         if view is None:
-            wanted = device_memref(count, held, DeviceSpace.GLOBAL)
+            wanted = device_memref(count, stored, DeviceSpace.GLOBAL)
             op = ViewOp.create(operands=[value], result_types=[wanted], properties={"offset": int_attr(at)})
             self.before.append(op)
             view = self.views[key] = op.memref
         other = cast("MemRefType[Any]", view.type).element_type
-        if other != register_type(held) and (is_complex(other) or is_complex(held) or is_boolean(other) or is_boolean(held)):
-            raise UnsupportedError(f"elements of {other} that are read as {held}")
-        return Buffer(view, held)
+        if other != register_type(stored) and (is_complex(other) or is_complex(stored) or is_boolean(other) or is_boolean(stored)):
+            raise UnsupportedError(f"elements of {other} that are read as {stored}")
+        return Buffer(view, stored)
 
     # -- launches
 

@@ -146,8 +146,8 @@ class WarpProduct:
         if not isinstance(op, LoadOp) or op.base is not None or op.where is not None or not isinstance(op.source, BlockArgument):
             return 0
         at, along = self.placed.loops[op.at.data], self.depth if read_along_depth else loop
-        held = cast("MemRefType[Any]", self.memory.inputs[op.source].memref.type).element_type
-        if not at.is_affine() or held != self.element:
+        stored = cast("MemRefType[Any]", self.memory.inputs[op.source].memref.type).element_type
+        if not at.is_affine() or stored != self.element:
             return 0
         turned = along_depth != read_along_depth or at.coefficient(along) != 1
         steps = [self.placed.extents[along], at.offset, *[c for d, c in at.terms if d != along]]

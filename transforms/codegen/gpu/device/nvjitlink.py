@@ -143,9 +143,9 @@ def _library() -> _Library | None:
         "GetErrorLogSize",
         "GetErrorLog",
     )
-    found: list[Any] = [_function(loaded, word, version) for word in words]
-    found[2].argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
-    return _Library(*found)
+    functions: list[Any] = [_function(loaded, word, version) for word in words]
+    functions[2].argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
+    return _Library(*functions)
 
 
 def _version(library: ctypes.CDLL) -> str:

@@ -178,11 +178,11 @@ def instructions(words: Sequence[int]) -> Iterator[Instruction]:
 
 def capabilities_of(binary: bytes) -> set[int]:
     """The numbers of the capabilities that a module asks for, which stand first."""
-    words, at, found = words_of(binary), HEADER, set[int]()
+    words, at, capabilities = words_of(binary), HEADER, set[int]()
     while at + 1 < len(words) and words[at] == 2 << 16 | CAPABILITY:
-        found.add(words[at + 1])
+        capabilities.add(words[at + 1])
         at += 2
-    return found
+    return capabilities
 
 
 def _instruction(opcode: int, words: Sequence[int], at: int, widths: dict[int, int]) -> Instruction:

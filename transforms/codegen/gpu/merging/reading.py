@@ -189,10 +189,10 @@ class Reader:
 
     def _for(self, op: host.ForOp) -> ForPart:
         count = op.iterations
-        held = self._memory(op.count) if count is None else count
+        times = self._memory(op.count) if count is None else count
         self._loop(op)
         self.iterations.add(op.body.block.args[0])
-        return ForPart(*self._around(op), held)
+        return ForPart(*self._around(op), times)
 
     def _while(self, op: host.WhileOp) -> WhilePart:
         self._loop(op)
