@@ -20,6 +20,7 @@ from wengert.lab.compare.summary import Pair, count_lines, mean_table, means, ou
 from wengert.lab.compare.task import CompareTask, run_task
 from wengert.lab.corpus import read_corpus
 from wengert.lab.plain import plain
+from wengert.lab.tables import duration
 from wengert.lab.workers import Report, run_tasks
 from wengert.runtime.errors import InputError
 
@@ -98,14 +99,6 @@ def _reported(task: CompareTask, report: Report, outcomes: Outcomes) -> list[Out
     lost = [Outcome(*key, "failed", reason=report.reason) for key in keys if key not in outcomes]
     untimed = [o for key in keys if (o := outcomes.get(key)) is not None and o.status == "right" and o.seconds is None]
     return lost + [replace(outcome, reason=f"not timed: {report.reason}") for outcome in untimed]
-
-
-def duration(left: float) -> str:
-    """A time to wait, such as ``40 s``, ``12 min`` or ``1 h 5 min``."""
-    if left < 60:
-        return f"{round(left)} s"
-    minutes = round(left / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _print(options: argparse.Namespace, tasks: list[CompareTask], outcomes: list[Outcome]) -> None:

@@ -15,10 +15,10 @@ import pytest
 
 from wengert.ir import plugins
 from wengert.ir.passes import PASSES
-from wengert.lab.cli.compare import duration
 from wengert.lab.cli.main import main
 from wengert.lab.compare.outcome import Outcome
 from wengert.lab.compare.summary import means, worst
+from wengert.lab.tables import duration
 from wengert.transforms.ad import strategies
 
 PRODUCT = """func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
