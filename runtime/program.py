@@ -508,3 +508,9 @@ def static_program(module: ModuleOp, name: str) -> Program:
     program = object.__new__(Program)
     program.__init__(module, name=name)
     return program
+
+
+def program_of(value: Any) -> Any:
+    """The program of what has one, such as a function that was imported from JAX or a compiled program; other values as they are."""
+    own = getattr(value, "program", None)
+    return own if isinstance(own, Program) and not isinstance(value, Program) else value
