@@ -18,9 +18,10 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from wengert.ir.construction import append, copy_region, detach, replace_uses
 from wengert.ir import changes
-from wengert.ir.locations import Role, derived, merged
+from wengert.ir.construction import append, copy_region, detach, replace_uses
+from wengert.ir.fused_locations import merged
+from wengert.ir.locations import Role, derived
 from wengert.ir.traits import is_pure
 from wengert.ir.traversal import operands_of
 
@@ -82,7 +83,7 @@ class BlockBuilder:
 
     def _share(self, made: Operation, location: LocationAttr) -> None:
         """Notes that an op which was made before is also what was asked for at a location."""
-        made.location = merged(made.location, location, self.pass_name)
+        made.location = merged(made.location, location, self.pass_name, made.name)
         if changes.RECORDER is not None:
             changes.RECORDER.shared(location, made)
 

@@ -1,6 +1,6 @@
 """What passes do to ops: a record of those that are made, rewritten, merged and removed, and why.
 
-Nothing is recorded unless somebody asks. Then whatever makes, merges or removes an op tells the recorder, in one line that otherwise costs a comparison with None::
+Nothing is recorded unless somebody asks. Then whatever makes, merges or removes an op tells the recorder, which otherwise costs a comparison with None::
 
     with recorded() as changes:
         pipeline.run(module, observer=changes)
@@ -12,7 +12,7 @@ Locations say what an op came from (:mod:`wengert.ir.locations`), also when noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Protocol
@@ -161,12 +161,13 @@ RECORDER: Recorder | None = None
 
 
 @contextmanager
-def recorded() -> Iterator[Recorder]:
+def recorded() -> Generator[Recorder]:
     """Records what passes do inside, by this thread alone."""
-    global RECORDER
+    global RECORDER  # noqa: PLW0603  (looked at where every op is made, so it is a global of this module)
     with LOCK:
-        before, RECORDER = RECORDER, Recorder()
+        before, recorder = RECORDER, Recorder()
+        RECORDER = recorder  # pyright: ignore[reportConstantRedefinition]
         try:
-            yield RECORDER
+            yield recorder
         finally:
-            RECORDER = before
+            RECORDER = before  # pyright: ignore[reportConstantRedefinition]

@@ -1,7 +1,7 @@
 """Locations: where an op was written, and what was made of it.
 
-What is known of an op's origin is in its location, in forms that any MLIR tool prints and parses. A name ``"<pass>/<word>/<op name>"`` around a location says how
-an op came about from the one that stood there, and names that op as its author wrote it:
+What is known of an op's origin is in its location, in forms that any MLIR tool prints and parses. A name ``"<pass>/<word>/<op name>"`` around a
+location says how an op came about from the one that stood there, and names that op as its author wrote it:
 
 ``loc("vjp/cotangent/stablehlo.sine"("f.mlir":3:10))``
     a derived op; the word is its :class:`Role`. Derivatives of derivatives nest.
@@ -10,8 +10,8 @@ an op came about from the one that stood there, and names that op as its author 
 ``loc("simplify/absorbed/stablehlo.transpose"("f.mlir":7:3))``
     only inside of a fused location: an op that a rewrite looked through. That it is a source is inferred from the rewrite, not said by it.
 
-An op that came from several is at ``loc(fused<"cse">["f.mlir":3:10, "f.mlir":4:10])``: the pass that merged them and all sources, or the first :data:`MOST_SOURCES` and
-the number of others, ``fused<"vjp,cse +12">``. :func:`sources` lists what a location says::
+An op that came from several (:mod:`wengert.ir.fused_locations`) is at ``loc(fused<"cse">["f.mlir":3:10, "f.mlir":4:10])``: the pass that merged them,
+and all sources or, where they are many, the first and the number of others, ``fused<"vjp,cse +12">``. :func:`sources` lists what a location says::
 
     for source in sources(op.location, op.name):
         print(source.place, source.op_name, source.certainty)
@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
@@ -31,6 +31,7 @@ from xdsl.ir import Operation
 
 from wengert.ir.construction import unverified
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+from wengert.ir.growing_locations import Growing, beginning
 
 
 class Role(StrEnum):
@@ -45,14 +46,15 @@ class Role(StrEnum):
 
 _ROLES = {str(role): role for role in Role}
 
-_REWRITTEN, _ABSORBED = "rewritten", "absorbed"
+REWRITTEN, ABSORBED = "rewritten", "absorbed"
+"""What a name says of an op that is not derived."""
 
 
 class Provenance(NamedTuple):
     """The provenance recorded in a derived op's location: which pass made it, its role, and the name of the op it was derived from.
 
-    The name is that of the op as it was written. An accumulation names the op whose result is used several times; of an op of several results,
-    and of the arguments of a function, it says which: ``stablehlo.while#1``, ``argument#0``.
+    The name is that of the op as it was written. An accumulation names the op whose result is used several times, and so whose cotangent is summed.
+    What belongs to an argument or a result of the function names that, counted from 0: ``argument#0``, ``result#1``.
     """
 
     pass_name: str
@@ -109,19 +111,21 @@ def at(filename: str, line: int, column: int) -> LocationAttr:
 
 
 @lru_cache(maxsize=1024)
-def _name(text: str) -> StringAttr:
+def text_of(text: str) -> StringAttr:
+    """A text as an attribute; equal ones are one."""
     return StringAttr(text)
 
 
-def _named(name: str, inner: LocationAttr) -> LocationAttr:
-    return unverified(NameLoc, desc=_name(name), location=inner)
+def named_at(name: str, inner: LocationAttr) -> LocationAttr:
+    """A name around a location."""
+    return unverified(NameLoc, desc=text_of(name), location=inner)
 
 
 @lru_cache(maxsize=1024)
 def _mark(name: str) -> tuple[str, str, str] | None:
     """The parts of a name that one of our passes gave: the pass, the role or other word, and the op's name."""
     parts = name.split("/")
-    known = len(parts) == 3 and (parts[1] in _ROLES or parts[1] in (_REWRITTEN, _ABSORBED))
+    known = len(parts) == 3 and (parts[1] in _ROLES or parts[1] in (REWRITTEN, ABSORBED))
     return (parts[0], parts[1], parts[2]) if known else None
 
 
@@ -135,19 +139,14 @@ def derived(op: Operation, role: Role, pass_name: str) -> LocationAttr:
 
 def derived_at(location: LocationAttr, op_name: str, role: Role, pass_name: str) -> LocationAttr:
     """The location of what ``pass_name`` derives from an op of this name and location."""
-    if isinstance(location, FileLineColLoc):  # as it was written
-        return _named(f"{pass_name}/{role}/{op_name}", location)
-    written, inner = _unmarked(location)
-    return _named(f"{pass_name}/{role}/{written or op_name}", inner)
-
-
-def accumulated(op: Operation, result: int, pass_name: str) -> LocationAttr:
-    """The location of the sum of the cotangents of a result of ``op``."""
-    return derived_at(op.location, _numbered(op, result), Role.ACCUMULATION, pass_name)
-
-
-def _numbered(op: Operation, result: int) -> str:
-    return op.name if len(op.results) == 1 else f"{op.name}#{result}"
+    kind: Any = type(location)
+    if kind is FileLineColLoc:  # as it was written
+        return named_at(f"{pass_name}/{role}/{op_name}", location)
+    if kind is Growing:
+        written, inner = unmarked(beginning(location))[0], location
+    else:
+        written, inner = unmarked(location)
+    return named_at(f"{pass_name}/{role}/{written or op_name}", inner)
 
 
 def rewritten(location: LocationAttr, op_name: str, pass_name: str) -> LocationAttr:
@@ -155,8 +154,11 @@ def rewritten(location: LocationAttr, op_name: str, pass_name: str) -> LocationA
 
     Ops that were derived, or rewritten before, keep their locations, which say what they were.
     """
-    if isinstance(location, FileLineColLoc):
-        return _named(f"{pass_name}/{_REWRITTEN}/{op_name}", location)
+    kind: Any = type(location)
+    if kind is Growing:
+        return location if not is_bare(beginning(location)) else named_at(f"{pass_name}/{REWRITTEN}/{op_name}", location)
+    if kind is FileLineColLoc:
+        return named_at(f"{pass_name}/{REWRITTEN}/{op_name}", location)
     if isinstance(location, CallSiteLoc):
         callee = cast(LocationAttr, location.callee)
         inside = rewritten(callee, op_name, pass_name)
@@ -165,25 +167,25 @@ def rewritten(location: LocationAttr, op_name: str, pass_name: str) -> LocationA
         return location
     if isinstance(location, FusedLoc) and _merging(location) is not None:
         return _fused([rewritten(part, op_name, pass_name) for part in _parts(location)], cast(StringAttr, location.metadata).data)
-    return _named(f"{pass_name}/{_REWRITTEN}/{op_name}", location)
+    return named_at(f"{pass_name}/{REWRITTEN}/{op_name}", location)
 
 
-def _unmarked(location: LocationAttr) -> tuple[str, LocationAttr]:
+def unmarked(location: LocationAttr) -> tuple[str, LocationAttr]:
     """The name of the op that was written if an op was rewritten since (else empty), and the location without this mark."""
     if isinstance(location, NameLoc):
         mark = _mark(location.desc.data)
-        return (mark[2], cast(LocationAttr, location.location)) if mark is not None and mark[1] == _REWRITTEN else ("", location)
+        return (mark[2], cast(LocationAttr, location.location)) if mark is not None and mark[1] == REWRITTEN else ("", location)
     if isinstance(location, CallSiteLoc):
-        written, callee = _unmarked(cast(LocationAttr, location.callee))
+        written, callee = unmarked(cast(LocationAttr, location.callee))
         return (written, _call_site(callee, cast(LocationAttr, location.caller))) if written else ("", location)
     if isinstance(location, FusedLoc) and _merging(location) is not None:
-        return _unmarked(_parts(location)[0])[0], location
+        return unmarked(_parts(location)[0])[0], location
     return "", location
 
 
 def written_op(op: Operation) -> str:
     """The name of the op that stands where an op was written: its own, unless it was rewritten since."""
-    return _unmarked(op.location)[0] or op.name
+    return unmarked(op.location)[0] or op.name
 
 
 MOST_CALLERS = 100
@@ -233,14 +235,11 @@ def with_role(location: LocationAttr, role: Role) -> LocationAttr:
     if isinstance(location, NameLoc):
         mark = _mark(location.desc.data)
         if mark is not None and mark[1] in _ROLES:
-            return _named(f"{mark[0]}/{role}/{mark[2]}", cast(LocationAttr, location.location))
+            return named_at(f"{mark[0]}/{role}/{mark[2]}", cast(LocationAttr, location.location))
     return location
 
 
 # -- several sources
-
-MOST_SOURCES = 16
-"""The most sources that a fused location lists; of the others it has the number."""
 
 _MERGING = re.compile(r"([a-z][\w.,-]*)(?: \+(\d+))?")
 
@@ -261,10 +260,10 @@ def _parts(location: FusedLoc) -> tuple[LocationAttr, ...]:
 
 
 def _fused(parts: Iterable[LocationAttr], merging: str) -> LocationAttr:
-    return unverified(FusedLoc, locations=unverified(ArrayAttr, data=tuple(parts)), metadata=_name(merging))
+    return unverified(FusedLoc, locations=unverified(ArrayAttr, data=tuple(parts)), metadata=text_of(merging))
 
 
-def _flat(location: LocationAttr) -> tuple[tuple[LocationAttr, ...], str, int]:
+def flat(location: LocationAttr) -> tuple[tuple[LocationAttr, ...], str, int]:
     """The sources that a location lists, the passes that merged them, and the number of sources that were left off."""
     if isinstance(location, FusedLoc):
         merging = _merging(location)
@@ -273,55 +272,19 @@ def _flat(location: LocationAttr) -> tuple[tuple[LocationAttr, ...], str, int]:
     return (location,), "", 0
 
 
-def merged(location: LocationAttr, other: LocationAttr, pass_name: str) -> LocationAttr:
-    """The location of an op that is two ops from now on: ``location`` is that of the one that stays.
-
-    Sources of the program itself come before derived ones. An unknown location adds nothing.
-    """
-    if location is other or isinstance(other, UnknownLoc) or location == other:
-        return location
-    if isinstance(location, UnknownLoc):
-        return other
-    parts, passes, left_off = _flat(location)
-    more, other_passes, more_left_off = _flat(other)
-    new = [part for part in more if part not in parts]
-    left_off += more_left_off
-    if not new and not more_left_off:
-        return location
-    room = MOST_SOURCES - len(parts)
-    if room < len(new):
-        left_off += len(new) - room
-        del new[room:]
-    if new and provenance(parts[0]) is not None and provenance(new[0]) is None and not _is_absorbed(new[0]):
-        all_parts = (*new, *parts)
-    else:
-        all_parts = (*parts, *new)
-    names = ",".join(dict.fromkeys(name for names in (passes, other_passes, pass_name) for name in names.split(",") if name)) or "merged"
-    return _fused(all_parts, f"{names} +{left_off}" if left_off else names)
+def is_bare(location: LocationAttr) -> bool:
+    """Whether an op of this location is as it was written."""
+    while isinstance(location, CallSiteLoc):
+        location = cast(LocationAttr, location.callee)
+    if isinstance(location, FusedLoc) and _merging(location) is not None and _parts(location):
+        return is_bare(_parts(location)[0])
+    return not (isinstance(location, NameLoc) and _mark(location.desc.data) is not None)
 
 
-def merged_all(locations: Iterable[LocationAttr], pass_name: str) -> LocationAttr:
-    """The location of what ``pass_name`` makes of ops of these locations, the most important first."""
-    result: LocationAttr = UNKNOWN_LOC
-    for location in locations:
-        result = merged(result, location, pass_name)
-    return result
-
-
-def absorbing(location: LocationAttr, op: Operation, pass_name: str) -> LocationAttr:
-    """The location of an op for which a rewrite has looked through ``op``, which it stands for too. A place that is a source already is none again."""
-    known = {source.place for source in sources(location)}
-    parts, _, _ = _flat(op.location)
-    written = written_op(op)
-    for part in parts:
-        if origin(part) not in known:
-            location = merged(location, part if _is_absorbed(part) else _named(f"{pass_name}/{_ABSORBED}/{written}", part), pass_name)
-    return location
-
-
-def _is_absorbed(location: LocationAttr) -> bool:
+def is_absorbed(location: LocationAttr) -> bool:
+    """Whether this part of a fused location is that of an op which a rewrite looked through."""
     mark = _mark(location.desc.data) if isinstance(location, NameLoc) else None
-    return mark is not None and mark[1] == _ABSORBED
+    return mark is not None and mark[1] == ABSORBED
 
 
 # -- reading locations
@@ -352,7 +315,7 @@ def _collect(location: LocationAttr, so_far: Source, listed: dict[Source, None])
                     steps = (*steps, Provenance(pass_name, _ROLES[word], op_name))
                 else:
                     passes = (*passes, pass_name)
-                if word == _ABSORBED:
+                if word == ABSORBED:
                     certainty = Certainty.INFERRED
             place = cast(LocationAttr, place.location)
         elif isinstance(place, CallSiteLoc):
@@ -370,8 +333,8 @@ def _collect(location: LocationAttr, so_far: Source, listed: dict[Source, None])
 
 
 def left_off(location: LocationAttr) -> int:
-    """The number of sources that a location has, but does not list (:data:`MOST_SOURCES`), at the outermost level."""
-    return _flat(location)[2]
+    """The number of sources that a location has, but does not list (:data:`~wengert.ir.fused_locations.MOST_SOURCES`), at the outermost level."""
+    return flat(location)[2]
 
 
 def provenance(location: LocationAttr) -> Provenance | None:

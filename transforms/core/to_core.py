@@ -30,7 +30,7 @@ from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir import changes
 from wengert.ir.construction import erase, insert_before
-from wengert.ir.locations import absorbing
+from wengert.ir.fused_locations import absorbing
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.core import one_device
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound

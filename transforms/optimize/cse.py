@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects.facts import Facts, Work
 from wengert.ir import changes
 from wengert.ir.construction import erase, replace_uses
-from wengert.ir.locations import merged
+from wengert.ir.fused_locations import merged
 from wengert.ir.traversal import all_ops, operands_of, ops_in
 from wengert.transforms.optimize.effects import is_shareable
 from wengert.transforms.optimize.flows import CLOSED
@@ -159,9 +159,9 @@ def _replace(op: Operation, earlier: Operation) -> None:
         changes.RECORDER.merged(op, earlier)
     if op.regions:
         for inner, same in zip(all_ops(op), all_ops(earlier), strict=True):
-            same.location = merged(same.location, inner.location, CsePass.name)
+            same.location = merged(same.location, inner.location, CsePass.name, inner.name)
     else:
-        earlier.location = merged(earlier.location, op.location, CsePass.name)
+        earlier.location = merged(earlier.location, op.location, CsePass.name, op.name)
     for result, same in zip(op.results, earlier.results, strict=True):
         replace_uses(result, same)
     erase(op)
