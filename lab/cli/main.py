@@ -29,6 +29,8 @@ COMMANDS = {
     "calibrate": "fit the machine model by which times are predicted; takes seconds",
     "strategies": "every way to compute a derivative, and which one to use",
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
+    "records": "what sweeps and comparisons recorded: list, show, export, merge, compare",
+    "replay": "run a record again, and say what differs",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",
@@ -99,7 +101,8 @@ def parser_of(name: str) -> Parser:
         import_module("wengert.lab.opt").configure(parser)
     else:
         _command(name).configure(parser)
-    add_common(parser)
+    for each in (parser, *parser.actions().values()):
+        add_common(each)
     return parser
 
 
