@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder
+from wengert.ir import changes
 from wengert.ir.construction import append, erase
 from wengert.ir.traits import is_pure
 
@@ -71,6 +72,8 @@ def drop_dead_ops(block: Block) -> None:
         before = op.prev_op
         results = op.results
         if results and results[0].first_use is None and (len(results) == 1 or all(result.first_use is None for result in results)) and is_pure(type(op)):
+            if changes.RECORDER is not None:
+                changes.RECORDER.removed(op)
             erase(op)
         op = before
 

@@ -24,6 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from wengert.ir import changes
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import erase
 from wengert.ir.traversal import operands_of, ops_in
@@ -138,6 +139,8 @@ def _sweep(block: Block, needed: _Needed) -> bool:
     while op is not None:
         before = op.prev_op
         if op not in needed.ops:
+            if changes.RECORDER is not None:
+                changes.RECORDER.removed(op)
             erase(op)
             changed = True
         elif op.regions:

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
+from wengert.ir import changes
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
@@ -187,15 +188,19 @@ class Simplifier(Rewriter):
         makers = {type(operand.owner) for operand in operands_of(op)}
         values: Rewritten = fold(self, op) if makers == _CONSTANT else None
         if values is not None:
-            if self._trace is not None:
-                self._trace("fold-constants", op)
+            self._applied("fold-constants", op)
             return (values,)
         for candidate in candidates or ():
             if candidate.given and makers.isdisjoint(candidate.given):
                 continue
             values = candidate.function(self, op)
             if values is not None:
-                if self._trace is not None:
-                    self._trace(candidate.name, op)
+                self._applied(candidate.name, op)
                 return (values,) if isinstance(values, SSAValue) else values
         return None
+
+    def _applied(self, name: str, op: Operation) -> None:
+        if self._trace is not None:
+            self._trace(name, op)
+        if changes.RECORDER is not None:
+            changes.RECORDER.why = name
