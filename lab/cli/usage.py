@@ -33,11 +33,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **{"allow_abbrev": False, **options})
         self.words: Sequence[str] = ()
+        self.intermixed = False
+        """Whether options may stand between arguments, of which the last is a list."""
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The options that the arguments are. Raises UsageError, and SystemExit after the help."""
         self.words = arguments
-        return self.parse_args(arguments)
+        return self.parse_intermixed_args(arguments) if self.intermixed else self.parse_args(arguments)
 
     def error(self, message: str) -> NoReturn:
         """Raises a UsageError for what argparse says."""

@@ -61,11 +61,12 @@ def weights(module: ModuleOp, entry: str, unknowns: Unknowns) -> Weights:
     try:
         runs = executions(module, entry, STATIC, unknowns)
         flops = {op: times * cost(op).flops for block, times in runs.blocks for op in block.ops if is_executed(op)}
-        peak = {_maker(value): 0 for value, _ in (live := live_at_peak(module, entry))}
-        for value, size in live:
-            peak[_maker(value)] += size
+        live = live_at_peak(module, entry)
     except (MissingFactsError, DiagnosticError, KeyError, TypeError, AttributeError, ValueError):
         return UNKNOWN
+    peak: dict[object, int] = {}
+    for value, size in live:
+        peak[_maker(value)] = peak.get(_maker(value), 0) + size
     return Weights({op: number for op, number in flops.items() if number != 0}, _kept(module, entry), peak)
 
 

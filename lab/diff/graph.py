@@ -12,6 +12,15 @@ from typing import Any
 ARGUMENT = "argument"
 """The name of the nodes that stand for arguments of blocks."""
 
+COMMUTATIVE = frozenset(
+    (
+        *(f"{dialect}.{name}" for dialect in ("stablehlo", "kernel") for name in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")),
+        *(f"arith.{name}" for name in ("addf", "addi", "mulf", "muli", "andi", "ori", "xori")),
+        *("add", "fadd", "mul", "fmul", "and", "or", "xor"),
+    )
+)
+"""Ops whose two operands may change places, by dialect, and LLVM's instructions."""
+
 
 @dataclass(eq=False, slots=True)
 class Block:
@@ -66,6 +75,11 @@ class Node:
     def is_argument(self) -> bool:
         """Whether it stands for an argument of a block."""
         return self.name == ARGUMENT
+
+    @property
+    def is_commutative(self) -> bool:
+        """Whether its two operands may change places."""
+        return self.name in COMMUTATIVE and len(self.operands) == 2
 
     @property
     def holder(self) -> Node | None:

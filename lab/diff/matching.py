@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from wengert.lab.diff.graph import Graph, Node
 from wengert.lab.diff.numbering import Numbers, downward, upward
-from wengert.lab.diff.pairs import Pairs, grouped
+from wengert.lab.diff.pairs import Operand, Pairs, grouped, operand_pairs
 from wengert.lab.diff.places import Place
 
 Key = Callable[[Node], Hashable]
@@ -41,6 +41,10 @@ class Matching:
         self.of = pairs.of
         self.computes = computes
         self._pairs = pairs
+
+    def pairs(self) -> list[tuple[Node, Node]]:
+        """The pairs of nodes, in the order of the first graph."""
+        return list(self._pairs)
 
     def together(self, one: Node, other: Node) -> bool:
         """Whether a pair stands in blocks that are counterparts."""
@@ -153,17 +157,25 @@ class _Matcher:
                 self.pairs.add(block.ops[-1], counterpart.ops[-1])
 
     def _pair_operands(self, one: Node, other: Node, strictly: bool) -> None:
-        for (mine, number), (its, its_number) in zip(one.operands, other.operands, strict=False):
+        for (mine, number), (its, its_number) in self._ordered(one, other):
             if mine in self.pairs.of or its in self.pairs.of or number != its_number or mine.label != its.label:
                 continue
             if self.pairs.together(mine, its) and (not strictly or self.pairs.agree(mine, its)):
                 self.pairs.add(mine, its)
 
+    def _ordered(self, one: Node, other: Node) -> list[tuple[Operand, Operand]]:
+        """The operands of a pair, the second node's the other way round where they may be and more of them fit so."""
+
+        def fitting(pairs: list[tuple[Operand, Operand]]) -> int:
+            return sum(2 if self.pairs.of.get(mine) is its else mine.label == its.label for (mine, _), (its, _) in pairs)
+
+        return max(operand_pairs(one, other), key=fitting)
+
     def _pair_users(self, one: Node, other: Node, strictly: bool) -> None:
         of = self.pairs.of
 
         def role(use: tuple[Node, int, int]) -> Hashable:
-            return use[0].label, use[1], use[2], self.pairs.place(use[0])
+            return use[0].label, 0 if use[0].is_commutative else use[1], use[2], self.pairs.place(use[0])
 
         theirs = grouped([use for use in other.users if use[0] not in of], role)
         if not theirs:
@@ -196,7 +208,7 @@ class _Matcher:
     def _pair_similar_operands(self, one: Node, other: Node, alike: Callable[[Node, Node], bool]) -> None:
         of = self.pairs.of
         if len(one.operands) == len(other.operands):
-            for (mine, _), (its, _) in zip(one.operands, other.operands, strict=True):
+            for (mine, _), (its, _) in self._ordered(one, other):
                 if mine not in of and its not in of and self.pairs.together(mine, its) and alike(mine, its):
                     self.pairs.add(mine, its)
 
@@ -216,7 +228,7 @@ class _Matcher:
         if one.is_argument or other.is_argument or not one.operands or len(one.operands) != len(other.operands) or len(one.names) != len(other.names):
             return False
         of, sources = self.pairs.of, (self.pairs.source(one), self.pairs.source(other))
-        if not all(of.get(mine) is its for (mine, _), (its, _) in zip(one.operands, other.operands, strict=True)):
+        if not all(of.get(mine) is its for (mine, _), (its, _) in self._ordered(one, other)):
             return False
         if sources[0] is None or sources[0] == sources[1] or not one.derivation == other.derivation == "":
             return sources[0] == sources[1] or any(of.get(mine[0]) is its[0] for mine, its in zip(one.users, other.users, strict=False))

@@ -40,7 +40,8 @@ class _Upward:
         return self.of
 
     def node(self, node: Node) -> int:
-        own = (node.label, tuple([(self.of.get(maker, -1), number) for maker, number in node.operands]))
+        operands = [(self.of.get(maker, -1), number) for maker, number in node.operands]
+        own = (node.label, tuple(sorted(operands) if node.is_commutative else operands))
         inside = tuple([self.block(block, own) for block in node.blocks])
         self.of[node] = number = self.numbers((own, inside))
         return number
@@ -79,7 +80,7 @@ class _Downward:
         self.blocks(node)
 
     def uses(self, node: Node) -> Sequence[tuple[int, int, int]]:
-        return tuple(sorted([(self.of.get(user, -1), position, number) for user, position, number in node.users]))
+        return tuple(sorted([(self.of.get(user, -1), 0 if user.is_commutative else position, number) for user, position, number in node.users]))
 
     def blocks(self, node: Node) -> None:
         for block in reversed(node.blocks):

@@ -68,11 +68,22 @@ class Pairs:
         sources = self._sources[one], self._sources[other]
         if sources[0] is not None and sources[1] is not None and sources[0] != sources[1]:
             return False
-        return all(self.corresponds(mine, its) is not False for (mine, _), (its, _) in zip(one.operands, other.operands, strict=False))
+        return any(all(self.corresponds(mine, its) is not False for (mine, _), (its, _) in pairs) for pairs in operand_pairs(one, other))
 
     def corresponds(self, one: Node, other: Node) -> bool | None:
         """Whether two nodes are counterparts; None where both may still become it."""
         return None if one not in self.of and other not in self.of else self.of.get(one) is other
+
+
+Operand = tuple[Node, int]
+
+
+def operand_pairs(one: Node, other: Node) -> list[list[tuple[Operand, Operand]]]:
+    """The operands of two nodes by position; a second time with those of the second node the other way round, where they may change places."""
+    straight = list(zip(one.operands, other.operands, strict=False))
+    if not (one.is_commutative and other.is_commutative):
+        return [straight]
+    return [straight, list(zip(one.operands, reversed(other.operands), strict=True))]
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> dict[Hashable, list[T]]:

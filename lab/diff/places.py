@@ -75,6 +75,10 @@ def _matched(one: tuple[str, ...], other: tuple[str, ...]) -> dict[int, int]:
     """The numbers of equal lines, from 1."""
     if one == other:
         return _Same()
-    plain = [[_NAME.sub("%", line).strip() for line in lines] for lines in (one, other)]
-    blocks = SequenceMatcher(None, *plain, autojunk=len(one) > 2000).get_matching_blocks()
-    return {1 + block.a + i: 1 + block.b + i for block in blocks for i in range(block.size)}
+    ours, theirs = ([_NAME.sub("%", line).strip() for line in lines] for lines in (one, other))
+    shorter = min(len(ours), len(theirs))
+    front = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
+    back = next((i for i in range(shorter - front) if ours[-1 - i] != theirs[-1 - i]), shorter - front)
+    pairs = {1 + i: 1 + i for i in range(front)} | {len(ours) - i: len(theirs) - i for i in range(back)}
+    middle = SequenceMatcher(None, ours[front : len(ours) - back], theirs[front : len(theirs) - back])
+    return pairs | {1 + front + block.a + i: 1 + front + block.b + i for block in middle.get_matching_blocks() for i in range(block.size)}
