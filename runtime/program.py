@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.strategies.table import StrategyTable
+    from wengert.lab.trace.trace import Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -190,6 +191,12 @@ class Program(Derivable):
         from wengert.lab.strategies.table import strategies
 
         return strategies(self, inputs, **options)
+
+    def trace(self, inputs: Sequence[Any] | None = None, *selectors: str, **options: Any) -> Trace:
+        """The values of a run by name, and where NaN and infinity begin: see :func:`wengert.lab.trace.trace.trace`."""
+        from wengert.lab.trace.trace import trace
+
+        return trace(self, inputs, *selectors, **options)
 
     def check(self, *inputs: Any, **options: Any) -> CheckReport:
         """Compares the derivatives with differences and with each other: see :func:`wengert.lab.check.check`."""

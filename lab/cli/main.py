@@ -33,6 +33,8 @@ COMMANDS = {
     "replay": "run a record again, and say what differs",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
+    "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
+    "trace": "the values of a run by name, and where NaN and infinity begin",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",
     "devices": "the devices that are there, and what to install for others",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
