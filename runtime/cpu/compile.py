@@ -31,7 +31,7 @@ from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.errors import InputError
 from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature, entry_function, signature_of
-from wengert.transforms.codegen.cpu.machine_code import TIERS, CompileError, Tier
+from wengert.transforms.codegen.cpu.machine_code import TIERS, CompileError, Tier, emit_object
 from wengert.transforms.codegen.cpu.native import register_symbols
 from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
 from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
@@ -112,6 +112,24 @@ def options_of(strict: bool, opt: Tier, flush_subnormals: bool | None) -> Option
     return Options(strict, opt, flush)
 
 
+def compile_text(module: ModuleOp, text: str, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool = False) -> CompiledFunction:
+    """Compiles LLVM text that was emitted for a module on buffers: a stage of the compiler, run by itself.
+
+    Args:
+        module: what ``bufferize`` left, which has one function, @main.
+        text: what ``emit-llvm`` makes of it, with the same options, or ``optimize-llvm`` of that.
+        strict: as given to ``emit-llvm``.
+        opt: the tier of the code generator: with "fast" nothing is inlined or promoted to registers behind the text.
+        flush_subnormals: as given to ``emit-llvm``.
+
+    Raises:
+        CompileError: LLVM does not accept the text.
+    """
+    compilation = _Compilation(module, "main", "", Options(strict, opt, flush_subnormals))
+    code = generate(module, host().target, strict=strict, flush=flush_subnormals, check_schedules=False)
+    return compilation.load(code, emit_object(text, opt), module, signature_of(entry_function(module, "main")))
+
+
 @contextmanager
 def _refusals() -> Generator[None]:
     """Turns diagnostics of passes into errors of the program."""
@@ -151,6 +169,10 @@ class _Compilation:
         self._check_memory(code, signature)
         with self.phase("llvm"):
             image, self.cache_hit = object_code(code.text, self.options.opt)
+        return self.load(code, image, lowered, signature)
+
+    def load(self, code: ProgramText, image: bytes, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
+        """The callable of an object file, which was made of this code."""
         with self.phase("load"):
             if any(symbol in DECLARATIONS for symbol in code.symbols):
                 pool.register(blas=BLAS_HOLD in code.symbols)

@@ -14,7 +14,6 @@ import pytest
 from reference_programs import ROTATION
 
 import wengert as wg
-from fuzz.agreement import Mismatch, assert_agree
 from fuzz.case import Case, noise_of
 from fuzz.checks.every_check import CHECKS
 from fuzz.findings import load, read_annotated, save
@@ -24,6 +23,7 @@ from fuzz.reducer import Reducer
 from fuzz.tensors import DTYPES
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
 from wengert.ir.printing.printer import print_module
+from wengert.lab.agreement.agreement import Mismatch, assert_agree
 
 PROGRAMS, CHUNKS = 2000, 40
 SHARE = 0.3
