@@ -146,6 +146,11 @@ class Frame:
             raise UnsupportedOpError(op, f"has a type or an attribute that is not supported: {missing.args[0]}") from None
 
 
+    def update(self, op: Operation) -> Function | None:
+        """The function that computes the op in the memory of its first operand, which nobody needs any more; None if there is none."""
+        return update_function(op, self)
+
+
 class _Code:
     """One block: its steps, and the slots that each step is the last to use."""
 
@@ -159,7 +164,7 @@ class _Code:
         own = {slot for slots in (self.args, *self.results) for slot in slots}
         self.own_returned = sorted(set(self.returned) & own)
         updates = [
-            update_function(op, frame) if op.operands and frame.slot(op.operands[0]) in dying else None
+            frame.update(op) if op.operands and frame.slot(op.operands[0]) in dying else None
             for op, dying in zip(self.ops, self.dying[1:], strict=True)
         ]
         self.updating = [update is not None for update in updates]
