@@ -182,10 +182,10 @@ def _moved(x: Any, generator: np.random.Generator) -> Array:
     """An array with errors of a share of its largest element."""
     if x.dtype.kind not in "fcV" or not x.size:
         return np.asarray(x)
-    wide: Any = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    wide: Array = np.asarray(x, np.complex128 if x.dtype.kind == "c" else np.float64)
     size = float(np.max(np.abs(wide), initial=0.0, where=np.isfinite(wide)))
     share = 1e-13 if x.dtype.itemsize >= 8 else 1e-5 if x.dtype.itemsize == 4 else 1e-2
-    return np.asarray(wide + generator.uniform(-1, 1, x.shape) * size * share, x.dtype)
+    return np.asarray(wide + generator.uniform(-size * share, size * share, x.shape), x.dtype)
 
 
 def _reference(stage: Stage) -> ModuleOp | None:
