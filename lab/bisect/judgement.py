@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -185,7 +185,8 @@ def _moved(x: Any, generator: np.random.Generator) -> Array:
     wide: Array = np.asarray(x, np.complex128 if x.dtype.kind == "c" else np.float64)
     size = float(np.max(np.abs(wide), initial=0.0, where=np.isfinite(wide)))
     share = 1e-13 if x.dtype.itemsize >= 8 else 1e-5 if x.dtype.itemsize == 4 else 1e-2
-    return np.asarray(wide + generator.uniform(-size * share, size * share, x.shape), x.dtype)
+    errors: Array = cast(Any, generator).uniform(-size * share, size * share, x.shape)
+    return (wide + errors).astype(x.dtype)
 
 
 def _reference(stage: Stage) -> ModuleOp | None:

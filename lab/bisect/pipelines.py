@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
-
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.stablehlo import WhileOp as StablehloWhileOp
 from wengert.ir.traversal import ops_of
+from wengert.lab.inspection.subject import Request
 from wengert.runtime.derivation import derivative_pipeline, positions_text, preparation, preparation_of
 from wengert.runtime.program import Program
 from wengert.transforms.pipelines import EMIT, FINISH, LOOPS, OPTIMIZE, STACKS, joined, lowering, placing
 
-Mode = Literal["jvp", "vjp", "hvp"]
 
-
-def whole_pipeline(
-    program: Program,
-    mode: Mode | None = None,
-    wrt: Sequence[int] | None = None,
-    of: Sequence[int] | None = None,
-    *,
-    strategy: str = "transpose",
-    residuals: str = "auto",
-) -> str:
+def whole_pipeline(program: Program, request: Request | None = None) -> str:
     """From a program as it was written to assembly, by way of its derivative if one is asked for."""
     machine = joined("" if holds_kernels(program.module) else lowering(), placing(), EMIT)
-    if mode is None:
+    if request is None:
         return joined(preparation(program), machine)
-    wrt, of = program.resolve(wrt=wrt, of=of)
-    first = derivative_pipeline("jvp" if mode == "jvp" else "vjp", wrt, of, strategy, residuals)
-    if mode == "hvp":
-        outputs = len(program.signature.results)
-        cotangents = range(outputs, outputs + len(wrt))
-        first = joined(first, f"jvp{{wrt={positions_text(wrt)} of={positions_text(cotangents)}}}", OPTIMIZE)
     loops = LOOPS if ops_of(program.module, ForOp, WhileOp, StablehloWhileOp) else STACKS
-    return joined(preparation_of(program.module), first, FINISH, loops, machine)
+    return joined(derivative_passes(program, request), FINISH, loops, machine)
 
+
+def derivative_passes(program: Program, request: Request) -> str:
+    """From a program as it was written to a derivative of it, optimised, as :meth:`wengert.Program.vjp` makes it. Raises InputError for positions that do not
+    fit."""
+    wrt, of = program.resolve(wrt=request.wrt, of=request.of)
+    passes = derivative_pipeline("jvp" if request.mode == "jvp" else "vjp", wrt, of, request.strategy, request.residuals)
+    if request.mode == "hvp":
+        outputs = len(program.signature.results)
+        passes = joined(passes, f"jvp{{wrt={positions_text(wrt)} of={positions_text(range(outputs, outputs + len(wrt)))}}}", OPTIMIZE)
+    return joined(preparation_of(program.module), passes)

@@ -90,5 +90,5 @@ def _fit(operands: Sequence[SSAValue], values: Sequence[Array]) -> bool:
 def _fits(operand: SSAValue, value: Array) -> bool:
     if not isinstance(operand.type, TensorType):
         return False
-    type: TensorType[Any] = cast(Any, operand.type)
+    type: TensorType[Any] = cast(Any, operand).type
     return shape_of_type(type) == value.shape and dtype_of(type.element_type) == value.dtype

@@ -29,6 +29,8 @@ COMMANDS = {
     "calibrate": "fit the machine model by which times are predicted; takes seconds",
     "strategies": "every way to compute a derivative, and which one to use",
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
+    "bisect": "the pass that breaks a program or its derivative, what is wrong within it, and a small program that shows it",
+    "reduce": "a smaller program with smaller inputs that shows the same",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",

@@ -1,6 +1,6 @@
 """A program with its inputs in one file: the inputs are comments above the text, one line each, in JSON, to the last bit.
 
-    // input 0: tensor<2xf64> = [1.0, 2.5]
+// input 0: tensor<2xf64> = [1.0, 2.5]
 """
 
 from __future__ import annotations
