@@ -31,6 +31,8 @@ COMMANDS = {
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
     "records": "what sweeps and comparisons recorded: list, show, export, merge, compare",
     "replay": "run a record again, and say what differs",
+    "bisect": "the pass that breaks a program or its derivative, what is wrong within it, and a small program that shows it",
+    "reduce": "a smaller program with smaller inputs that shows the same",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
