@@ -1,0 +1,2 @@
+// The live page.
+export async function live() {}

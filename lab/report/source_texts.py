@@ -1,0 +1,94 @@
+"""The texts that a program was written in, and the places in them that ops come from.
+
+A location of an op names files. Of these a report shows the program's own file, and Python files that are given to it by their paths: a text that somebody
+else has written may name any file in its locations, and a report that copied it would give it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
+
+Language = Literal["mlir", "python"]
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A file that ops come from."""
+
+    name: str
+    language: Language
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The name, the text, and of Python the kinds of its words."""
+        entry: dict[str, Any] = {"name": self.name, "language": self.language, "text": self.text}
+        return entry | ({"words": python_words(self.text)} if self.language == "python" else {})
+
+
+def places_of(location: LocationAttr) -> tuple[tuple[str, int, int], ...]:
+    """All places in files that a location names: file, line and column from 1. Of a call chain those of the callee come first."""
+    if isinstance(location, FileLineColLoc):
+        return ((location.filename.data, location.line.data, location.column.data),)
+    if isinstance(location, NameLoc):
+        return places_of(cast(LocationAttr, location.location))
+    if isinstance(location, CallSiteLoc):
+        return (*places_of(cast(LocationAttr, location.callee)), *places_of(cast(LocationAttr, location.caller)))
+    if isinstance(location, FusedLoc):
+        parts = cast("ArrayAttr[LocationAttr]", location.locations)
+        return tuple(dict.fromkeys(place for part in parts for place in places_of(part)))
+    return ()
+
+
+@dataclass
+class Places:
+    """Numbers the places that occur, so that every op holds small integers."""
+
+    sources: Mapping[str, int]
+    """The position of a source text by its file's name."""
+    listed: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    """Source (-1 for a file that is not shown), line and column."""
+    files: list[str] = field(default_factory=list[str])
+    """The name of the file of each place."""
+    _numbers: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
+    _known: dict[LocationAttr, list[int]] = field(default_factory=dict[LocationAttr, list[int]])
+
+    def of(self, location: LocationAttr) -> list[int]:
+        """The numbers of a location's places."""
+        known = self._known.get(location)
+        if known is None:
+            known = self._known[location] = [self._number(place) for place in places_of(location)]
+        return known
+
+    def _number(self, place: tuple[str, int, int]) -> int:
+        number = self._numbers.get(place)
+        if number is None:
+            number = self._numbers[place] = len(self.listed)
+            file, line, column = place
+            self.listed.append((self.sources.get(file, -1), line, column))
+            self.files.append(file)
+        return number
+
+
+def python_words(text: str) -> list[list[tuple[int, str]]]:
+    """For each line of Python the words in it: how many characters, and the short name of their kind by Pygments (empty for plain text)."""
+    from pygments.lexers.python import PythonLexer
+    from pygments.token import STANDARD_TYPES
+
+    lines: list[list[tuple[int, str]]] = [[]]
+    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
+        short = STANDARD_TYPES.get(kind, "")
+        for number, part in enumerate(value.split("\n")):
+            if number:
+                lines.append([])
+            if part:
+                lines[-1].append((len(part), short))
+    return lines
+
+
+def file_names(locations: Iterable[LocationAttr]) -> list[str]:
+    """The files that locations name, each once, in order."""
+    return list(dict.fromkeys(file for location in locations for file, _, _ in places_of(location)))
