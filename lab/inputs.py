@@ -47,8 +47,7 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
 
 def _find(archive: Archive, parameter: Parameter, path: str) -> Array:
     for key in archive.keys:
-        match = _KEY.fullmatch(key)
-        if key == parameter.name or (match and int(match[1]) == parameter.position):
+        if key == parameter.name or key_position(key) == parameter.position:
             header = archive.header(key)
             if header.shape != parameter.shape and parameter.is_static:
                 return as_argument(parameter, header.empty())  # which says what is wrong, and nothing is read
@@ -58,6 +57,12 @@ def _find(archive: Archive, parameter: Parameter, path: str) -> Array:
                 raise ArchiveError(f"there is not enough memory for '{key}'") from None
     keys = ", ".join(sorted(archive.keys)[:20]) or "no arrays"
     raise InputError(f"{path} has no array for {parameter}; expected the key in_{parameter.position}, found {keys}")
+
+
+def key_position(key: str) -> int | None:
+    """The position of the argument that a key such as ``in_0`` names; None for another key."""
+    match = _KEY.fullmatch(key)
+    return int(match[1]) if match else None
 
 
 def random_inputs(signature: Signature, seed: int) -> list[Array]:

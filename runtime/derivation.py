@@ -168,12 +168,17 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
     """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
     from wengert.ir.printing.printer import print_module
 
+    return print_module(plain_module(module), locations=locations, generic=generic)
+
+
+def plain_module(module: ModuleOp) -> ModuleOp:
+    """The module in which core ops are written out again, as a new module; the module itself where there is nothing to write out."""
     check_known(module)
     if holds_kernels(module):
-        return print_module(module, locations=locations, generic=generic)
+        return module
     if needs_ad_lowering(module) or any(op.name.startswith("core.") or is_written_out(op) for op in all_ops(module)):
-        module = parse_pipeline(BACK).applied(module)
-    return print_module(module, locations=locations, generic=generic)
+        return parse_pipeline(BACK).applied(module)
+    return module
 
 
 def with_main(module: ModuleOp, entry: str) -> ModuleOp:
