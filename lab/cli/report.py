@@ -9,59 +9,71 @@ from pathlib import Path
 
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.report.assemble import Wanted, assemble
+from wengert.lab.cli.subject import add_subject, read_subject
+from wengert.lab.cli.usage import check_choice
+from wengert.lab.inspection.subject import Subject
+from wengert.lab.report.assemble import ANALYSES, Wanted, assemble, assemble_text
+from wengert.lab.report.document import Document
 from wengert.lab.report.page import packed, page
-from wengert.lab.report.source_texts import SourceText
-from wengert.runtime.program import Program
-
-_ANALYSES = ("costs", "strategies", "check")
+from wengert.lab.report.source_texts import sources_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    arguments.add_program(parser)
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--vjp", action="store_true", help="the reverse derivative (default)")
-    group.add_argument("--jvp", action="store_true", help="the forward derivative")
-    group.add_argument("--hvp", action="store_true", help="the second derivative, forward over reverse")
-    group.add_argument("--primal", action="store_true", help="no derivative: the program alone")
-    group.add_argument("-p", "--pass-pipeline", metavar="PIPELINE", help="these passes, on the program as it is written")
-    arguments.add_positions(parser)
-    arguments.add_strategy(parser)
+    add_subject(parser)
+    parser.add_argument(
+        "--primal", action="store_true", help="the program alone (the reverse derivative is shown unless another one, or passes, are asked for)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE.html", help="write there (default: the program's name with .html; - for stdout)")
-    parser.add_argument("--skip", type=arguments.names, default=(), metavar="A,B", help=f"leave out analyses: {', '.join(_ANALYSES)}")
+    parser.add_argument("--skip", type=arguments.names, default=(), metavar="A,B", help=f"leave out analyses: {', '.join(ANALYSES)}")
     parser.add_argument("--with", dest="only", type=arguments.names, default=(), metavar="A,B", help="make these analyses of large programs too")
-    parser.add_argument("--json", action="store_true", help="write the document that the page shows, as JSON")
+    parser.add_argument("--json", action="store_true", help="write what the page shows, as JSON, to stdout or the output")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Writes the page."""
-    arguments.check_strategy(options)
-    program = arguments.read_program(options)
-    wanted = Wanted(
-        mode=next((mode for mode in ("jvp", "hvp") if getattr(options, mode)), "none" if options.primal else "vjp"),
-        wrt=options.wrt,
-        of=options.of,
-        strategy=options.strategy,
-        pipeline=options.pass_pipeline,
-        skip=frozenset(options.skip),
-        only=frozenset(options.only),
-    )
-    document = assemble(program, sources_of(options.program, program), wanted, options.program)
-    path = options.output or ("report.html" if options.program == "-" else f"{Path(options.program).stem}.html")
+    check_choice(options, "skip", options.skip, ANALYSES)
+    check_choice(options, "with", options.only, ANALYSES)
+    document = document_of(options)
     if options.json:
-        text = json.dumps(document.to_json(), indent=1)
-        path = options.output or "-"
-    else:
-        text = page(options.program, packed(document))
+        return _write(json.dumps(document.to_json(), indent=1) + "\n", options.output or "-")
+    path = options.output or f"{_file_name(options.program)}.html"
+    text = page(document.title, packed(document))
+    if path != "-":
+        print(f"{path}: {len(document.stages)} stages, {len(text) / 1e6:.1f} MB; open it in a browser, it needs no network", file=sys.stderr)
+    for found in document.diagnostics:
+        print(f"warning: the pipeline stopped: {found['message']}", file=sys.stderr)
+    return _write(text, path)
+
+
+def document_of(options: argparse.Namespace) -> Document:
+    """The document that the command line asks for."""
+    passes = bool(options.pass_pipeline)
+    subject = read_subject(options)
+    if subject.primal is None:
+        return assemble_text(subject.source, subject.form, subject.name)
+    derivable = subject.primal.resolve()[0] and not holds_kernels_of(subject)
+    if subject.request is None and not passes and not options.primal and derivable:
+        subject = read_subject(options, "vjp")
+    assert subject.primal is not None
+    wanted = Wanted(subject.request, subject.pipeline, skip=frozenset(options.skip), only=frozenset(options.only))
+    return assemble(subject.primal, sources_of(subject), wanted, subject.name)
+
+
+def holds_kernels_of(subject: Subject) -> bool:
+    """Whether a subject is kernels already, which have no derivative."""
+    from wengert.dialects.kernel.level import holds_kernels
+
+    return subject.primal is not None and holds_kernels(subject.primal.module)
+
+
+def _file_name(program: str) -> str:
+    return "report" if program == "-" else Path(program.replace(":", "-")).stem or "report"
+
+
+def _write(text: str, path: str) -> int:
     if path == "-":
         sys.stdout.write(text)
-        return Exit.OK
-    Path(path).write_text(text, encoding="utf-8")
-    print(f"{path}: {len(document.stages)} stages, {len(text) / 1e6:.1f} MB; open it in a browser, it asks for nothing from any network")
+    else:
+        Path(path).write_text(text, encoding="utf-8")
     return Exit.OK
-
-
-def sources_of(path: str, program: Program) -> list[SourceText]:
-    """The text of the program's file."""
-    return [] if path == "-" else [SourceText(path, "mlir", Path(path).read_text(encoding="utf-8"))]

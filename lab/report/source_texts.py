@@ -1,17 +1,22 @@
 """The texts that a program was written in, and the places in them that ops come from.
 
-A location of an op names files. Of these a report shows the program's own file, and Python files that are given to it by their paths: a text that somebody
-else has written may name any file in its locations, and a report that copied it would give it away.
+A location of an op names files. Of these a report shows the program's own file, and of a Python function that was traced here its files. A text that somebody
+else has written may name any file in its locations: a report that copied it would give it away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
 
+from wengert.lab.inspection.subject import Subject
+
+MOST_FILES = 20
+"""Python files that are shown."""
 Language = Literal["mlir", "python"]
 
 
@@ -89,6 +94,11 @@ def python_words(text: str) -> list[list[tuple[int, str]]]:
     return lines
 
 
-def file_names(locations: Iterable[LocationAttr]) -> list[str]:
-    """The files that locations name, each once, in order."""
-    return list(dict.fromkeys(file for location in locations for file, _, _ in places_of(location)))
+def sources_of(subject: Subject) -> list[SourceText]:
+    """The texts that a subject was written in: its own, and of a traced Python function the files of its ops."""
+    if subject.source:
+        return [SourceText(subject.name, "mlir", subject.source)]
+    assert subject.primal is not None
+    files = dict.fromkeys(file for op in subject.primal.module.walk() for file, _, _ in places_of(op.location))
+    read = [(file, Path(file)) for file in files if file.endswith(".py")]
+    return [SourceText(file, "python", path.read_text(encoding="utf-8", errors="replace")) for file, path in read if path.is_file()][:MOST_FILES]

@@ -86,9 +86,7 @@ class StageRecorder:
         """Records the text of a translation."""
         assert isinstance(run.pass_, Translation)
         self._text, self._shown = text, len(self.stages)
-        self.stages.append(
-            Stage(run.pass_.name, print_pass(run.pass_), "code", run.pass_.writes, text, seconds=run.seconds, foreign=is_foreign(run.pass_))
-        )
+        self.stages.append(Stage(run.pass_.name, print_pass(run.pass_), "code", run.pass_.writes, text, seconds=run.seconds, foreign=is_foreign(run.pass_)))
 
     def _record(self, module: ModuleOp, name: str, label: str, seconds: float | None, foreign: bool, *, always: bool) -> None:
         written = write_module(module)

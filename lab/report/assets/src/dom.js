@@ -90,3 +90,12 @@ function trimmed(value) {
 export function plural(n, noun) {
   return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
+
+const probe = { element: undefined };
+
+/** A colour of the theme as a canvas takes it: what a custom property comes to. */
+export function themeColour(name) {
+  probe.element ??= document.body.appendChild(h("i", { hidden: true }));
+  probe.element.style.color = `var(${name})`;
+  return getComputedStyle(probe.element).color;
+}

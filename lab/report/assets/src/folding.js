@@ -37,9 +37,9 @@ function drawn(view) {
 /** The level at which a stage is drawn at first: the finest that can be read. */
 export function startingLevel(view) {
   const outer = view.outermost.filter((op) => !constant(view, op)).length;
-  if (outer <= 90) return "ops";
+  if (outer <= 40) return "ops";
   const lines = new Set(view.outermost.map((op) => `${phaseOf(view, op)}:${lineOf(view, op)}`)).size;
-  return lines <= 160 ? "lines" : "stretches";
+  return lines <= 50 ? "lines" : "stretches";
 }
 
 function lineOf(view, op) {
@@ -134,10 +134,10 @@ function shortType(type) {
 }
 
 /** The graph in Graphviz's language. Nodes have the names n0, n1, ...: no text of a program is in it. */
-export function dotOf(graph, sizes) {
+export function dotOf(graph, sizes, wide) {
   const names = new Map(graph.nodes.map((node, i) => [node.key, `n${i}`]));
   const node = (n) => `${names.get(n.key)} [width=${(sizes(n)[0] / 72).toFixed(3)}, height=${(sizes(n)[1] / 72).toFixed(3)}];`;
-  const parts = ["digraph g {", "rankdir=TB; nodesep=0.22; ranksep=0.36; node [shape=box, fixedsize=true, label=\"\"]; edge [arrowsize=0.6];"];
+  const parts = ["digraph g {", `rankdir=${wide ? "LR" : "TB"}; nodesep=0.22; ranksep=0.36; node [shape=box, fixedsize=true, label=""]; edge [arrowsize=0.6];`];
   const clusters = new Map();
   for (const n of graph.nodes) {
     const cluster = graph.phases && n.kind !== "argument" && n.kind !== "return" ? n.phase : "";

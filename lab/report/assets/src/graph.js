@@ -64,7 +64,7 @@ class Picture {
     }
     this.note.textContent = " laying out …";
     try {
-      const layout = await layOut(dotOf(graph, sizes));
+      const layout = await layOut(dotOf(graph, sizes, this.svg.clientWidth > 1.5 * this.svg.clientHeight));
       this.paint(graph, layout);
       const ops = graph.nodes.reduce((sum, node) => sum + node.ops.length, 0);
       this.note.textContent = ` ${plural(ops, "op")} in ${plural(graph.nodes.length, "node")}; double-click or + opens a group`;

@@ -1,6 +1,6 @@
 // The tab of memory: one box for every value that is live, over the ops of the function; the set at any op, by role and by line.
 
-import { h, plural, replace, size } from "./dom.js";
+import { h, plural, replace, size, themeColour as colour } from "./dom.js";
 import { ROLES } from "./pane.js";
 
 /** The values of a function's outermost block: when they begin and end (positions of ops), and how large they are. */
@@ -93,7 +93,6 @@ class Timeline {
     canvas.width = this.width * ratio;
     canvas.height = this.height * ratio;
     const pen = canvas.getContext("2d");
-    const colour = (name) => getComputedStyle(canvas).getPropertyValue(name);
     pen.scale(ratio, ratio);
     pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
     pen.fillStyle = colour("--dim");

@@ -1,6 +1,6 @@
 // A text of any length: only the lines that show exist as elements. It lights lines, marks where they are beside the scroll bar, and moves with the keyboard.
 
-import { h, plural, replace } from "./dom.js";
+import { h, plural, replace, themeColour } from "./dom.js";
 import { words } from "./tokens.js";
 
 export const LINE = 19;
@@ -153,17 +153,16 @@ export class Pane {
       ruler.width = Math.round(10 * ratio);
     }
     const pen = ruler.getContext("2d");
-    const colours = getComputedStyle(ruler);
     pen.clearRect(0, 0, ruler.width, ruler.height);
     const span = Math.max(view.lines.length * LINE, height);
     const mark = (line, colour, width) => {
       pen.fillStyle = colour;
       pen.fillRect((10 - width) * ratio, ((line * LINE) / span) * ruler.height, width * ratio, Math.max(2 * ratio, (LINE / span) * ruler.height));
     };
-    for (const line of this.app.matches.get(view) ?? []) mark(line, colours.getPropertyValue("--match-strong"), 4);
-    for (const line of this.hovered) mark(line, colours.getPropertyValue("--dim"), 6);
-    for (const line of this.linked) mark(line, colours.getPropertyValue("--accent"), 8);
-    if (selected >= 0) mark(selected, colours.getPropertyValue("--text"), 10);
+    for (const line of this.app.matches.get(view) ?? []) mark(line, themeColour("--match-strong"), 4);
+    for (const line of this.hovered) mark(line, themeColour("--dim"), 6);
+    for (const line of this.linked) mark(line, themeColour("--accent"), 8);
+    if (selected >= 0) mark(selected, themeColour("--text"), 10);
   }
 
   rulerClicked(event) {

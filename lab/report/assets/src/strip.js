@@ -10,7 +10,7 @@ export class Strip {
     this.list = h("ol", { class: "stages" });
     this.folded = true;
     this.fold = h("button", { class: "fold", onclick: () => this.toggle() });
-    this.element = h("nav", { class: "strip", "aria-label": "passes" }, h("header", {}, h("h2", {}, "Passes"), this.fold), this.list);
+    this.element = h("nav", { class: "strip", "aria-label": "passes" }, h("header", {}, h("h2", {}, "Passes"), this.fold), h("p", { class: "columns", "aria-hidden": "true" }, h("span", {}, "time"), h("span", {}, "ops"), h("span", {}, "peak")), this.list);
   }
 
   toggle() {
@@ -23,7 +23,7 @@ export class Strip {
     const slowest = Math.max(1e-9, ...model.stages.map((stage) => stage.seconds ?? 0));
     const highest = Math.max(1, ...model.stages.map((stage) => stage.peak ?? 0));
     const idle = model.stages.filter((stage) => stage.same_as >= 0).length;
-    this.fold.textContent = this.folded ? `+ ${idle} without change` : "hide those without change";
+    this.fold.textContent = this.folded ? `${idle} without change` : "only changes";
     this.fold.hidden = !idle;
     const entries = [];
     let section = "";
@@ -48,13 +48,12 @@ export class Strip {
     const unchanged = stage.same_as >= 0;
     const change = stage.ops !== null && before !== undefined ? stage.ops - before : 0;
     const title = `${stage.label || "the program as it was written"}${stage.foreign ? "\na pass of a plug-in" : ""}`;
-    const facts = [];
-    if (stage.seconds !== null) facts.push(h("span", { class: "fact", title: "time of the pass" }, time(stage.seconds)));
-    if (stage.ops !== null && !unchanged) {
-      const sign = change > 0 ? `+${change}` : change < 0 ? `−${-change}` : "±0";
-      facts.push(h("span", { class: `fact ${change > 0 ? "more" : change < 0 ? "less" : ""}`, title: "ops, and the change" }, `${stage.ops} ops`, before === undefined ? "" : ` (${sign})`));
-    }
-    if (stage.peak !== null && !unchanged) facts.push(h("span", { class: "fact", title: "peak: bytes that are live at most" }, size(stage.peak)));
+    const sign = before === undefined || !change ? "" : change > 0 ? ` +${change}` : ` −${-change}`;
+    const facts = [
+      h("span", { title: "time of the pass" }, stage.seconds === null ? "" : time(stage.seconds)),
+      h("span", { title: "ops, and the change" }, stage.ops === null || unchanged ? "" : [stage.ops, h("span", { class: change > 0 ? "more" : "less" }, sign)]),
+      h("span", { title: "peak: bytes that are live at most" }, stage.peak === null || unchanged ? "" : size(stage.peak)),
+    ];
     const bars = unchanged
       ? null
       : h(
@@ -67,7 +66,7 @@ export class Strip {
       "button",
       { class: "stage", title, "data-stage": index, onclick: () => this.app.openStage(index), onkeydown: (event) => this.key(event) },
       h("span", { class: "name" }, h("span", { class: "index" }, index), stage.name, stage.foreign ? h("span", { class: "badge" }, "plug-in") : null),
-      facts.length ? h("span", { class: "facts" }, facts) : null,
+      h("span", { class: "facts" }, facts),
       bars,
     );
     return h("li", { class: unchanged ? "unchanged" : "" }, button);
