@@ -30,6 +30,7 @@ COMMANDS = {
     "strategies": "every way to compute a derivative, and which one to use",
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
     "report": "one page with every stage of a derivative side by side, and what is known of it",
+    "explore": "the same page live: edit the program or the passes and see every stage again",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",

@@ -14,10 +14,11 @@ const SLOTS = { source: "Source", primal: "Program", derivative: "Derivative", l
 const SECTIONS = { source: ["source"], primal: ["primal"], derivative: ["derivative"], lowered: ["kernels", "code"] };
 
 export class App {
-  constructor(root) {
+  constructor(root, others = () => ({})) {
     this.state = new State();
     this.matches = new Map();
-    this.panes = new Map(Object.entries(SLOTS).map(([slot, title]) => [slot, new Pane(this, slot, title)]));
+    const given = others(this);
+    this.panes = new Map(Object.entries(SLOTS).map(([slot, title]) => [slot, given[slot] ?? new Pane(this, slot, title)]));
     this.visible = new Set(["source", "primal", "derivative"]);
     this.strip = new Strip(this);
     this.explanation = new Explanation(this);
@@ -54,6 +55,7 @@ export class App {
   /** Shows a document: the first, or the next one of an edited program, of which it shows the stages of the same names. */
   load(document) {
     const before = this.model && Object.fromEntries([...this.panes].map(([slot, pane]) => [slot, pane.view?.name]));
+    const chosen = this.selection && { name: this.selection.view.name, line: this.selection.line, text: this.selection.view.lines[this.selection.line] };
     this.model = new Model(document);
     this.selection = undefined;
     this.matches.clear();
@@ -64,18 +66,22 @@ export class App {
       const choices = this.choices(slot);
       shown[slot] = (before && choices.findLast((view) => view.name === before[slot])?.key) ?? this.preferred(slot, choices)?.key ?? "";
     }
-    const given = before ? {} : this.state.read();
+    const given = before ? this.kept(chosen) : this.state.read();
     if (!before) for (const slot of this.panes.keys()) if (!this.choices(slot).length) this.visible.delete(slot);
     if (!before && !this.visible.has("primal") && !this.visible.has("derivative")) this.visible.add("lowered");
     this.strip.draw();
-    this.values = {};
-    this.state.values = { ...this.state.values };
     for (const slot of this.panes.keys()) this.state.values[slot] = undefined;
     this.state.set({ tab: this.state.get("tab") ?? "", ...shown, ...given, sel: given.sel ?? "" });
     if (given.lowered || (given.sel && this.slotOf(selectionOf(this.model, given.sel)?.view) === "lowered")) this.visible.add("lowered");
     this.drawToggles();
     this.arrange();
     this.changed(new Set([...this.panes.keys(), "sel", "tab"]));
+  }
+
+  /** What was selected before, if the stage of that name still has that line. */
+  kept(chosen) {
+    const view = chosen && [...this.model.sourceViews, ...this.model.views].findLast((candidate) => candidate.name === chosen.name && candidate.lines[chosen.line] === chosen.text && candidate.lines.length > 1);
+    return view ? { sel: selectionText(view, chosen.line) } : {};
   }
 
   choices(slot) {

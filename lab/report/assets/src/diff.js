@@ -106,9 +106,10 @@ export function difference(a, b) {
   let i = 0;
   let j = 0;
   const similar = (x, y) => {
-    const name = (view, line) => (view.ops ? view.opsAt(line).map((op) => view.nameOf(op)).join() : "");
+    const name = (view, line) => (view.ops ? view.opsAt(line).filter((op) => !view.isArgument(op)).map((op) => view.nameOf(op)).join() : "");
     const wanted = name(a, x);
     if (!wanted || wanted !== name(b, y)) return false;
+    if (/^(func\.func|builtin\.module)/.test(wanted)) return true;
     const places = new Set(b.placesAt(y));
     return a.placesAt(x).some((place) => places.has(place)) && a.roleAt(x) === b.roleAt(y);
   };

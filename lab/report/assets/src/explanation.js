@@ -156,7 +156,7 @@ export class Explanation {
       "section",
       {},
       h("h4", {}, "Elsewhere"),
-      h("ul", { class: "values" }, rows.map(([pane, lines]) => h("li", {}, h("button", { class: "link", onclick: () => { pane.reveal(lines[0]); pane.flash(lines[0]); } }, `${plural(lines.length, "line")} of ${pane.view.name}`)))),
+      h("ul", { class: "values" }, rows.map(([pane, lines]) => h("li", {}, h("button", { class: "link", onclick: () => { pane.reveal(lines[0]); pane.flash(lines[0]); } }, `${plural(lines.length, "line")} in ${pane.title.toLowerCase()}${pane.view.kind === "source" ? "" : ` (${pane.view.name})`}`)))),
     );
   }
 }

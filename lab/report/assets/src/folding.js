@@ -4,7 +4,7 @@ import { size } from "./dom.js";
 
 export const MOST = 500;
 const REVERSE = new Set(["cotangent", "accumulation"]);
-const STRETCHES = 14;
+const STRETCHES = 12;
 
 /** "forward", "tangent", "reverse", or "" where nothing was derived. */
 function phaseOf(view, op) {
@@ -94,7 +94,8 @@ export function foldedGraph(view, level, open) {
     }
   }
   for (const node of nodes.values()) describe(view, node, lines, width);
-  return { nodes: [...nodes.values()], edges: [...edges.values()], phases };
+  const listed = [...nodes.values()];
+  return { nodes: listed, edges: [...edges.values()], phases, reverses: listed.some((node) => node.phase === "reverse") };
 }
 
 function describe(view, node, lines, width) {
@@ -133,11 +134,16 @@ function shortType(type) {
   return type.replace(/tensor<([^<>]*)>/g, (_, inner) => inner.replace(/x(?=[a-z])/, " ").replace(/x/g, "×")).slice(0, 26);
 }
 
-/** The graph in Graphviz's language. Nodes have the names n0, n1, ...: no text of a program is in it. */
+/**
+ * The graph in Graphviz's language. Nodes have the names n0, n1, ...: no text of a program is in it.
+ *
+ * The reverse part is laid out beside the forward part, upside down: what came from the same lines is on the same height, and what is kept goes straight
+ * across. So its edges are turned around for the layout, and those that cross do not decide heights, but for the one that ties both sides of a group together.
+ */
 export function dotOf(graph, sizes, wide) {
   const names = new Map(graph.nodes.map((node, i) => [node.key, `n${i}`]));
   const node = (n) => `${names.get(n.key)} [width=${(sizes(n)[0] / 72).toFixed(3)}, height=${(sizes(n)[1] / 72).toFixed(3)}];`;
-  const parts = ["digraph g {", `rankdir=${wide ? "LR" : "TB"}; nodesep=0.22; ranksep=0.36; node [shape=box, fixedsize=true, label=""]; edge [arrowsize=0.6];`];
+  const parts = [`digraph g { rankdir=${wide ? "LR" : "TB"}; nodesep=0.2; ranksep=0.3; node [shape=box, fixedsize=true, label=""]; edge [arrowsize=0.6];`];
   const clusters = new Map();
   for (const n of graph.nodes) {
     const cluster = graph.phases && n.kind !== "argument" && n.kind !== "return" ? n.phase : "";
@@ -147,7 +153,19 @@ export function dotOf(graph, sizes, wide) {
     if (cluster) parts.push(`subgraph cluster_${cluster} { margin=14;`, ...members.map(node), "}");
     else parts.push(...members.map(node));
   }
-  for (const edge of graph.edges) parts.push(`${names.get(edge.from)} -> ${names.get(edge.to)} [weight=${edge.kept ? 1 : 3}];`);
+  const byKey = new Map(graph.nodes.map((n) => [n.key, n]));
+  const reverse = (n) => n.phase === "reverse" && n.kind !== "argument" && n.kind !== "return";
+  for (const edge of graph.edges) {
+    const [from, to] = [byKey.get(edge.from), byKey.get(edge.to)];
+    const [a, b] = [names.get(edge.from), names.get(edge.to)];
+    if (reverse(from) && reverse(to)) parts.push(`${b} -> ${a} [dir=back, weight=3];`);
+    else if (reverse(from) || reverse(to) || (graph.reverses && to.kind === "return")) parts.push(`${a} -> ${b} [constraint=false];`);
+    else parts.push(`${a} -> ${b} [weight=3];`);
+  }
+  for (const n of graph.nodes) {
+    const twin = reverse(n) && names.get(n.key.replace(/^reverse:/, "forward:"));
+    if (twin && twin !== names.get(n.key)) parts.push(`${twin} -> ${names.get(n.key)} [style=invis, minlen=0, weight=8];`);
+  }
   return [...parts, "}"].join("\n");
 }
 

@@ -47,7 +47,7 @@ class Picture {
     );
     this.svg.addEventListener("keydown", (event) => this.key(event));
     this.zoom = zoom().scaleExtent([0.05, 4]).on("zoom", ({ transform }) => this.drawing?.setAttribute("transform", transform.toString()));
-    this.draw();
+    requestAnimationFrame(() => this.draw()); // when it has a size, which decides the direction
   }
 
   async draw() {
@@ -91,8 +91,10 @@ class Picture {
     const edgeOf = new Map(graph.edges.map((edge) => [`${edge.from}>${edge.to}`, edge]));
     this.edges = [];
     for (const edge of layout.edges ?? []) {
-      const [from] = nodeOf.get(edge.tail);
-      const [to] = nodeOf.get(edge.head);
+      if (edge.style === "invis") continue;
+      const [tail] = nodeOf.get(edge.tail);
+      const [head] = nodeOf.get(edge.head);
+      const [from, to] = edge.dir === "back" ? [head, tail] : [tail, head];
       const what = edgeOf.get(`${from.key}>${to.key}`);
       const path = s("path", { class: `edge${what?.kept ? " kept" : ""}`, d: curve(edge.pos, place), "stroke-width": what ? Math.min(5, 0.8 + 0.7 * Math.log2(what.values.size)) : 1 }, what ? s("title", {}, edgeTitle(this.view, what)) : null);
       drawing.append(path);
@@ -213,13 +215,16 @@ function inline(from, to) {
 /** Graphviz's splines as a path: "e,x,y x,y x,y ..." with the arrow's end first. */
 function curve(pos, place) {
   let end;
-  const points = [];
+  let start; // of an edge that is drawn backward, where its arrow is
+  let points = [];
   for (const part of pos.split(" ")) {
     const numbers = part.split(",");
     if (numbers[0] === "e") end = place([Number(numbers[1]), Number(numbers[2])]);
-    else if (numbers[0] !== "s") points.push(place([Number(numbers[0]), Number(numbers[1])]));
+    else if (numbers[0] === "s") start = place([Number(numbers[1]), Number(numbers[2])]);
+    else points.push(place([Number(numbers[0]), Number(numbers[1])]));
   }
   const text = ([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`;
+  if (start) [points, end] = [points.reverse(), start];
   let path = `M${text(points[0])}`;
   for (let i = 1; i + 2 < points.length; i += 3) path += ` C${text(points[i])} ${text(points[i + 1])} ${text(points[i + 2])}`;
   return end ? `${path} L${text(end)}` : path;

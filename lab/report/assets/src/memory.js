@@ -56,6 +56,14 @@ function profile(order, values) {
   return Array.from(order, (_, at) => (live += change[at]));
 }
 
+/** What a value is for: its role, and in a derivative the program itself is the primal. */
+function partOf(view, value) {
+  if (value.argument) return "argument";
+  return view.roleOf(value.op) || (view.section === "derivative" ? "primal" : "plain");
+}
+
+const letterOf = (part) => ROLES[part]?.[0] ?? (part === "argument" ? "a" : "·");
+
 const MARGIN = { left: 64, right: 12, top: 10, bottom: 22 };
 
 class Timeline {
@@ -114,12 +122,12 @@ class Timeline {
       const width = Math.max(1, this.x(value.end + 1) - left);
       const top = this.y(value.offset + value.bytes);
       const height = Math.max(1, this.y(value.offset) - top);
-      pen.fillStyle = colour(value.argument ? "--box-argument" : `--box-${this.view.roleOf(value.op) || "plain"}`);
+      pen.fillStyle = colour(`--box-${partOf(this.view, value)}`);
       pen.fillRect(left, top, width, height);
       pen.strokeStyle = colour(value.op === chosen ? "--text" : "--panel");
       pen.lineWidth = value.op === chosen ? 2 : 1;
       pen.strokeRect(left, top, width, height);
-      const label = value.argument ? this.view.ops.results[value.op] : `${ROLES[this.view.roleOf(value.op)]?.[0] ?? ""} ${this.view.ops.results[value.op]}`;
+      const label = `${letterOf(partOf(this.view, value))} ${this.view.ops.results[value.op]}`;
       if (height > 11 && width > 12 + label.length * 6.5) {
         pen.fillStyle = colour("--on-box");
         pen.fillText(label, left + 4, top + height / 2 + 4, width - 6);
@@ -175,7 +183,7 @@ class Timeline {
     const op = this.order[at];
     const roles = new Map();
     for (const v of here) {
-      const role = v.argument ? "arguments" : view.roleOf(v.op) || "values";
+      const role = partOf(view, v);
       roles.set(role, (roles.get(role) ?? 0) + v.bytes);
     }
     const where = at === this.peak ? "the peak" : `op ${at + 1} of ${this.order.length}`;
@@ -183,7 +191,7 @@ class Timeline {
     this.picture.setAttribute("aria-label", `memory over ${this.order.length} ops; at ${where} ${size(this.live[at])} are live`);
     replace(
       this.table,
-      h("p", { class: "shares" }, [...roles].sort((a, b) => b[1] - a[1]).map(([role, bytes]) => h("span", { class: "share" }, h("span", { class: `swatch box-${role === "arguments" ? "argument" : role}` }, ROLES[role]?.[0] ?? (role === "arguments" ? "a" : "")), ` ${role} ${size(bytes)}`))),
+      h("p", { class: "shares" }, [...roles].sort((a, b) => b[1] - a[1]).map(([role, bytes]) => h("span", { class: "share" }, h("span", { class: `swatch box-${role}` }, letterOf(role)), ` ${role === "argument" ? "arguments" : role === "plain" ? "values" : role} ${size(bytes)}`))),
       h(
         "table",
         { class: "data" },

@@ -57,14 +57,16 @@ export class Pane {
     this.picker.hidden = choices.length < 1;
     if (view) this.picker.value = view.key;
     if (view === this.view) return this.later();
+    const before = this.view;
     this.view = view;
     this.linked = new Set();
     this.hovered = new Set();
     for (const row of this.rows.values()) row.remove();
     this.rows.clear();
-    this.scroller.scrollTop = 0;
+    const top = before && view && before.name === view.name ? this.scroller.scrollTop : 0; // the same stage of an edited program
     this.sizer.style.height = `${(view ? view.lines.length : 0) * LINE + 24}px`;
     this.sizer.style.width = view ? `calc(${Math.min(view.longest, LONGEST) + 2}ch + 84px)` : "auto";
+    this.scroller.scrollTop = top;
     this.element.classList.toggle("empty", !view);
     this.element.classList.toggle("roles", Boolean(view?.ops?.role.some((role) => role)));
     this.later();

@@ -142,13 +142,32 @@ export const strategies = {
 function scatter(rows, value, isChosen) {
   const points = rows.map((row) => [row, Number(value(row)), row.arena_bytes]).filter(([, t, bytes]) => t > 0 && bytes > 0);
   if (points.length < 2) return null;
-  const [width, height, left, bottom] = [640, 280, 70, 40];
+  const [width, height, left, bottom] = [720, 300, 62, 36];
   const x = scaleLog([0.7 * Math.min(...points.map((p) => p[1])), 2.2 * Math.max(...points.map((p) => p[1]))], [left, width - 10]);
   const y = scaleLog([0.6 * Math.min(...points.map((p) => p[2])), 1.6 * Math.max(...points.map((p) => p[2]))], [height - bottom, 10]);
-  const marks = points.map(([row, t, bytes]) => s("g", { class: isChosen(row) ? "point chosen" : "point", transform: `translate(${x(t)},${y(bytes)})` }, s("title", {}, `${row.name}: ${time(t)}, ${size(bytes)}`), isChosen(row) ? s("path", { d: "M0,-7 L7,0 L0,7 L-7,0 Z" }) : s("circle", { r: 4.5 }), s("text", { x: 10, y: 4 }, row.name)));
+  const taken = points.map(([, t, bytes]) => [x(t) - 6, y(bytes) - 6, x(t) + 6, y(bytes) + 6]);
+  /** Where a name is written: beside its point, or above or below it, where nothing else is. */
+  const place = (name, px, py) => {
+    const long = 6.4 * name.length;
+    for (const [dx, dy, anchor] of [[10, 4, "start"], [-10, 4, "end"], [0, -11, "middle"], [0, 19, "middle"], [8, -10, "start"], [8, 18, "start"], [-8, -10, "end"], [-8, 18, "end"]]) {
+      const left = px + dx - (anchor === "end" ? long : anchor === "middle" ? long / 2 : 0);
+      const box = [left, py + dy - 9, left + long, py + dy + 3];
+      if (box[0] < left0 || box[2] > width || taken.some((t) => t[0] < box[2] && box[0] < t[2] && t[1] < box[3] && box[1] < t[3])) continue;
+      taken.push(box);
+      return { x: dx, y: dy, "text-anchor": anchor };
+    }
+    return undefined;
+  };
+  const left0 = left + 2;
+  const marks = [...points]
+    .sort((a, b) => isChosen(b[0]) - isChosen(a[0]))
+    .map(([row, t, bytes]) => {
+      const at = place(row.name, x(t), y(bytes));
+      return s("g", { class: isChosen(row) ? "point chosen" : "point", transform: `translate(${x(t)},${y(bytes)})` }, s("title", {}, `${row.name}: ${time(t)}, ${size(bytes)}`), isChosen(row) ? s("path", { d: "M0,-7 L7,0 L0,7 L-7,0 Z" }) : s("circle", { r: 4.5 }), at ? s("text", at, row.name) : null);
+    });
   const axes = [s("g", { transform: `translate(0,${height - bottom})` }), s("g", { transform: `translate(${left},0)` })];
   select(axes[0]).call(axisBottom(x).ticks(4, (t) => time(t)));
-  select(axes[1]).call(axisLeft(y).ticks(4, (b) => size(Math.round(b))));
+  select(axes[1]).call(axisLeft(y).tickValues(Array.from({ length: 14 }, (_, i) => 8 ** i).filter((b) => b >= y.domain()[0] && b <= y.domain()[1])).tickFormat((b) => size(b)));
   return h("figure", { class: "scatter" }, s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "predicted time against arena" }, axes, marks, s("text", { x: width - 10, y: height - 6, "text-anchor": "end", class: "axis-name" }, "time of the whole derivative"), s("text", { x: 8, y: 12, class: "axis-name" }, "arena")));
 }
 
