@@ -33,6 +33,8 @@ COMMANDS = {
     "replay": "run a record again, and say what differs",
     "bisect": "the pass that breaks a program or its derivative, what is wrong within it, and a small program that shows it",
     "reduce": "a smaller program with smaller inputs that shows the same",
+    "report": "one page with every stage of a derivative side by side, and what is known of it",
+    "explore": "the same page live: edit the program or the passes and see every stage again",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
