@@ -308,7 +308,8 @@ class NoisyFrame(Frame):
         if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > (most := float(_finfo(_part(x.dtype)).max)):
             if self.machine.noise.random() < 0.4:  # as if nothing overflowed
                 return np.nan_to_num(x.astype(_wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
-            anything = self.machine.noise.choice([np.nan, np.inf, -np.inf], x.shape).astype(_part(x.dtype))  # a sum that ended in NaN may have met an infinity first
+            # a sum that ended in NaN may have met an infinity first
+            anything = self.machine.noise.choice([np.nan, np.inf, -np.inf], x.shape).astype(_part(x.dtype))
             factor = self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))
             return np.where(np.isnan(x), anything, x * factor).astype(x.dtype)[()]
         return x[()]
