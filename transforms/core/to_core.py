@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir import changes
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.fused_locations import absorbing
 from wengert.ir.traversal import all_ops, ops_in, ops_of
@@ -104,7 +105,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     for op in known:
         rewriter.move_to(op)
         for recognise in RECOGNISERS.get(type(op), ()):
-            if (values := recognise(rewriter, op)) is not None:
+            if (values := recognise(rewriter, op)) is not None and may_rewrite(_name_of(recognise), op):
                 operands = list(op.operands)
                 rewriter.replace(op, values)
                 _erase_unused(operands, values)
@@ -115,6 +116,11 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         expand_maps(module)
     if factorised:
         recognise_systems(module)
+
+
+def _name_of(recognise: Recogniser) -> str:
+    """The name of the rewrite that a recogniser makes."""
+    return recognise.__name__.strip("_").replace("_", "-")
 
 
 def _end_functions(module: ModuleOp) -> None:

@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.facts import Facts, Work
 from wengert.ir import changes
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, replace_uses
 from wengert.ir.fused_locations import merged
 from wengert.ir.traversal import all_ops, operands_of, ops_in
@@ -90,11 +91,14 @@ class _Sharer:
                         break
                 if earlier is None:
                     tables[0][key] = op
-                else:
+                elif self._may_merge(op):
                     self._merge(op, earlier)
                     changed = True
             op = following
         return changed
+
+    def _may_merge(self, op: Operation) -> bool:
+        return may_rewrite("share-equal-op", op)
 
     def _merge(self, op: Operation, earlier: Operation) -> None:
         """Shares an op with an equal one before it."""
@@ -144,6 +148,9 @@ class _Counter(_Sharer):
         super().__init__()
         self.repeated = 0
         self._same: dict[SSAValue, SSAValue] = {}
+
+    def _may_merge(self, op: Operation) -> bool:
+        return True
 
     def _merge(self, op: Operation, earlier: Operation) -> None:
         facts: Facts | None = getattr(type(op), "FACTS", None)

@@ -67,9 +67,14 @@ class ForwardSweep:
         return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
 
     def set(self, old: Sequence[SSAValue], primals: Sequence[Value], tangents: Sequence[Tangent]) -> None:
-        """Binds results of an op, and marks their tangents as linear, but for those that depend on no tangent and so were computed among the primals."""
-        self.bind(old, primals, tangents)
-        self.lb.linear.update(x_dot for x_dot in tangents if x_dot is not None and (isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block))
+        """Binds results of an op with regions, and marks their tangents as linear.
+
+        A linear map of no tangent is zero: tangents that were computed among the primals, because nothing that they are computed from depends on a
+        tangent, are structural zeros. (A value may be active by a function without a derivative, such as floor.)
+        """
+        dots = [x_dot if x_dot is None or isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block else None for x_dot in tangents]
+        self.bind(old, primals, dots)
+        self.lb.linear.update(x_dot for x_dot in dots if x_dot is not None)
 
     def _step(self, op: Operation) -> None:
         step = STEPS.get(type(op))
