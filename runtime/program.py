@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
+    from wengert.lab.kept.kept import Kept
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
 
@@ -203,6 +204,12 @@ class Program(Derivable):
         from wengert.lab.check import check
 
         return check(self, inputs or None, **options)
+
+    def kept(self, wrt: Positions = None, of: Positions = None, **options: Any) -> Kept:
+        """What the reverse derivative keeps, who needs it, and what computing it again would cost: see :func:`wengert.lab.kept.kept`."""
+        from wengert.lab.kept.kept import kept
+
+        return kept(self, wrt, of, **options)
 
     # -- other front ends
 

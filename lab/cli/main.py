@@ -35,6 +35,7 @@ COMMANDS = {
     "reduce": "a smaller program with smaller inputs that shows the same",
     "report": "one page with every stage of a derivative side by side, and what is known of it",
     "explore": "the same page live: edit the program or the passes and see every stage again",
+    "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
