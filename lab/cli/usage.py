@@ -33,6 +33,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **{"allow_abbrev": False, **options})
         self.words: Sequence[str] = ()
+        self.intermixed = False
+        """Whether options may stand between arguments, of which the last is a list."""
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The options that the arguments are. Raises UsageError, and SystemExit after the help."""
@@ -40,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         for name, parser in self.actions().items():
             if name in arguments:
                 parser.words = arguments[list(arguments).index(name) + 1 :]
-        return self.parse_args(arguments)
+        return self.parse_intermixed_args(arguments) if self.intermixed else self.parse_args(arguments)
 
     def actions(self) -> dict[str, Parser]:
         """The parsers of a command's actions, as in ``wengert records list``."""

@@ -16,7 +16,7 @@ from wengert.lab.draw.graph import Graph, graph_of
 from wengert.lab.draw.svg import svg_of
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.program import Program, program_of
+from wengert.runtime.program import Program, own_program
 from wengert.runtime.signature import entry_function, functions, names_of
 
 LIMIT = 300
@@ -75,7 +75,7 @@ def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -
     Raises:
         InputError: it is no program, there is no function of this name, or it has more ops than ``limit``.
     """
-    given = program_of(program)
+    given = own_program(program)
     if not isinstance(given, Program):
         hint = "of a traced function it is f.program(*args)" if callable(getattr(given, "program", None)) else "such as wg.parse gives"
         raise InputError(f"draw takes a program, found {type(given).__name__}; {hint}")

@@ -24,7 +24,7 @@ from wengert.runtime.arguments import bind
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_values
 from wengert.runtime.positions import Positions
-from wengert.runtime.program import Program, program_of
+from wengert.runtime.program import Program, own_program
 from wengert.transforms.analysis.symbolic.polynomial import Number
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 
@@ -177,7 +177,7 @@ def strategies(
         InputError: no such derivative; complex arguments or results.
         DiagnosticError: the program is wrong.
     """
-    program = program_of(program)
+    program = own_program(program)
     if not isinstance(program, Program):
         raise InputError(f"strategies takes a program, found {type(program).__name__}: wg.load, wg.parse, wg.from_jax and wg.jit(f).program(x) make them")
     check_values(program.module)
