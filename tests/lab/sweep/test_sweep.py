@@ -301,6 +301,31 @@ def test_a_mode_that_is_none_is_a_mistake_in_the_command(capsys: pytest.CaptureF
     assert "there is no mode 'forwrd'; did you mean 'forward'?" in error
 
 
+# -- in Python
+
+
+def test_in_python() -> None:
+    exec(MODEL, names := {})
+    report = wg.sweep(names["mix"], {"n": "2..64", "rows": 20}, ["forward", "transpose"])
+    assert report.modes == ("forward", "reverse")
+    assert [cell.sizes for cell in report.cells][:2] == [{"n": 2, "rows": 20}] * 2
+    assert [round(c.size) for c in report.crossovers()["forward and reverse rows=20"]["flops"].crossings] == [20]
+    assert "sweep of mix" in str(report)
+    assert "<pre>" in report._repr_html_()
+    by_text = wg.sweep("sine.mlir", {"n": [2, 4]}, ["primal"], measure=True, rounds=3, records="r.db")
+    assert [len(cell.result.samples) for cell in by_text.cells] == [3, 3]
+    assert _ids(Path("r.db")) == [cell.record for cell in by_text.cells]
+    assert all(cell.again for cell in wg.sweep("sine.mlir", {"n": [2, 4]}, ["primal"], measure=True, records="r.db", resume=True).cells)
+    of_arrays = wg.sweep(names["decay"], {"n": [4]}, ["primal"], shapes="n,")
+    assert of_arrays.cells[0].result.status == "ok"
+    with pytest.raises(InputError, match="no size 'm'"):
+        wg.sweep(names["mix"], {"m": [2]})
+    with pytest.raises(InputError, match="there is no mode 'forwrd'"):
+        wg.sweep(names["mix"], {"n": [2]}, ["forwrd"])
+    with pytest.raises(InputError, match="name their file"):
+        wg.sweep(names["mix"], {"n": [2]}, resume=True)
+
+
 # -- records
 
 
