@@ -30,6 +30,7 @@ COMMANDS = {
     "strategies": "every way to compute a derivative, and which one to use",
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
     "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
+    "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",
