@@ -148,7 +148,7 @@ class _Describer:
         writer = self.steps[life.first]
         kept = split is not None and life.first < min(split, max(forward, 1)) and split <= life.last
         role: Role = "inside" if life.scratch else "kept" if kept else "temporary"
-        name = self.names.at(_location(writer)).partition("#")[0]
+        name = self.names.at(_location(writer)).partition("#")[0] if provenance(_location(writer)) is None else ""
         title = "scratch" if life.scratch else self.title(writer)
         return Piece(role, name, title, _type(life.value), _line(writer), life.bytes, life.first, life.last, life.low * ALIGNMENT)
 
@@ -160,7 +160,8 @@ class _Describer:
         inner = kernel.regions[0].block.first_op if kernel.name in ("kernel.native", "kernel.interpret") else None
         kind = plain_name(inner if inner is not None else kernel)
         known = provenance(_location(op))
-        return kind if known is None else f"{kind}, {known.role.value} of {plain_name(known.op_name)}"
+        name = self.names.at(_location(op)).partition("#")[0]
+        return kind if known is None else f"{kind}, {known.role.value} of {name or plain_name(known.op_name)}"
 
 
 def _location(op: Operation) -> LocationAttr:

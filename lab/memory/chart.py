@@ -19,9 +19,8 @@ def chart(timeline: Timeline, width: int, height: int = HEIGHT) -> list[str]:
     columns = _columns(len(timeline.steps), max(width - label - 2, 8))
     shown = [first + int(np.argmax(timeline.total[first:end])) for first, end in columns]
     heights = _heights(timeline, shown, height)
-    lines: list[str] = []
-    for row in range(height - 1, -1, -1):
-        lines.append(f"{scales.get(row, ''):>{label}} │{''.join(_mark(stack, row) for stack in heights)}".rstrip())
+    rows = range(height - 1, -1, -1)
+    lines = [f"{scales.get(row, ''):>{label}} │{''.join(_mark(stack, row) for stack in heights)}".rstrip() for row in rows]
     lines.append(f"{'0':>{label}} └{'─' * len(columns)}")
     return [*lines, *_below(timeline, columns, label), _legend(timeline, label)]
 
