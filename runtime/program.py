@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.kept.kept import Kept
+    from wengert.lab.memory.memory import MemoryReport
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
 
@@ -210,6 +211,12 @@ class Program(Derivable):
         from wengert.lab.kept.kept import kept
 
         return kept(self, wrt, of, **options)
+
+    def memory(self, **options: Any) -> MemoryReport:
+        """The memory of the program over a run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.memory.memory.memory`."""
+        from wengert.lab.memory.memory import memory
+
+        return memory(self, **options)
 
     # -- other front ends
 

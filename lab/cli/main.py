@@ -37,6 +37,7 @@ COMMANDS = {
     "report": "one page with every stage of a derivative side by side, and what is known of it",
     "explore": "the same page live: edit the program or the passes and see every stage again",
     "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
+    "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
