@@ -37,7 +37,7 @@ class Provenance(NamedTuple):
     op_name: str
 
 
-def at(filename: str, line: int, column: int) -> LocationAttr:
+def at(filename: str, line: int, column: int) -> FileLineColLoc:
     """A place in a file, counted from 1."""
     return FileLineColLoc(StringAttr(filename), IntAttr(line), IntAttr(column))
 

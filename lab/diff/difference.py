@@ -143,7 +143,7 @@ def compared(a: Subject, b: Subject) -> Difference:
     files = {a.name: b.name} if a.source and b.source else {}
     lines = LineMap(*sources, files)
     matching = matched(*graphs, lines.translated)
-    heavy = _weights(a, b)
+    heavy = _weights(a, b, matching)
     classifier = Classifier(*graphs, matching, heavy, lines.translated)
     found = classifier.run()
 
@@ -169,12 +169,14 @@ def _graph(subject: Subject) -> Graph:
     return module_graph(subject.printed) if subject.form == "mlir" else text_graph(subject.text, subject.form, subject.name)
 
 
-def _weights(a: Subject, b: Subject) -> tuple[Weights, Weights]:
+def _weights(a: Subject, b: Subject, matching: Matching) -> tuple[Weights, Weights]:
     if a.form != "mlir":
         return UNKNOWN, UNKNOWN
     unknowns = Unknowns()
     both = weights(a.printed, a.program.entry, unknowns), weights(b.printed, b.program.entry, unknowns)
-    return both if both[0].known and both[1].known else (UNKNOWN, UNKNOWN)
+    if not (both[0].known and both[1].known):
+        return UNKNOWN, UNKNOWN
+    return both[0], both[1].renamed({other.op: one.op for one, other in matching.pairs()}, both[0])
 
 
 def _totals(graphs: tuple[Graph, Graph], heavy: tuple[Weights, Weights]) -> tuple[Total, ...]:

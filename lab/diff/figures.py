@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -14,7 +15,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.transforms.analysis.kept import kept_by
 from wengert.transforms.analysis.opcost import is_executed, work
 from wengert.transforms.analysis.peak import live_at_peak
-from wengert.transforms.analysis.symbolic.executions import executions
+from wengert.transforms.analysis.symbolic.executions import Executions, executions
 from wengert.transforms.analysis.symbolic.extents import STATIC
 from wengert.transforms.analysis.symbolic.polynomial import ZERO, Polynomial
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
@@ -29,13 +30,22 @@ class Weights:
         flops: of all executions of an op; a polynomial where only a run tells how often it is executed.
         kept: bytes of an op's results that the reverse part reads, for ops of the forward part.
         peak: bytes of what an op makes (or an argument is) that are live where the program takes the most.
+        symbols: what the symbols in flops stand for: how often this region (by its number) of an op is run.
         known: whether the level is one at which these are counted.
     """
 
     flops: dict[object, Polynomial] = field(default_factory=dict[object, Polynomial])
     kept: dict[object, int] = field(default_factory=dict[object, int])
     peak: dict[object, int] = field(default_factory=dict[object, int])
+    symbols: dict[str, tuple[object, int]] = field(default_factory=dict[str, "tuple[object, int]"])
     known: bool = True
+
+    def renamed(self, counterparts: Mapping[object, object], other: Weights) -> Weights:
+        """The same with the symbols of another program for what its counterparts do there."""
+        theirs = {region: name for name, region in other.symbols.items()}
+        names = {name: theirs.get((counterparts.get(op), number), name) for name, (op, number) in self.symbols.items()}
+        changed = {name: Polynomial.symbol(new) for name, new in names.items() if new != name}
+        return replace(self, flops={op: flops.at(changed) for op, flops in self.flops.items()}) if changed else self
 
     @property
     def total_flops(self) -> Polynomial:
@@ -66,7 +76,17 @@ def weights(module: ModuleOp, entry: str, unknowns: Unknowns) -> Weights:
     peak: dict[object, int] = {}
     for value, size in live:
         peak[_maker(value)] = peak.get(_maker(value), 0) + size
-    return Weights({op: number for op, number in flops.items() if number != 0}, {**kept_by(function)}, peak)
+    return Weights({op: number for op, number in flops.items() if number != 0}, {**kept_by(function)}, peak, _symbols(runs))
+
+
+def _symbols(runs: Executions) -> dict[str, tuple[object, int]]:
+    """The op and region that each symbol counts the runs of."""
+    symbols: dict[str, tuple[object, int]] = {}
+    for unknown, blocks in runs.unknown.items():
+        region = blocks[-1].parent if blocks else None
+        if region is not None and region.parent is not None:
+            symbols[unknown.name] = (region.parent, region.parent.regions.index(region))
+    return symbols
 
 
 def _maker(value: SSAValue) -> object:

@@ -76,6 +76,8 @@ class FirstDifference:
             lines = [f"values: {self.compared} pairs compared, all equal within the tolerance"]
         else:
             lines = [f"values: {self.differing} of {self.compared} pairs differ; the first one is", str(self.first)]
+            if not self.results:
+                lines.append("  the results are equal within the tolerance")
         lines += [f"  {line}" for line in (*self.results, *self.skipped)]
         return "\n".join(lines)
 
