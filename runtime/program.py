@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from wengert.lab.memory.memory import MemoryReport
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
+    from wengert.runtime.positions import Positions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
