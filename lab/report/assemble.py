@@ -43,6 +43,8 @@ class Wanted:
         code: whether to go on down to LLVM text where no passes are asked for.
         skip: analyses that are left out.
         only: of the analyses that are left out of large programs, those that are wanted nevertheless.
+        given: options that say what the program is (``--entry``, ``--shapes``), for commands.
+        traced: whether the program is a Python function, which only some commands take.
     """
 
     request: Request | None = VJP
@@ -50,6 +52,8 @@ class Wanted:
     code: bool = True
     skip: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
+    given: tuple[str, ...] = ()
+    traced: bool = False
 
     @property
     def positions(self) -> dict[str, Any]:
@@ -177,7 +181,7 @@ def _run(pipeline: Pipeline, module: ModuleOp, observer: Observer) -> None:
 
 def _analysis(what: str, program: Program, wanted: Wanted, recorder: StageRecorder, name: str) -> Any:
     """What an analysis gives as JSON, or why it is left out."""
-    command = shlex.join(["wengert", what, name])
+    command = "" if wanted.traced else shlex.join(["wengert", what, name, *wanted.given])
     if what in wanted.skip:
         return LeftOut("It was left out of this report.", command)
     size = max((stage.ops or 0 for stage in recorder.stages if stage.section != "kernels"), default=0)
@@ -210,15 +214,17 @@ _ANALYSES: dict[str, Callable[[Program, Wanted], Any]] = {"costs": _costs, "stra
 
 def _commands(name: str, wanted: Wanted, recorder: StageRecorder) -> Iterable[tuple[str, str]]:
     """The command lines that make what the page shows again."""
-    options, positions = wanted.words, wanted.position_words
-    pipeline = ",".join(stage.label for stage in recorder.stages if stage.label)
-    yield "This report", shlex.join(["wengert", "report", name, *options, "-o", "report.html"])
+    program, options, positions = [name, *wanted.given], wanted.words, wanted.position_words
+    yield "This report", shlex.join(["wengert", "report", *program, *options, "-o", "report.html"])
+    if wanted.traced:
+        return
     yield "The same, live", shlex.join(["wengert", "explore", name])
     if wanted.request is not None and wanted.request.mode != "hvp" and not wanted.pipeline:
-        yield "The derivative as text", shlex.join(["wengert", wanted.request.mode, name, *options[1:]])
+        yield "The derivative as text", shlex.join(["wengert", wanted.request.mode, *program, *options[1:]])
+    pipeline = ",".join(stage.label for stage in recorder.stages if stage.label)
     if pipeline:
         yield "All stages as files", shlex.join(["wengert-opt", name, "-p", pipeline, "--dump-dir", "dumps"])
     if wanted.request is not None:
-        yield "The check of the derivatives", shlex.join(["wengert", "check", name, *positions])
-        yield "The costs", shlex.join(["wengert", "costs", name, *positions])
-        yield "All ways to compute the derivative", shlex.join(["wengert", "strategies", name, *positions[: 2 if "--wrt" in positions else 0]])
+        yield "The check of the derivatives", shlex.join(["wengert", "check", *program, *positions])
+        yield "The costs", shlex.join(["wengert", "costs", *program, *positions])
+        yield "All ways to compute the derivative", shlex.join(["wengert", "strategies", *program, *positions[: 2 if "--wrt" in positions else 0]])

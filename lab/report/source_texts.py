@@ -6,6 +6,7 @@ else has written may name any file in its locations: a report that copied it wou
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,10 +96,11 @@ def python_words(text: str) -> list[list[tuple[int, str]]]:
 
 
 def sources_of(subject: Subject) -> list[SourceText]:
-    """The texts that a subject was written in: its own, and of a traced Python function the files of its ops."""
+    """The texts that a subject was written in: its own, and of a traced Python function the files of its ops, but not those of wengert."""
     if subject.source:
         return [SourceText(subject.name, "mlir", subject.source)]
     assert subject.primal is not None
     files = dict.fromkeys(file for op in subject.primal.module.walk() for file, _, _ in places_of(op.location))
-    read = [(file, Path(file)) for file in files if file.endswith(".py")]
+    ours = {getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name.startswith("wengert.")}
+    read = [(file, Path(file)) for file in files if file.endswith(".py") and file not in ours]
     return [SourceText(file, "python", path.read_text(encoding="utf-8", errors="replace")) for file, path in read if path.is_file()][:MOST_FILES]

@@ -33,8 +33,9 @@ export class App {
     this.theme = h("button", { class: "quiet icon", title: "light or dark (t)", "aria-label": "light or dark", onclick: () => this.changeTheme() }, "◐");
     replace(
       root,
-      h("header", { class: "top" }, h("span", { class: "logo", "aria-hidden": "true" }, "∂"), this.title, this.request, this.bar, h("span", { class: "spring" }), this.toggles, this.search.element, this.theme,
+      h("header", { class: "top" }, h("span", { class: "logo", "aria-hidden": "true" }, "∂"), this.title, this.request, h("span", { class: "spring" }), this.toggles, this.search.element, this.theme,
         h("button", { class: "quiet icon", title: "keys (?)", "aria-label": "keys", onclick: () => this.keyboard.help() }, "?")),
+      this.bar,
       h("main", {}, this.strip.element, h("div", { class: "middle" }, this.workbench, this.dock.element), this.explanation.element),
     );
     this.state.addEventListener("change", ({ detail }) => this.changed(detail));

@@ -118,12 +118,12 @@ export const strategies = {
     const found = app.model.analyses.strategies;
     const missing = leftOut(found, "strategies");
     if (missing) return missing;
-    const chosen = found.decision?.row ?? found.decision?.name;
+    const chosen = found.decision?.row;
     const usable = found.rows.filter((row) => !row.refused);
     const refused = found.rows.filter((row) => row.refused);
     const value = (row) => row.measured?.times?.minimum ?? seconds(row.predicted);
     usable.sort((a, b) => (Number(value(a)) || Infinity) - (Number(value(b)) || Infinity));
-    const isChosen = (row) => row.name === chosen || found.decision?.line?.startsWith(`Use ${row.name} `) || found.decision?.line?.includes(`${row.name} (${row.how}) is chosen`);
+    const isChosen = (row) => row.name === chosen;
     return h(
       "div",
       { class: "strategies" },
