@@ -193,7 +193,13 @@ def _holder(node: Node) -> str:
 
 
 def _heavier(kept: int) -> tuple[str, ...]:
-    return ("is kept for the reverse part now",) if kept > 0 else ("is no longer kept for the reverse part",) if kept < 0 else ("is executed a different number of times",)
+    return (
+        ("is kept for the reverse part now",)
+        if kept > 0
+        else ("is no longer kept for the reverse part",)
+        if kept < 0
+        else ("is executed a different number of times",)
+    )
 
 
 def _listed(lines: list[str] | tuple[str, ...]) -> tuple[str, ...]:

@@ -1,14 +1,14 @@
 """``wg.diff(a, b)``: what is different between two programs, dumps, pipelines, strategies or commits.
 
-    >>> import wengert as wg
-    >>> p = wg.parse('''
-    ... func.func public @main(%x: tensor<f64>) -> tensor<f64> {
-    ...   %0 = stablehlo.sine %x : tensor<f64>
-    ...   return %0 : tensor<f64>
-    ... }''')
-    >>> difference = wg.diff(p, p.apply("simplify"))
-    >>> difference.equal
-    True
+>>> import wengert as wg
+>>> p = wg.parse('''
+... func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+...   %0 = stablehlo.sine %x : tensor<f64>
+...   return %0 : tensor<f64>
+... }''')
+>>> difference = wg.diff(p, p.apply("simplify"))
+>>> difference.equal
+True
 """
 
 from __future__ import annotations
@@ -150,9 +150,7 @@ def compared(a: Subject, b: Subject) -> Difference:
     counts["alike"] = sum(1 for _ in graphs[0].ops) - counts["removed"] - counts["changed"]
     totals = _totals(graphs, heavy)
     signature = tuple(_signature(a, b))
-    return Difference(
-        a.title, b.title, by_source(found, classifier.peaks(), line), counts, classifier.rewired, signature, totals, None, matching
-    )
+    return Difference(a.title, b.title, by_source(found, classifier.peaks(), line), counts, classifier.rewired, signature, totals, None, matching)
 
 
 def _subject(given: Any) -> Subject:
@@ -203,6 +201,8 @@ def _number(figure: Polynomial) -> Any:
 
 def _source_json(source: SourceChanges) -> dict[str, Any]:
     file, line, column = source.place
-    changes = [{**plain({k: getattr(c, k) for k in ("kind", "before", "after", "derivation", "notes", "kept")}), "flops": _number(c.flops)} for c in source.changes]
+    changes = [
+        {**plain({k: getattr(c, k) for k in ("kind", "before", "after", "derivation", "notes", "kept")}), "flops": _number(c.flops)} for c in source.changes
+    ]
     head = {"file": file, "line": line, "column": column, "text": source.text}
     return {**head, "flops": _number(source.flops), "kept": source.kept, "peak": source.peak, "changes": changes}

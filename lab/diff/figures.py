@@ -113,5 +113,3 @@ def _outermost(op: Operation, block: Block) -> Operation:
 
 def _bytes(value: SSAValue) -> int:
     return bytes_of(STATIC, value)
-
-

@@ -44,7 +44,10 @@ class ValuePair:
         if self.problem:
             return head + self.problem
         element = f"[{', '.join(map(str, self.at))}]" if self.at else "it"
-        return head + f"{element} is {self.a_value} and {self.b_value}; {self.differing} of {self.count} elements differ by more than {self.allowed:.1e}, the largest by {self.largest:.3e}"
+        return (
+            head
+            + f"{element} is {self.a_value} and {self.b_value}; {self.differing} of {self.count} elements differ by more than {self.allowed:.1e}, the largest by {self.largest:.3e}"
+        )
 
 
 @dataclass(frozen=True)

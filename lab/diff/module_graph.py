@@ -47,7 +47,18 @@ class _Reader:
         derivation = "/".join(known) if known is not None else ""
         terminates = op.has_trait(IsTerminator, value_if_unregistered=False)
         text = self.text.line_of(op).removesuffix(" {")
-        node = Node(len(self.nodes), written_name(op), (label_of(op), self._implied(op)), text, names, _place(op), derivation, block=block, is_terminator=terminates, op=op)
+        node = Node(
+            len(self.nodes),
+            written_name(op),
+            (label_of(op), self._implied(op)),
+            text,
+            names,
+            _place(op),
+            derivation,
+            block=block,
+            is_terminator=terminates,
+            op=op,
+        )
         self.nodes.append(node)
         self.waiting.append((node, op))
         for number, result in enumerate(op.results):

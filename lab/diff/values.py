@@ -131,7 +131,9 @@ class _Comparer(Watcher):
         self._executions[op] += 1
         kept = self.recorder.values.get(one.op, [])
         if execution >= len(kept):
-            self._differ(one, other, execution, ValuePair("", "", "", problem=f"it is executed more often than in the first program, where it is {len(kept)} times"))
+            self._differ(
+                one, other, execution, ValuePair("", "", "", problem=f"it is executed more often than in the first program, where it is {len(kept)} times")
+            )
             return
         before = kept[execution]
         arrays = [np.asarray(r) for r in results if isinstance(r, np.ndarray | np.generic)]

@@ -266,5 +266,3 @@ class _Run:
 def _storable(array: Any) -> Any:
     """An array in a dtype that .npz keeps: small floats are stored as float32, without loss."""
     return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name not in np.sctypeDict else array
-
-

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import wengert as wg
-from wengert.ir.locations import at
+from wengert.ir.locations import Role, at, derived_at
 from wengert.lab.cli.main import main
 from wengert.lab.inspection.subject import Request
 from wengert.lab.report.assemble import Wanted, assemble
 from wengert.lab.report.document import VERSION, Document
 from wengert.lab.report.operation_table import ROLES
-from wengert.lab.report.source_texts import SourceText, places_of, python_words
+from wengert.lab.report.source_texts import Places, SourceText, python_words
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 LOOP = """\
@@ -182,11 +182,30 @@ def test_words_of_python_make_up_its_lines():
 
 
 def test_places_of_a_call_are_those_of_the_callee_and_the_caller():
-    from xdsl.dialects.builtin import CallSiteLoc, StringAttr
-    from xdsl.dialects.builtin import NameLoc as Name
+    from xdsl.dialects.builtin import CallSiteLoc
 
-    called = CallSiteLoc(Name(StringAttr("vjp/cotangent/stablehlo.sine"), at("a.mlir", 3, 4)), at("b.mlir", 5, 6))
-    assert places_of(called) == (("a.mlir", 3, 4), ("b.mlir", 5, 6))
+    sine = derived_at(at("a.mlir", 3, 4), "stablehlo.sine", Role.COTANGENT, "vjp")
+    places = Places({"a.mlir": 0})
+    found = places.of(CallSiteLoc(sine, at("b.mlir", 5, 6)))
+    assert (found.places, found.inferred, found.derivation) == ([0, 1], [], "vjp/cotangent/stablehlo.sine")
+    assert places.listed == [(0, 3, 4), (-1, 5, 6)]
+    assert places.files == ["a.mlir", "b.mlir"]
+
+
+def test_what_a_rewrite_looked_through_is_an_inferred_place():
+    text = "func.func @main(%x: tensor<f64>) -> tensor<f64> {\n  %0 = stablehlo.negate %x : tensor<f64>\n  %1 = stablehlo.negate %0 : tensor<f64>\n  %2 = stablehlo.negate %1 : tensor<f64>\n  return %2 : tensor<f64>\n}\n"
+    document = document_of(text, Wanted(None, "to-core,simplify,dce"))
+    assert any(table.inferred[op] for stage in document.stages if (table := stage.operations) is not None for op in range(len(table.line))) or any(
+        "negate removed" in told or "negate rewritten" in told for _, told in document.changes
+    )
+
+
+def test_what_became_of_ops_that_are_gone_is_told():
+    text = "func.func @main(%x: tensor<f64>) -> tensor<f64> {\n  %0 = stablehlo.sine %x : tensor<f64>\n  %1 = stablehlo.cosine %x : tensor<f64>\n  return %0 : tensor<f64>\n}\n"
+    document = document_of(text, Wanted(None, "to-core,dce"))
+    ((places, told),) = [(places, told) for places, told in document.changes if "cosine" in told]
+    assert [document.places.listed[place][1] for place in places] == [3]
+    assert "dce: stablehlo.cosine removed" in told
 
 
 def test_a_text_cannot_make_a_report_show_other_files(tmp_path: Path):

@@ -188,8 +188,9 @@ export class App {
 
   relight() {
     const places = this.placesOf(this.selection);
+    const guessed = this.selection?.view.ops && this.selection.op >= 0 ? this.selection.view.ops.inferred[this.selection.op] : [];
     const hovered = this.hovering ?? [];
-    for (const pane of this.panes.values()) if (pane.view) pane.light(pane.view.linked(places), pane.view.linked(hovered));
+    for (const pane of this.panes.values()) if (pane.view) pane.light(pane.view.linked(places, guessed), pane.view.linked(hovered));
   }
 
   hover(view, line) {
