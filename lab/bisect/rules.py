@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.passes import Step
 from wengert.lab.bisect.derivatives import as_given
 from wengert.lab.bisect.halves import as_one, halves_of
@@ -48,7 +49,7 @@ def rule_of(wrong: WrongOp, step: Step) -> WrongRule:
         return WrongRule("adjoint", wrong.op.name, _defined(wrong.op, ADJOINTS, STEPS))
     from wengert.transforms.ad.rule import RULES, STEPS, TRANSPOSE_STEPS, TRANSPOSES
 
-    if wrong.fault.test == "dot product":
+    if wrong.fault.test not in ("differences", "values"):
         linear = wrong_transpose(wrong.alone, wrong.values)
         if linear is not None:
             return WrongRule("transpose", linear.name, _defined(linear, TRANSPOSES, TRANSPOSE_STEPS))
@@ -106,7 +107,9 @@ def _is_transposed_well(alone: ModuleOp, values: Sequence[Array], flags: Sequenc
             y_dots = program.compile("interpreter")(*[x_dot if k == i else np.zeros_like(x) if flags[k] else x for k, x in enumerate(values)])
             if dot_product(y_bars, y_dots, x_bar, x_dot, slack).verdict == "MISMATCH":
                 return False
-    except Exception:  # a transpose that raises is as wrong as one that is off; one that is refused is refused elsewhere
+    except DiagnosticError:  # refused, which is no mistake
+        return True
+    except Exception:  # a transpose that raises, or gives another type, is as wrong as one that is off
         return False
     return True
 

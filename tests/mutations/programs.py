@@ -231,3 +231,14 @@ KERNELS = """func.func public @main(%x: tensor<9x13xf64>, %y: tensor<13x9xf64>, 
   return %3, %12, %14 : tensor<9xf64>, tensor<9x13xf64>, tensor<9x9xf64>
 }
 """
+
+PERMUTED = """func.func public @main(%x: tensor<2x3x4xf64>, %y: tensor<3x4x2xf64>) -> tensor<f64> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = stablehlo.sine %x : tensor<2x3x4xf64>
+  %1 = stablehlo.transpose %0, dims = [1, 2, 0] : (tensor<2x3x4xf64>) -> tensor<3x4x2xf64>
+  %2 = stablehlo.multiply %1, %y : tensor<3x4x2xf64>
+  %3 = stablehlo.tanh %2 : tensor<3x4x2xf64>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [0, 1, 2] : (tensor<3x4x2xf64>, tensor<f64>) -> tensor<f64>
+  return %4 : tensor<f64>
+}
+"""
