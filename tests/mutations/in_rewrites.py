@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mutations.mutation import Mutation
-from mutations.programs import ARRANGED, CARRIED, PRODUCTS, REPEATED, SIMPLIFIABLE
+from mutations.programs import ARRANGED, CARRIED, PRODUCTS, REPEATED, SIMPLIFIABLE, SQUARES
 
 _OPTIMIZE = "wengert.transforms.optimize."
 
@@ -26,9 +26,9 @@ MUTATIONS = (
     _law("transpose of a transpose: composed the other way", "shapes:transpose_of_transpose", "[first[q] for q in ints(op.permutation)]", "[ints(op.permutation)[q] for q in first]", ARRANGED.replace("%0, dims = [1, 2, 0]", "%0, dims = [1, 2, 0]")),
     _law("sum of equal elements: their number forgotten", "reductions:sum_of_broadcast", "b.full_like(y, count)", "b.full_like(y, 1)", ARRANGED),
     _law("contraction of a transpose: dimensions not renumbered", "contractions:dot_of_transpose", "new_contracting[side] = tuple(permutation[d] for d in contracting[side])", "new_contracting[side] = tuple(permutation.index(0) for d in contracting[side])", ARRANGED),
-    _law("adjacent slices: the second one alone", "movement:_join", "(ranges[dim][0], others[dim][1], 1)", "(others[dim][1] - ranges[dim][1], others[dim][1], 1) if ranges[dim][1] == 0 else (ranges[dim][0], others[dim][1], 1)", ARRANGED, "concatenate-adjacent-slices"),
+    _law("broadcast of a broadcast: dimensions not renumbered", "shapes:broadcast_of_broadcast", "[outer[d] for d in", "[outer[-1 - d] for d in", SQUARES),
     Mutation("cse: attributes ignored", _OPTIMIZE + "cse:_Sharer._key", "self._named(op.properties) if op.properties else ()", "()", REPEATED, "cse", ("rewrite", "share-equal-op")),
-    Mutation("cse: what a region knows is known behind it", _OPTIMIZE + "cse:_Sharer.share", "({}, *around)", "(tables[0], *around)", REPEATED, "cse", ("rewrite", "share-equal-op")),
+    Mutation("cse: what a region knows is known behind it", _OPTIMIZE + "cse:_Sharer.share", "({}, *around)", "(tables[0], *around)", REPEATED, "cse", ("rewrite", "share-equal-op"), pipeline="cse"),
     Mutation("dce: carried values that only the loop uses", _OPTIMIZE + "dce:_Needed._need_source", "self._need(flow.passed[argument.index - flow.own_arguments] if result is None else parent.results[result])", "self._need(flow.passed[argument.index - flow.own_arguments]) if result is None else None", CARRIED, "dce"),
     Mutation("licm: the first carried value taken for a constant", _OPTIMIZE + "licm:_hoist", "constants = block.args[first : first + fixed]", "constants = block.args[first : first + fixed + 1]", CARRIED, "licm", ("rewrite", "hoist")),
     Mutation("to-core: the initial value of a reduction forgotten", "wengert.transforms.core.recognisers.reductions:recognise_reduce", "combine_with_scalar(b, kind, reduced, initial)", "reduced", PRODUCTS.replace("%5 init: %zero", "%5 init: %five").replace("  %low =", "  %five = stablehlo.constant dense<5.0> : tensor<f64>\n  %low ="), "to-core", ("rewrite", "recognise-reduce")),

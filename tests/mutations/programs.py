@@ -128,7 +128,8 @@ SIMPLIFIABLE = """func.func public @main(%x: tensor<4x6xf64>, %y: tensor<4x6xf64
   %8 = stablehlo.power %7, %two : tensor<4x6xf64>
   %9 = stablehlo.negate %y : tensor<4x6xf64>
   %10 = stablehlo.cosine %9 : tensor<4x6xf64>
-  %11 = stablehlo.add %8, %10 : tensor<4x6xf64>
+  %signed = stablehlo.subtract %10, %6 : tensor<4x6xf64>
+  %11 = stablehlo.add %8, %signed : tensor<4x6xf64>
   %12 = stablehlo.slice %11 [1:4, 0:6:2] : (tensor<4x6xf64>) -> tensor<3x3xf64>
   %13 = stablehlo.slice %12 [1:3, 1:3] : (tensor<3x3xf64>) -> tensor<2x2xf64>
   %zero = stablehlo.constant dense<0.0> : tensor<f64>
@@ -240,5 +241,16 @@ PERMUTED = """func.func public @main(%x: tensor<2x3x4xf64>, %y: tensor<3x4x2xf64
   %3 = stablehlo.tanh %2 : tensor<3x4x2xf64>
   %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [0, 1, 2] : (tensor<3x4x2xf64>, tensor<f64>) -> tensor<f64>
   return %4 : tensor<f64>
+}
+"""
+
+SQUARES = """func.func public @main(%v: tensor<4xf64>, %x: tensor<3x4x4xf64>) -> tensor<3x4x4xf64> {
+  %0 = stablehlo.tanh %v : tensor<4xf64>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<4xf64>) -> tensor<4x4xf64>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [1, 2] : (tensor<4x4xf64>) -> tensor<3x4x4xf64>
+  %3 = stablehlo.sine %x : tensor<3x4x4xf64>
+  %4 = stablehlo.multiply %2, %3 : tensor<3x4x4xf64>
+  %5 = stablehlo.exponential %4 : tensor<3x4x4xf64>
+  return %5 : tensor<3x4x4xf64>
 }
 """
