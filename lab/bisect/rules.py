@@ -28,6 +28,7 @@ from wengert.lab.check import dot_product, epsilon_of, working_precision
 from wengert.lab.culprit import operands_of
 from wengert.lab.inputs import random_like
 from wengert.transforms.ad.passes import LinearizePass, TransposePass
+from wengert.transforms.core.tapes_to_stacks import TapesToStacksPass
 
 Kind = Literal["rule", "transpose", "adjoint"]
 _PACKAGE = Path(__file__).parents[2]
@@ -41,8 +42,8 @@ class WrongRule(Struct, frozen=True):
     defined: str
 
 
-def rule_of(wrong: WrongOp, step: Step) -> WrongRule:
-    """The rule by which a derivative pass gets an op wrong."""
+def rule_of(wrong: WrongOp, step: Step) -> WrongRule | None:
+    """The rule by which a derivative pass gets an op wrong; None if its tangents are right, and so are the transposes of all linear ops in them."""
     if _strategy(step) == "direct":
         from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS
 
@@ -53,6 +54,8 @@ def rule_of(wrong: WrongOp, step: Step) -> WrongRule:
         linear = wrong_transpose(wrong.alone, wrong.values)
         if linear is not None:
             return WrongRule("transpose", linear.name, _defined(linear, TRANSPOSES, TRANSPOSE_STEPS))
+        if wrong.fault.test == "dot product":
+            return None
     return WrongRule("rule", wrong.op.name, _defined(wrong.op, STEPS, RULES))
 
 
@@ -62,7 +65,7 @@ def _strategy(step: Step) -> str:
 
 def wrong_transpose(module: ModuleOp, values: Sequence[Array], seed: int = 0) -> Operation | None:
     """The linear op that a module's derivative is made of whose transpose fails a dot-product test; None if all pass."""
-    split = advanced(Stage(module), LinearizePass()).module
+    split = advanced(advanced(Stage(module), LinearizePass()), TapesToStacksPass()).module
     parts = halves_of(split)
     if parts is None:
         return None

@@ -117,7 +117,7 @@ def _compiled(stage: Stage, emission: EmitLlvm, inputs: Sequence[Array]) -> list
 
     text, opt = (stage.before, stage.last.opt) if isinstance(stage.last, EmitAsm) else (stage.text, "fast")
     program = compile_text(stage.module, text, strict=emission.strict, opt=opt, flush_subnormals=emission.flush_subnormals)
-    return [np.array(result) for result in program(*inputs)]
+    return [np.array(result) for result in program.in_poisoned_memory(*inputs)]
 
 
 def _interpreted(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:

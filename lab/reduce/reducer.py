@@ -101,19 +101,24 @@ class Reducer:
         return interesting
 
     def _change(self, change: Change) -> bool:
-        """Tries the program after a change to its module."""
+        """Tries the program after a change to its module, which is run by some changes."""
         try:
-            module = parse(self.best.text).module.clone()
-            inputs = change(module, main_of(module), list(self.best.inputs))
-            if inputs is None:
-                return False
-            inputs = tidied(module, inputs)
-            # the short form where it is interesting too; some faults are of one form alone
-            text = print_module(module, generic=self.best.text.startswith('"'))
-            parse(text)
+            with time_limit(self._limit):
+                changed = self._changed(change)
         except Exception:
             return False
-        return self._accept(text, inputs)
+        return changed is not None and self._accept(*changed)
+
+    def _changed(self, change: Change) -> tuple[str, list[Array]] | None:
+        module = parse(self.best.text).module.clone()
+        inputs = change(module, main_of(module), list(self.best.inputs))
+        if inputs is None:
+            return None
+        inputs = tidied(module, inputs)
+        # the short form where it is interesting too; some faults are of one form alone
+        text = print_module(module, generic=self.best.text.startswith('"'))
+        parse(text)
+        return text, inputs
 
     def _main(self) -> FuncOp:
         return main_of(parse(self.best.text).module)
