@@ -89,7 +89,7 @@ class _Parts(Struct):
         if not new:
             return
         self.passes.update(dict.fromkeys((*(passes.split(",") if passes else ()), pass_name)))
-        if op_name and self.parts and is_bare(self.parts[0]) != is_bare(new[0]):
+        if op_name and self.parts and _differ(self.parts[0], new[0]):
             self.parts = list(dict.fromkeys(rewritten(part, op_name, pass_name) for part in self.parts))
             new = [part for part in (rewritten(part, op_name, pass_name) for part in new) if part not in self.parts]
         new = self._fitting(new)
@@ -113,6 +113,11 @@ class _Parts(Struct):
         room = max(0, MOST_SOURCES - len(self.parts))
         self.left_off += max(0, len(new) - room)
         return new[:room]
+
+
+def _differ(one: LocationAttr, other: LocationAttr) -> bool:
+    """Whether of two ops of the program itself one is as it was written, and the other is not."""
+    return is_bare(one) != is_bare(other) and provenance(one) is None and provenance(other) is None
 
 
 def merged_all(locations: Iterable[LocationAttr], pass_name: str) -> LocationAttr:
