@@ -81,6 +81,14 @@ def transpose_of(cls: type[Operation]) -> DeclaredRule | None:
     return None if rule is None else _declared(cls, "transpose", rule)
 
 
+@cache
+def sum_of_uses() -> DeclaredRule:
+    """The rule of accumulations."""
+    from wengert.transforms.ad.linear.cotangents import Cotangents
+
+    return DeclaredRule("a value used several times", "sum", *_place(Cotangents), "x_bar = the sum of the cotangents by all uses of x")
+
+
 def _adjoint(cls: type[Operation]) -> DeclaredRule | None:
     import wengert.transforms.ad.direct.adjoints  # noqa: F401  # pyright: ignore[reportUnusedImport]  (as above)
     from wengert.transforms.ad.direct.adjoint import ADJOINTS
