@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.kept.kept import Kept
     from wengert.lab.memory.memory import MemoryReport
+    from wengert.lab.provenance.explain import Explanations
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
     from wengert.runtime.positions import Positions
@@ -212,6 +213,12 @@ class Program(Derivable):
         from wengert.lab.check import check
 
         return check(self, inputs or None, **options)
+
+    def explain(self, *selectors: str, **options: Any) -> Explanations:
+        """Why ops of the program, or of a derivative of it (``vjp=True``), are there: see :func:`wengert.lab.provenance.explain.explain`."""
+        from wengert.lab.provenance.explain import explain
+
+        return explain(self, *selectors, **options)
 
     def kept(self, wrt: Positions = None, of: Positions = None, **options: Any) -> Kept:
         """What the reverse derivative keeps, who needs it, and what computing it again would cost: see :func:`wengert.lab.kept.kept`."""
