@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.kept.kept import Kept
     from wengert.lab.memory.memory import MemoryReport
+    from wengert.lab.profile.profile import Profile
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
 
@@ -217,6 +218,12 @@ class Program(Derivable):
         from wengert.lab.memory.memory import memory
 
         return memory(self, **options)
+
+    def profile(self, inputs: Sequence[Any] | None = None, **options: Any) -> Profile:
+        """The time of each kernel of a compiled run, of the program or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
+        from wengert.lab.profile.profile import profile
+
+        return profile(self, inputs, **options)
 
     # -- other front ends
 

@@ -37,6 +37,7 @@ COMMANDS = {
     "explore": "the same page live: edit the program or the passes and see every stage again",
     "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
     "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
+    "profile": "the time of each kernel of a compiled run, by source line, beside the predicted time",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
