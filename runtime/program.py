@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from wengert.lab.profile.profile import Profile
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
+    from wengert.runtime.positions import Positions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -336,3 +337,9 @@ def program_of(
         program._unread = make  # pyright: ignore[reportPrivateUsage]
     program.lineage = (*origin, Identified(identity, program.signature, signature is not None)) if identity is not None else ()
     return program
+
+
+def own_program(value: Any) -> Any:
+    """The program of what has one, such as a function that was imported from JAX or a compiled program; other values as they are."""
+    own = getattr(value, "program", None)
+    return own if isinstance(own, Program) and not isinstance(value, Program) else value

@@ -29,6 +29,7 @@ COMMANDS = {
     "calibrate": "fit the machine model by which times are predicted; takes seconds",
     "strategies": "every way to compute a derivative, and which one to use",
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
+    "sweep": "a program over sizes and modes: table, growth, crossover of the modes, plot",
     "records": "what sweeps and comparisons recorded: list, show, export, merge, compare",
     "replay": "run a record again, and say what differs",
     "bisect": "the pass that breaks a program or its derivative, what is wrong within it, and a small program that shows it",
