@@ -165,6 +165,8 @@ class _PythonCall:
 
     def poisoned(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
         """The call, in results and an arena whose bytes are all ones."""
+        from wengert.runtime.arguments import bind
+
         arrays = bind(self._signature, inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         memory, address = self._arena()
