@@ -12,6 +12,7 @@ import numpy as np
 from wengert.lab.archives import Archive, ArchiveError, opened
 from wengert.runtime.arguments import as_argument
 from wengert.runtime.errors import InputError
+from wengert.runtime.loading import read_text
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter, Signature
 
@@ -33,9 +34,11 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
     """The inputs stored in an .npz file, in the order of the arguments.
 
     Keys are ``in_0``, ``arg0``, ``arr_0`` (what ``np.savez(f, a, b)`` writes) and so on, or the arguments' names. A
-    program of one argument also takes an ``.npy`` file.
+    program of one argument also takes an ``.npy`` file. Of a reproducer (``.mlir``) the inputs are read that stand in its comments.
     """
     name = os.fspath(path)
+    if name.endswith(".mlir"):
+        return _of_program(name, signature)
     try:
         with opened(name) as archive:
             return [_find(archive, parameter, name) for parameter in signature.arguments]
@@ -43,6 +46,16 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
         raise InputError(f"cannot read inputs from {name}: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read inputs from {name}: {error.strerror or error}") from None
+
+
+def _of_program(name: str, signature: Signature) -> list[Array]:
+    """The inputs in the comments of a program."""
+    from wengert.lab.reduce.annotated import read_annotated
+
+    try:
+        return read_annotated(read_text(name), signature)
+    except ValueError as error:
+        raise InputError(f"cannot read inputs from {name}: {error}") from None
 
 
 def _find(archive: Archive, parameter: Parameter, path: str) -> Array:

@@ -212,7 +212,7 @@ def _made(module: ModuleOp, name: str) -> Program:
     from wengert.runtime.program import static_program
 
     program = static_program(module, name)
-    program.core_module = program.optimized_module = module
+    program.is_optimized = True
     return program
 
 

@@ -146,6 +146,11 @@ class Frame:
             raise UnsupportedOpError(op, f"has a type or an attribute that is not supported: {missing.args[0]}") from None
 
 
+    def update(self, op: Operation) -> Function | None:
+        """The function that computes the op in the memory of its first operand, which nobody needs any more; None if there is none."""
+        return update_function(op, self)
+
+
 class _Code:
     """One block: its steps, and the slots that each step is the last to use."""
 
@@ -161,7 +166,7 @@ class _Code:
         self.own_returned = sorted(set(self.returned) & own)
         in_place = frame.counter is None or frame.counter.allows_updates
         updates = [
-            update_function(op, frame) if in_place and op.operands and frame.slot(op.operands[0]) in dying else None
+            frame.update(op) if in_place and op.operands and frame.slot(op.operands[0]) in dying else None
             for op, dying in zip(self.ops, self.dying[1:], strict=True)
         ]
         self.updating = [update is not None for update in updates]

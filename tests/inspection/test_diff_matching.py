@@ -147,7 +147,7 @@ def test_weights_add_up() -> None:
 def random_chain(seed: int, size: int) -> list[str]:
     """Lines of a random program of unary and binary ops."""
     draw = random.Random(seed)
-    lines = []
+    lines: list[str] = []
     for n in range(size):
         names = ["%x", "%w", *(f"%v{i}" for i in range(max(0, n - 12), n))]
         if draw.random() < 0.5:

@@ -140,7 +140,7 @@ def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing that a test registers is known to another; what the command sets for its worker processes is undone."""
     monkeypatch.setenv("WENGERT_CACHE", "off")
     monkeypatch.setenv("WENGERT_NUM_THREADS", "1")
-    tables: list[dict[Any, Any]] = [plugins.LOADED, plugins._CONTENTS, strategies._registered]
+    tables: list[dict[Any, Any]] = [plugins.LOADED, plugins._CONTENTS, strategies.STRATEGIES._registered]
     before = [dict(table) for table in tables]
     yield
     for table, kept in zip(tables, before, strict=True):

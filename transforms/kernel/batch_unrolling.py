@@ -39,6 +39,7 @@ from wengert.dialects.kernel import (
 )
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, erase, insert_before, replace_uses
 from wengert.ir.traversal import operands_of, ops_in, result_of
 from wengert.transforms.analysis.batches import MOST_POINTS, is_short
@@ -285,7 +286,7 @@ class _MergedNest:
 
     def finish(self) -> None:
         """Replaces the members by one nest, if that pays."""
-        if not self.unrolled or not (self.forwarded or self.summed):
+        if not self.unrolled or not (self.forwarded or self.summed) or not may_rewrite("unroll-batch", self.members[0]):
             return
         used = [value for value in self.writes if any(use.operation not in self.members for use in value.uses)]
         append(self.body, yielded([write._replace(target=number) for number, value in enumerate(used) for write in self.writes[value]]))

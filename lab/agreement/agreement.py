@@ -9,7 +9,7 @@ in all noisy runs must be of the same kind; if the runs do not agree on that, th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import ml_dtypes
 import numpy as np
@@ -75,7 +75,7 @@ def near(a: Array, e: Array) -> Any:
     a, e = np.asarray(a), np.asarray(e)
     if e.dtype.kind not in "fcV":
         return a == e
-    info = ml_dtypes.finfo(e.dtype)
+    info = _finfo(e.dtype)
     ulps = NEAR if info.bits >= 32 else 2
     return _within(a, e, np.maximum(np.abs(_wide(e)) * float(info.eps), float(info.smallest_subnormal)) * ulps)
 
@@ -88,7 +88,7 @@ def excused(a: Array, e: Array, samples: Sequence[Array], loose: float = 1.0, la
     settled = np.all([_kind(s) == _kind(e) for s in samples], axis=0)
     with np.errstate(all="ignore"):
         spread = np.max([np.nan_to_num(np.abs(_wide(s) - _wide(e)), nan=0, posinf=0, neginf=0) for s in samples], axis=0)
-    info = ml_dtypes.finfo(e.dtype)
+    info = _finfo(e.dtype)
     with np.errstate(all="ignore"):
         base = np.maximum(np.maximum(np.abs(_wide(e)), largest) * float(info.eps), float(info.smallest_normal)) * (NEAR if info.bits >= 32 else 2)
         return ~settled | near(a, e) | _within(a, e, (SAFETY * np.nan_to_num(spread) + np.nan_to_num(base)) * loose)
@@ -113,7 +113,7 @@ def _same(x: Any, y: Any) -> Any:
 
 
 def _wide(x: Any) -> Any:
-    x = np.asarray(x)
+    x = cast(Any, np.asarray(x))
     return x.astype(np.complex128) if x.dtype.kind == "c" else x.astype(np.float64)
 
 
@@ -122,4 +122,10 @@ def _kind(x: Any) -> Any:
     x = _wide(x)
     if x.dtype.kind == "c":
         return np.where(np.isfinite(x), 0, 4)
-    return np.where(np.isnan(x), 3, np.where(np.isposinf(x), 1, np.where(np.isneginf(x), 2, 0)))
+    infinities: Any = np.where(x == np.inf, 1, np.where(x == -np.inf, 2, 0))
+    return np.where(np.isnan(x), 3, infinities)
+
+
+def _finfo(dtype: Any) -> Any:
+    """The limits of a float or complex type, those of ``ml_dtypes`` included."""
+    return cast(Any, ml_dtypes).finfo(dtype)

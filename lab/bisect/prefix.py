@@ -1,0 +1,54 @@
+"""The steps of a pipeline up to one, made without being tried: for programs that differ little from one that was tried step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from wengert.dialects.kernel.buffers import is_bufferized
+from wengert.ir.passes import Pipeline, Step
+from wengert.lab.bisect.derivatives import as_given, drawn
+from wengert.lab.bisect.faults import Fault
+from wengert.lab.bisect.judgement import difference, judge, started
+from wengert.lab.bisect.stages import Array, Stage, advanced, types_of
+from wengert.lab.bisect.walk import Broken
+from wengert.runtime.signature import entry_function
+
+
+def broken_at(pipeline: Pipeline, position: int, module: ModuleOp, inputs: Sequence[Array], seed: int) -> Broken | None:
+    """The step at a position, if it is wrong on a module, and what is before it is not; None otherwise. Raises what the steps before it raise."""
+    stage, start = Stage(module), started(Stage(module), inputs, seed)[0]
+    values, behind = stage, list[Step]()
+    for step in pipeline.steps[: position - 1]:
+        behind.append(step)
+        following = advanced(stage, step)
+        if not _is_on_buffers(following):
+            if types_of(following) != types_of(stage):
+                start = started(following, _inputs(stage, following, start.inputs, seed), seed)[0]
+            values, behind = following, []
+        stage = following
+    point = replace(started(stage, start.inputs, seed)[0], reference=start.reference)
+    if start.expected is not None and point.expected is not None and difference(point.expected, start) is not None:
+        return None
+    step = pipeline.steps[position - 1]
+    fault = judge(stage, step, point).fault
+    return None if fault is None else Broken(position, step, stage, values, (*behind, step), point, fault)
+
+
+def shows(pipeline: Pipeline, position: int, fault: Fault, module: ModuleOp, inputs: Sequence[Array], seed: int) -> bool:
+    """Whether a module shows the same kind of fault at the same step."""
+    broken = broken_at(pipeline, position, module, inputs, seed)
+    return broken is not None and fault.is_like(broken.fault)
+
+
+def _is_on_buffers(stage: Stage) -> bool:
+    return stage.form != "mlir" or is_bufferized(entry_function(stage.module, "main"))
+
+
+def _inputs(before: Stage, after: Stage, inputs: Sequence[Array], seed: int) -> tuple[Array, ...]:
+    """Inputs for a stage that takes others: the same as far as they fit, and drawn from there on."""
+    taken, wanted = types_of(before)[0], types_of(after)[0]
+    kept = next((k for k, (a, b) in enumerate(zip(taken, wanted, strict=False)) if a != b), min(len(taken), len(wanted)))
+    return (*inputs[:kept], *drawn(as_given(after.module), kept, seed))
