@@ -48,7 +48,7 @@ class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     residuals: str = "auto"
     pipeline: str = ""
     code: bool = True
-    analyses: tuple[Literal["costs", "strategies"], ...] = ()
+    analyses: tuple[Literal["costs", "kept", "strategies"], ...] = ()
 
     def wanted(self) -> Wanted:
         """What the document is to be about."""

@@ -33,8 +33,9 @@ export class App {
     this.theme = h("button", { class: "quiet icon", title: "light or dark (t)", "aria-label": "light or dark", onclick: () => this.changeTheme() }, "◐");
     replace(
       root,
-      h("header", { class: "top" }, h("span", { class: "logo", "aria-hidden": "true" }, "∂"), this.title, this.request, this.bar, h("span", { class: "spring" }), this.toggles, this.search.element, this.theme,
+      h("header", { class: "top" }, h("span", { class: "logo", "aria-hidden": "true" }, "∂"), this.title, this.request, h("span", { class: "spring" }), this.toggles, this.search.element, this.theme,
         h("button", { class: "quiet icon", title: "keys (?)", "aria-label": "keys", onclick: () => this.keyboard.help() }, "?")),
+      this.bar,
       h("main", {}, this.strip.element, h("div", { class: "middle" }, this.workbench, this.dock.element), this.explanation.element),
     );
     this.state.addEventListener("change", ({ detail }) => this.changed(detail));
@@ -187,8 +188,9 @@ export class App {
 
   relight() {
     const places = this.placesOf(this.selection);
+    const guessed = this.selection?.view.ops && this.selection.op >= 0 ? this.selection.view.ops.inferred[this.selection.op] : [];
     const hovered = this.hovering ?? [];
-    for (const pane of this.panes.values()) if (pane.view) pane.light(pane.view.linked(places), pane.view.linked(hovered));
+    for (const pane of this.panes.values()) if (pane.view) pane.light(pane.view.linked(places, guessed), pane.view.linked(hovered));
   }
 
   hover(view, line) {

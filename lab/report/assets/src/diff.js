@@ -109,7 +109,7 @@ export function difference(a, b) {
     const name = (view, line) => (view.ops ? view.opsAt(line).filter((op) => !view.isArgument(op)).map((op) => view.nameOf(op)).join() : "");
     const wanted = name(a, x);
     if (!wanted || wanted !== name(b, y)) return false;
-    if (/^(func\.func|builtin\.module)/.test(wanted)) return true;
+    if (/^(func\.func|builtin\.module|func\.return)/.test(wanted)) return true;
     const places = new Set(b.placesAt(y));
     return a.placesAt(x).some((place) => places.has(place)) && a.roleAt(x) === b.roleAt(y);
   };
@@ -117,7 +117,7 @@ export function difference(a, b) {
     const waiting = [];
     for (let y = j; y < jEnd; y++) waiting.push(y);
     for (; i < iEnd; i++) {
-      const at = waiting.slice(0, 40).findIndex((y) => similar(i, y));
+      const at = waiting.slice(0, 400).findIndex((y) => similar(i, y));
       if (at < 0) rows.push([i, -1, "-"]);
       else {
         for (const y of waiting.splice(0, at)) rows.push([-1, y, "+"]);

@@ -2,7 +2,7 @@
 
 import { count, h, plural, replace, size } from "./dom.js";
 import { ROLES } from "./pane.js";
-import { isKept, keptReaders } from "./kept.js";
+import { isKept, keptReaders, residualOf } from "./kept.js";
 
 const MOST = 24;
 
@@ -33,6 +33,7 @@ export class Explanation {
         { class: "legend" },
         Object.entries(ROLES).flatMap(([role, [letter, title]]) => [h("dt", {}, h("span", { class: `role ${role}` }, letter)), h("dd", {}, title)]),
         h("dt", {}, "●"), h("dd", {}, "linked to what is selected"),
+        h("dt", {}, "◌"), h("dd", {}, "so inferred: a rewrite looked through it"),
         h("dt", {}, "○"), h("dd", {}, "linked to where the pointer is"),
       ),
       h("p", { class: "dim" }, h("kbd", {}, "?"), " lists the keys."),
@@ -44,7 +45,7 @@ export class Explanation {
     return [
       h("h3", {}, view.kind === "source" ? `${view.name}:${line + 1}` : `${view.name}, line ${line + 1}`),
       h("pre", { class: "snippet" }, view.lines[line].trim().slice(0, 400) || " "),
-      places.length ? this.everywhere(places, view) : h("p", { class: "dim" }, view.form === "mlir" || view.kind === "source" ? "No op was made of this line." : "It is not known which op this line came from."),
+      places.length ? [this.everywhere(places, view), this.became(places)] : h("p", { class: "dim" }, view.form === "mlir" || view.kind === "source" ? "No op was made of this line." : "It is not known which op this line came from."),
     ];
   }
 
@@ -67,6 +68,13 @@ export class Explanation {
     ];
   }
 
+  /** What passes did to the ops of a line that are gone. */
+  became(places) {
+    const told = this.app.model.changesAt(places);
+    if (!told.length) return null;
+    return h("section", {}, h("h4", {}, "What passes did here"), h("ul", { class: "told" }, told.slice(0, MOST).map((text) => h("li", {}, text))), told.length > MOST ? h("p", { class: "dim" }, `and ${told.length - MOST} more`) : null);
+  }
+
   written(places, view, op) {
     const { model } = this.app;
     if (!places.length) {
@@ -84,6 +92,7 @@ export class Explanation {
           "div",
           {},
           shown ? h("button", { class: "link", onclick: () => this.app.select(shown, line - 1) }, where) : h("code", { class: "dim" }, where),
+          view.ops.inferred[op].includes(place) ? h("span", { class: "dim" }, " ◌ inferred") : null,
           shown ? h("pre", { class: "snippet" }, shown.lines[line - 1]?.trim().slice(0, 300) ?? "") : null,
         );
       }),
@@ -99,7 +108,7 @@ export class Explanation {
       h("h4", {}, "Derived"),
       h("ol", { class: "chain" }, chain.map((text) => {
         const [pass, role, name] = text.split("/");
-        if (name === undefined) return h("li", {}, h("code", {}, text));
+        if (name === undefined) return h("li", {}, "rewritten by ", h("code", {}, text));
         return h("li", {}, "by ", h("code", {}, pass), ", as a ", h("strong", {}, role), " of ", h("code", { class: "w-operation" }, name));
       })),
     );
@@ -117,7 +126,10 @@ export class Explanation {
     if (ops.bytes[op]) list.push(["result", size(ops.bytes[op])]);
     if (ops.flops[op] > 0) list.push(["work", `${count(ops.flops[op])} flop`]);
     if (ops.flops[op] === 0 && !view.isArgument(op)) list.push(["work", "no floating-point operation"]);
-    if (isKept(view, op)) list.push(["kept", `for ${plural(keptReaders(view, op).length, "op")} of the reverse part`]);
+    const kept = residualOf(this.app.model, view, op);
+    if (kept) list.push([kept.verdict, kept.why]);
+    else if (isKept(view, op)) list.push(["kept", `for ${plural(keptReaders(view, op).length, "op")} of the reverse part`]);
+    if (kept?.again) list.push(["again", `${plural(kept.again.ops ?? 0, "op")}, ${count(kept.again.flops)} flop`]);
     if (!list.length) return null;
     return h("section", {}, h("h4", {}, "Costs"), h("dl", { class: "facts" }, list.flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)])));
   }

@@ -204,7 +204,7 @@ class Timeline {
             h("td", {}, h("code", {}, view.ops.results[v.op])),
             h("td", { class: "n" }, size(v.bytes)),
             h("td", {}, h("code", { class: v.argument ? "dim" : "w-operation" }, v.argument ? "argument" : view.nameOf(v.op))),
-            h("td", { class: "dim" }, place === undefined ? "" : this.app.model.placeText(place)),
+            h("td", { class: "dim" }, place === undefined ? "" : this.app.model.placeShort(place)),
           );
         })),
       ),

@@ -37,11 +37,28 @@ class View {
     return this.once("linesOfPlaces", () => this.indexPlaces());
   }
 
-  /** The lines that came from any of these places. */
-  linked(places) {
+  /** The lines that came from any of these places; `inferred` holds those of them that did so through a rewrite that looked through the op there. */
+  linked(places, guessed = []) {
     const lines = new Set();
-    for (const place of places) for (const line of this.linesOfPlaces.get(place) ?? []) lines.add(line);
+    const exact = new Set();
+    for (const place of places) {
+      for (const line of this.linesOfPlaces.get(place) ?? []) {
+        lines.add(line);
+        if (!guessed.includes(place) && !this.inferredAt.has(`${place}:${line}`)) exact.add(line);
+      }
+    }
+    lines.inferred = new Set([...lines].filter((line) => !exact.has(line)));
     return lines;
+  }
+
+  /** Pairs of a place and a line, as text, of which no op is known exactly. */
+  get inferredAt() {
+    return this.once("inferredAt", () => {
+      const found = new Set();
+      this.ops?.inferred.forEach((places, op) => places.forEach((place) => found.add(`${place}:${this.ops.line[op]}`)));
+      if (found.size) this.ops.places.forEach((places, op) => places.forEach((place) => !this.ops.inferred[op].includes(place) && found.delete(`${place}:${this.ops.line[op]}`)));
+      return found;
+    });
   }
 }
 
@@ -232,6 +249,20 @@ export class Model {
   lastOf(section) {
     for (let i = this.views.length - 1; i >= 0; i--) if (this.stages[i].section === section && this.stages[i].same_as < 0) return this.views[i];
     return undefined;
+  }
+
+  /** What passes did to the ops of a place that are gone, each sentence once. */
+  changesAt(places) {
+    this.changesOf ??= this.changes.reduce((index, [at, text]) => {
+      for (const place of at) index.has(place) ? index.get(place).push(text) : index.set(place, [text]);
+      return index;
+    }, new Map());
+    return [...new Set(places.flatMap((place) => this.changesOf.get(place) ?? []))];
+  }
+
+  /** The file's name without its folders, and the line. */
+  placeShort(place) {
+    return `${this.files[place].replace(/^.*[/\\]/, "")}:${this.places[place][1]}`;
   }
 
   placeText(place) {

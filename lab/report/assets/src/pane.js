@@ -111,11 +111,12 @@ export class Pane {
         this.sizer.append(row);
       }
       row.classList.toggle("linked", this.linked.has(line));
+      row.classList.toggle("inferred", this.linked.inferred?.has(line) ?? false);
       row.classList.toggle("hovered", this.hovered.has(line));
       row.classList.toggle("matched", this.app.matches.get(view)?.has(line) ?? false);
       row.classList.toggle("selected", line === selected);
       row.setAttribute("aria-selected", String(line === selected));
-      row.children[0].textContent = line === selected ? "▸" : this.linked.has(line) ? "●" : this.hovered.has(line) ? "○" : "";
+      row.children[0].textContent = line === selected ? "▸" : this.linked.inferred?.has(line) ? "◌" : this.linked.has(line) ? "●" : this.hovered.has(line) ? "○" : "";
     }
     if (selected >= 0 && this.rows.has(selected)) this.scroller.setAttribute("aria-activedescendant", this.rows.get(selected).id);
     else this.scroller.removeAttribute("aria-activedescendant");

@@ -1,6 +1,6 @@
 // The strip of passes: for each its time, the change in ops and the peak after it. A stage that changed nothing is small.
 
-import { h, plural, replace, size, time } from "./dom.js";
+import { count, h, plural, replace, size, time } from "./dom.js";
 
 const TITLES = { primal: "Program", derivative: "Derivative", kernels: "Kernels", code: "LLVM" };
 
@@ -48,10 +48,10 @@ export class Strip {
     const unchanged = stage.same_as >= 0;
     const change = stage.ops !== null && before !== undefined ? stage.ops - before : 0;
     const title = `${stage.label || "the program as it was written"}${stage.foreign ? "\na pass of a plug-in" : ""}`;
-    const sign = before === undefined || !change ? "" : change > 0 ? ` +${change}` : ` −${-change}`;
+    const sign = before === undefined || !change ? "" : change > 0 ? ` +${count(change)}` : ` ${count(change)}`;
     const facts = [
       h("span", { title: "time of the pass" }, stage.seconds === null ? "" : time(stage.seconds)),
-      h("span", { title: "ops, and the change" }, stage.ops === null || unchanged ? "" : [stage.ops, h("span", { class: change > 0 ? "more" : "less" }, sign)]),
+      h("span", { title: "ops, and the change" }, stage.ops === null || unchanged ? "" : [count(stage.ops), h("span", { class: change > 0 ? "more" : "less" }, sign)]),
       h("span", { title: "peak: bytes that are live at most" }, stage.peak === null || unchanged ? "" : size(stage.peak)),
     ];
     const bars = unchanged

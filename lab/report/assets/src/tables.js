@@ -105,7 +105,7 @@ function heaviest(app) {
         const [source, line] = app.model.places[place];
         const shown = app.model.sourceViews[source];
         return h("tr", { class: shown ? "clickable" : "", tabindex: shown ? 0 : null, ...(shown ? app.opensLine(shown, line - 1) : {}) },
-          h("td", { class: "dim" }, app.model.placeText(place)), h("td", { class: "n" }, count(entry.flops)), h("td", { class: "n" }, `${((100 * entry.flops) / all).toFixed(0)} %`),
+          h("td", { class: "dim" }, app.model.placeShort(place)), h("td", { class: "n" }, count(entry.flops)), h("td", { class: "n" }, `${((100 * entry.flops) / all).toFixed(0)} %`),
           h("td", { class: "bar-cell" }, h("span", { class: "stack" }, [...entry.roles].map(([role, flops]) => h("span", { class: `bar box-${role || "plain"}`, title: `${role || "value"}: ${count(flops)}`, style: { width: `${(100 * flops) / top[0][1].flops}%` } }, ROLES[role]?.[0] ?? "")))),
           h("td", {}, h("code", { class: "clip" }, shown?.lines[line - 1]?.trim().slice(0, 160) ?? "")));
       }))));
@@ -118,12 +118,12 @@ export const strategies = {
     const found = app.model.analyses.strategies;
     const missing = leftOut(found, "strategies");
     if (missing) return missing;
-    const chosen = found.decision?.row ?? found.decision?.name;
+    const chosen = found.decision?.row;
     const usable = found.rows.filter((row) => !row.refused);
     const refused = found.rows.filter((row) => row.refused);
     const value = (row) => row.measured?.times?.minimum ?? seconds(row.predicted);
     usable.sort((a, b) => (Number(value(a)) || Infinity) - (Number(value(b)) || Infinity));
-    const isChosen = (row) => row.name === chosen || found.decision?.line?.startsWith(`Use ${row.name} `) || found.decision?.line?.includes(`${row.name} (${row.how}) is chosen`);
+    const isChosen = (row) => row.name === chosen;
     return h(
       "div",
       { class: "strategies" },
