@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Use
 
-from wengert.ir.locations import Role, provenance
+from wengert.ir.locations import Role, origin, provenance
 from wengert.transforms.analysis.opcost import is_constant
 from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of
 
@@ -45,7 +45,7 @@ def _begins(op: Operation, function: FuncOp) -> bool:
     known = provenance(op.location)
     if known is not None:
         return known.role in _REVERSE
-    return op.name == "stablehlo.optimization_barrier" and op.location == function.location
+    return op.name == "stablehlo.optimization_barrier" and origin(op.location) == origin(function.location)
 
 
 def _outermost(use: Use, block: Block) -> Operation:
