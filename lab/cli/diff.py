@@ -60,7 +60,7 @@ def execute(options: argparse.Namespace) -> int:
     """Prints the difference."""
     first, second = _sides(options)
     one, other = _subject(first), _subject(second)
-    inputs = arguments.inputs_of(options, one.program) if options.values else None
+    inputs = arguments.point_of(options, one.program) if options.values else None
     difference = diff(*_told_apart(one, other), inputs=inputs, rtol=options.rtol, atol=options.atol)
     _print(options, difference)
     return 0 if difference.equal else 1

@@ -187,7 +187,7 @@ def test_what_reaches_no_result_is_said_to() -> None:
     assert first is not None
     assert first.begins.op == "stablehlo.sqrt"
     assert first.reaches == ("result 0: 1 NaN of 1",)
-    assert first.others == 1
+    assert first.others == ("infinity at <string>:4:3 (stablehlo.divide), which reaches no result",)
 
 
 def test_a_constant_that_holds_an_infinity() -> None:
@@ -226,7 +226,7 @@ func.func private @twice(%y: tensor<f64>) -> tensor<f64> {
 """
     first = wg.parse(text).trace([-1.0]).first
     assert first is not None
-    assert (first.begins.op, first.reaches, first.others) == ("stablehlo.log", ("result 0: 1 NaN of 1",), 0)
+    assert (first.begins.op, first.reaches, first.others) == ("stablehlo.log", ("result 0: 1 NaN of 1",), ())
 
 
 def test_bfloat16() -> None:
@@ -265,6 +265,17 @@ def test_the_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "p.mlir: 5 values"
     assert any(line.split() == ["%1", "stablehlo.sqrt", "float64[3]", "[0,", "1.048]", "0.5241", "1", "NaN", "p.mlir:3:3"] for line in lines)
     assert lines[-1] == "NaN begins at p.mlir:3:3 (stablehlo.sqrt) and reaches a result; --first-nan says more"
+
+
+def test_cotangents_that_are_not_given_are_ones(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("more.npz", in_0=X + 1, in_1=K)
+    assert main(["trace", "p.mlir", "--inputs", "more.npz", "--vjp", "arg:2"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "cotangent of result 0: not in more.npz, taken to be ones\n"
+    assert "[1, 1]" in captured.out
+    np.savez("less.npz", in_1=K)
+    assert main(["trace", "p.mlir", "--inputs", "less.npz", "--vjp"]) == 1
+    assert "less.npz has no array for argument 0" in capsys.readouterr().err
 
 
 def test_first_nan(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
