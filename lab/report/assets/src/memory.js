@@ -203,7 +203,7 @@ class Timeline {
             { class: "clickable", tabindex: 0, ...this.app.opens(view, v.op) },
             h("td", {}, h("code", {}, view.ops.results[v.op])),
             h("td", { class: "n" }, size(v.bytes)),
-            h("td", {}, h("code", { class: v.argument ? "dim" : "w-operation" }, v.argument ? "argument" : view.nameOf(v.op))),
+            h("td", {}, h("code", { class: v.argument ? "dim" : "w-operation" }, v.argument ? "argument" : view.nameOf(v.op).replace(/^(stablehlo|chlo|core|kernel)\./, ""))),
             h("td", { class: "dim" }, place === undefined ? "" : this.app.model.placeShort(place)),
           );
         })),
