@@ -105,7 +105,7 @@ class Source(Struct, frozen=True):
         return f"{said}{self.op_name or 'an op'} at {describe(self.place)}{mark}"
 
 
-def at(filename: str, line: int, column: int) -> LocationAttr:
+def at(filename: str, line: int, column: int) -> FileLineColLoc:
     """A place in a file, counted from 1."""
     return FileLineColLoc(StringAttr(filename), IntAttr(line), IntAttr(column))
 

@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.kept.kept import Kept
+    from wengert.lab.memory.memory import MemoryReport
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
+    from wengert.runtime.positions import Positions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -211,6 +213,12 @@ class Program(Derivable):
 
         return kept(self, wrt, of, **options)
 
+    def memory(self, **options: Any) -> MemoryReport:
+        """The memory of the program over a run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.memory.memory.memory`."""
+        from wengert.lab.memory.memory import memory
+
+        return memory(self, **options)
+
     # -- other front ends
 
     def to_jax(self) -> Callable[..., tuple[Any, ...]]:
@@ -322,3 +330,9 @@ def program_of(
         program._unread = make  # pyright: ignore[reportPrivateUsage]
     program.lineage = (*origin, Identified(identity, program.signature, signature is not None)) if identity is not None else ()
     return program
+
+
+def own_program(value: Any) -> Any:
+    """The program of what has one, such as a function that was imported from JAX or a compiled program; other values as they are."""
+    own = getattr(value, "program", None)
+    return own if isinstance(own, Program) and not isinstance(value, Program) else value

@@ -16,7 +16,7 @@ from wengert.ir.printing.printer import print_module
 from wengert.lab.bisect.culprits import Culprit, find_culprit
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.prefix import broken_at, shows
-from wengert.lab.bisect.stages import Array
+from wengert.lab.bisect.stages import Array, patience
 from wengert.lab.bisect.walk import Broken, Progress, Tried, walk
 from wengert.lab.inputs import random_inputs
 from wengert.lab.plain import plain
@@ -138,9 +138,10 @@ def bisect(
     if broken is not None:
         progress("looking for what is wrong within it")
         step, owner = print_pass(broken.step), owner_of(broken.step) if is_foreign(broken.step) else ""
-        result = replace(result, position=broken.position, step=step, owner=owner, fault=broken.fault, culprit=find_culprit(broken))
-        if reduce:
-            result = _reduced(result, steps, broken, module, arrays, seconds, path, progress)
+        with patience(broken.seconds):
+            result = replace(result, position=broken.position, step=step, owner=owner, fault=broken.fault, culprit=find_culprit(broken))
+            if reduce:
+                result = _reduced(result, steps, broken, module, arrays, seconds, path, progress)
     return replace(result, seconds=time.monotonic() - begun)
 
 

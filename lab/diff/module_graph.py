@@ -13,7 +13,7 @@ from xdsl.traits import IsTerminator
 from wengert.ir.locations import origin, provenance
 from wengert.ir.unregistered import written_name
 from wengert.lab.diff.graph import ARGUMENT, Block, Graph, Node, connect
-from wengert.lab.diff.printed import Printed, printed
+from wengert.lab.inspection.printed import Printed, printed
 
 _FUNCTIONS = frozenset(("func.func", "gpu.func", "llvm.func"))
 _NAMES = frozenset(("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility"))
@@ -77,6 +77,8 @@ class _Reader:
 
     def _implied(self, op: Operation) -> Hashable:
         """The ops of regions that are not written out (``applies stablehlo.add``), which are a part of the op."""
+        if not op.regions:
+            return ()
         return tuple([label_of(inner) for region in op.regions if not self._is_shown(region) for inner in region.walk()])
 
     def _block(self, ir: IRBlock, block: Block) -> Block:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType
 
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.tensor_types import bytes_of_type
 from wengert.lab.conformance import is_refusal, summarize
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.cost_report import dimension, symbols_at
@@ -87,6 +89,10 @@ def _prepared(point: Point, work: Work, effort: Effort) -> _Ready | Result:
     program = program_of(point.program, work)
     assert program.optimized_module
     derive_seconds = time.perf_counter() - start
+    types = [parameter.type for parameter in (*program.signature.arguments, *program.signature.results)]
+    interface = sum(bytes_of_type(cast("TensorType[Any]", type)) for type in types if isinstance(type, TensorType))
+    if interface > physical() // 2:
+        return Result("refused", _too_large(interface), directions=directions(point.program, work))
     arrays = inputs_of(point, work, program)
     result = counted(program, work, point, arrays)
     problem = _too_much(result, effort)
@@ -173,10 +179,14 @@ def _too_much(result: Result, effort: Effort) -> str:
     """Why a task is not begun: what it takes does not fit; empty if it does."""
     peak = result.counts.get("peak", 0)
     if peak > physical() // 2:
-        return f"takes {plain(peak)} of memory, more than half of the {plain(physical())} of this machine"
+        return _too_large(peak)
     if effort.measure and result.predicted is not None and FEWEST_CALLS * result.predicted > effort.limit:
         return f"a call is predicted to take {seconds(result.predicted)}, too long for a limit of {seconds(effort.limit)}"
     return ""
+
+
+def _too_large(size: int) -> str:
+    return f"takes {plain(size)} of memory, more than half of the {plain(physical())} of this machine"
 
 
 def norm(array: Any) -> float:

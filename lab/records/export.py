@@ -88,21 +88,30 @@ def write_parquet(records: Sequence[Record], path: str) -> None:
 def to_pyperf(records: Sequence[Record]) -> dict[str, Any]:
     """The samples as a suite of benchmarks in the format 1.0 of pyperf's JSON; an InputError where nothing was timed.
 
-    A benchmark is a task, by its name and the first eight digits of its hash; a run is a record. A value is a sample: the mean of so many calls, which
-    are pyperf's inner loops.
+    A benchmark is a task, by its name and the first eight digits of its hash, on one machine, whose name is added where there are several; a run is a record. A
+    value is a sample: the mean of so many calls, which are pyperf's loops.
     """
-    by_task: dict[str, list[Record]] = {}
+    grouped: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.result.samples:
-            by_task.setdefault(record.task, []).append(record)
-    if not by_task:
+            grouped.setdefault((record.task, _where(record)), []).append(record)
+    if not grouped:
         raise InputError("no record has samples: nothing was timed")
-    return {"version": "1.0", "metadata": {"unit": "second"}, "benchmarks": [_benchmark(task, known) for task, known in by_task.items()]}
+    machines = list(dict.fromkeys(where for _, where in grouped))
+    suffixes = {where: "" if len(machines) == 1 else f" on machine {number}" for number, where in enumerate(machines, 1)}
+    benchmarks = [_benchmark(f"{known[-1].name} {task[:8]}{suffixes[where]}", known) for (task, where), known in grouped.items()]
+    return {"version": "1.0", "metadata": {"unit": "second"}, "benchmarks": benchmarks}
 
 
-def _benchmark(task: str, records: Sequence[Record]) -> dict[str, Any]:
+def _where(record: Record) -> str:
+    """What pyperf wants to be the same for all runs of a benchmark."""
+    metadata = _metadata(record)
+    return json.dumps([metadata.get(name) for name in ("hostname", "cpu_model_name", "platform", "python_version")])
+
+
+def _benchmark(name: str, records: Sequence[Record]) -> dict[str, Any]:
     runs = [{"metadata": _metadata(record), "values": list(record.result.samples)} for record in records]
-    return {"metadata": {"name": f"{records[-1].name} {task[:8]}"}, "runs": runs}
+    return {"metadata": {"name": name}, "runs": runs}
 
 
 def _metadata(record: Record) -> dict[str, Any]:
@@ -110,8 +119,7 @@ def _metadata(record: Record) -> dict[str, Any]:
     environment = record.environment
     known: dict[str, Any] = {
         "date": record.taken[:19].replace("T", " "),
-        "loops": 1,
-        "inner_loops": record.result.calls,
+        "loops": record.result.calls,
         "hostname": environment.machine.name,
         "cpu_model_name": environment.machine.processor,
         "platform": environment.machine.system,

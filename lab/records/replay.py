@@ -76,7 +76,8 @@ class Replay:
             "IR that is run": (self.before.result.derived[:12], self.after.result.derived[:12]),
             **{name: (str(a), str(b)) for name, (a, b) in pair.counts.items()},
         }
-        return {name: values for name, values in facts.items() if values[0] != values[1]}
+        known = self.before.result.derived and self.after.result.derived
+        return {name: values for name, values in facts.items() if values[0] != values[1] and (known or name != "IR that is run")}
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

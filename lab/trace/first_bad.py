@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
 
 from wengert.ir.locations import describe, origin, provenance
-from wengert.lab.diff.places import Sources
-from wengert.lab.diff.printed import Printed
+from wengert.lab.inspection.printed import Printed
+from wengert.lab.inspection.sources import Sources
 from wengert.lab.plain import plain
 from wengert.lab.trace.loops import Iteration
 from wengert.lab.trace.origins import Event, Origin, Origins

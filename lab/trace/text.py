@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wengert.lab.draw.escaping import markup
-from wengert.lab.tables import table
 from wengert.lab.trace.first_bad import BadOp, FirstBad
 from wengert.lab.trace.loops import Iteration
 from wengert.lab.trace.summary import number
@@ -40,8 +40,14 @@ def verdict(trace: Trace) -> str:
 def _rows(trace: Trace) -> list[str]:
     in_loops = any(value.iteration for value in trace.values)
     header = (_HEADER[0], "iteration", *_HEADER[1:]) if in_loops else _HEADER
-    lines = table(header, [_cells(value, in_loops) for value in trace.values])
-    return lines
+    return _aligned([header, *(_cells(value, in_loops) for value in trace.values)], right={header.index("range"), header.index("mean")})
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> list[str]:
+    """Rows with their cells below each other, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [[cell.rjust(w) if at in right else cell.ljust(w) for at, (cell, w) in enumerate(zip(row, widths, strict=True))] for row in rows]
+    return ["  ".join(cells).rstrip() for cells in lines]
 
 
 def _cells(value: TracedValue, in_loops: bool) -> list[str]:

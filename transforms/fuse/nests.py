@@ -218,7 +218,7 @@ class NestBuilder:
             return self._join(owner, at, guards)
         if isinstance(owner, stablehlo.DynamicSliceOp | stablehlo.GatherOp):
             access = read(owner, at)
-            return self._load(self.function.in_memory(access.operand), access.index, guards, self._window_start(access))
+            return self._load(self.function.in_memory(access.operand), access.index, guards, self._window_start(access, guards))
         if value in self.function.plan.home:
             return self._apply(owner, at, guards)
         return self._value(operands_of(owner)[0], operand_index(owner, at, self.domain), guards)
@@ -283,21 +283,22 @@ class NestBuilder:
 
     # -- computed positions
 
-    def _window_start(self, access: Access) -> SSAValue | None:
-        """The flat position of the starts, clamped so that the window lies inside; None if it cannot move at all."""
+    def _window_start(self, access: Access, guards: Guards = ()) -> SSAValue | None:
+        """The flat position of the starts, clamped so that the window lies inside; None if it cannot move at all. Where guards do not hold, the starts
+        may lie outside of what they are read from, and are not read."""
         integer = i32 if size(access.operand) < 2**31 else i64
         steps = strides(shape(access.operand))
         total: SSAValue | None = None
         for start in access.starts:
             if start.limit == 0:
                 continue
-            clamped = self._function("clamp", integer, self._number(0, start.value), self._start(start), self._number(start.limit, start.value))
+            clamped = self._function("clamp", integer, self._number(0, start.value), self._start(start, guards), self._number(start.limit, start.value))
             part = self._function("multiply", integer, clamped, self._integer(steps[start.dimension], integer)) if steps[start.dimension] != 1 else clamped
             total = part if total is None else self._function("add", integer, total, part)
         return total
 
-    def _start(self, start: Start) -> SSAValue:
-        return self._value(start.value, start.at, ())
+    def _start(self, start: Start, guards: Guards = ()) -> SSAValue:
+        return self._value(start.value, start.at, guards)
 
     def _all_inside(self, access: Access) -> SSAValue | None:
         """Whether every start lies in its range, so that the whole window is inside; None if there are no starts."""

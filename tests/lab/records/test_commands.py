@@ -109,6 +109,14 @@ def test_pyperf_reads_the_samples(file: Path, capsys: pytest.CaptureFixture[str]
         assert benchmark.get_nrun() == len(mine)
         assert benchmark.get_unit() == "second"
         assert [run.get_loops() * run.get_inner_loops() for run in benchmark.get_runs()] == [r.result.calls for r in mine]
+    here = environment()
+    away = replace(here, machine=replace(here.machine, name="far", processor="Abacus"))
+    for environment_of in (here, away):
+        written(tmp_path / "two.db", {"primal": TIMED}, environment=environment_of)
+    printed("records export --records two.db --pyperf two.json", capsys)
+    suite = pyperf.BenchmarkSuite.load(str(tmp_path / "two.json"))
+    assert [name.partition(" on ")[2] for name in suite.get_benchmark_names()] == ["machine 1", "machine 2"]
+    assert [b.get_metadata()["cpu_model_name"] for b in suite.get_benchmarks()] == [here.machine.processor, "Abacus"]
     written(tmp_path / "counted.db", {"primal": replace(TIMED, samples=())})
     assert "nothing was timed" in printed("records export --records counted.db --pyperf -", capsys, 1)
 
