@@ -31,6 +31,6 @@ MUTATIONS = (
     _pass("code: a loop one iteration short", "codegen.cpu.nest.emission:_Emission._loop", "rotated_loop(self.nest.extents[level])", "rotated_loop(max(self.nest.extents[level] - 1, 1))", "emit-llvm", KERNELS),
     _pass("code: a sum that begins with one", "codegen.cpu.nest.reductions:Reductions.start", "else self.neutral(r, self.nest.lanes)", "else splat(element_of(r.write.value.type).register, '1.0', self.nest.lanes)", "emit-llvm", KERNELS),
     _pass("code: a tile that ends before its loop", "codegen.cpu.nest.tiles:Tiles._tiles", "loop.index, extent - lanes)", "loop.index, extent - lanes - 1)", "emit-llvm", TILED),
-    _pass("code: products without the last step", "codegen.cpu.matmul.row_kernel:emit_tile", "range(1, plan.k)", "range(1, plan.k - 1)", "emit-llvm", BUFFERS),
+    _pass("code: products with the wrong rows", "codegen.cpu.matmul.row_kernel:emit_tile", "offset=row * plan.a_m", "offset=row // 2 * plan.a_m", "emit-llvm", KERNELS),
     _pass("code: the fraction of an exponential", "codegen.llvm.math.exponential:exp_fraction", "r * r, r) + 1.0", "r * r, r * r) + 1.0", "emit-llvm", WINDOWS),
 )
