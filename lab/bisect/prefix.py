@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.passes import Pipeline, Step
+from wengert.lab.agreement.agreement import MORE
 from wengert.lab.bisect.derivatives import as_given, drawn
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.judgement import difference, judge, started
@@ -16,8 +17,11 @@ from wengert.lab.bisect.stages import Array, Stage, advanced, types_of
 from wengert.lab.bisect.walk import Broken
 from wengert.runtime.signature import entry_function
 
+FEW_RUNS = 6
+"""How many noisy runs there are before a difference counts, for programs that differ little from one that is known to show one."""
 
-def broken_at(pipeline: Pipeline, position: int, module: ModuleOp, inputs: Sequence[Array], seed: int) -> Broken | None:
+
+def broken_at(pipeline: Pipeline, position: int, module: ModuleOp, inputs: Sequence[Array], seed: int, runs: int = MORE) -> Broken | None:
     """The step at a position, if it is wrong on a module, and what is before it is not; None otherwise. Raises what the steps before it raise."""
     stage, start = Stage(module), started(Stage(module), inputs, seed)[0]
     values, behind = stage, list[Step]()
@@ -29,7 +33,7 @@ def broken_at(pipeline: Pipeline, position: int, module: ModuleOp, inputs: Seque
                 start = started(following, _inputs(stage, following, start.inputs, seed), seed)[0]
             values, behind = following, []
         stage = following
-    point = replace(started(stage, start.inputs, seed)[0], reference=start.reference)
+    point = replace(started(stage, start.inputs, seed)[0], reference=start.reference, runs=runs)
     if start.expected is not None and point.expected is not None and difference(point.expected, start) is not None:
         return None
     step = pipeline.steps[position - 1]
@@ -39,7 +43,7 @@ def broken_at(pipeline: Pipeline, position: int, module: ModuleOp, inputs: Seque
 
 def shows(pipeline: Pipeline, position: int, fault: Fault, module: ModuleOp, inputs: Sequence[Array], seed: int) -> bool:
     """Whether a module shows the same kind of fault at the same step."""
-    broken = broken_at(pipeline, position, module, inputs, seed)
+    broken = broken_at(pipeline, position, module, inputs, seed, FEW_RUNS)
     return broken is not None and fault.is_like(broken.fault)
 
 
