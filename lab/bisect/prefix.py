@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
+from wengert.ir.pass_options import print_pass
 from wengert.ir.passes import Pipeline, Step
 from wengert.lab.agreement.agreement import MORE
 from wengert.lab.bisect.derivatives import as_given, drawn
@@ -16,6 +17,7 @@ from wengert.lab.bisect.judgement import difference, judge, started
 from wengert.lab.bisect.stages import Array, Stage, advanced, types_of
 from wengert.lab.bisect.walk import Broken
 from wengert.runtime.signature import entry_function
+from wengert.transforms.pipelines import parse_pipeline
 
 FEW_RUNS = 6
 """How many noisy runs there are before a difference counts, for programs that differ little from one that is known to show one."""
@@ -56,3 +58,15 @@ def _inputs(before: Stage, after: Stage, inputs: Sequence[Array], seed: int) -> 
     taken, wanted = types_of(before)[0], types_of(after)[0]
     kept = next((k for k, (a, b) in enumerate(zip(taken, wanted, strict=False)) if a != b), min(len(taken), len(wanted)))
     return (*inputs[:kept], *drawn(as_given(after.module), kept, seed))
+
+
+def shown_with(pipeline: Pipeline, is_shown: Callable[[Pipeline], bool]) -> Pipeline | None:
+    """The pipeline with derivatives by all arguments and of all results, which smaller programs have others of, if it shows something then; else the pipeline
+    as it is, if that does; None if neither does."""
+    changed = parse_pipeline(",".join(_without_positions(step) for step in pipeline.steps))
+    return next((one for one in (changed, pipeline) if is_shown(one)), None)
+
+
+def _without_positions(step: Step) -> str:
+    names = [name for name in ("wrt", "of") if getattr(step, name, None) is not None]
+    return print_pass(replace(step, **dict.fromkeys(names)) if names else step)  # pyright: ignore[reportArgumentType]

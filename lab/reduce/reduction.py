@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import load_options
 from wengert.ir.printing.printer import print_module
 from wengert.lab.bisect.faults import Kind
@@ -134,26 +135,33 @@ def fault_predicate(pipeline: str, seed: int = 0, kinds: Collection[Kind] | None
         seed: for what is drawn.
         kinds: only these kinds of faults; :data:`CRASHES`, say.
     """
-    from wengert.lab.bisect.prefix import shows
+    from wengert.lab.bisect.prefix import shown_with, shows
     from wengert.lab.bisect.stages import patience
     from wengert.lab.bisect.walk import Broken, walk
 
-    steps = parse_pipeline(pipeline)
-    first: list[Broken | None] = []
+    first: list[tuple[Broken, Pipeline]] = []
 
-    def is_interesting(candidate: Candidate) -> bool:
+    def find(candidate: Candidate) -> bool:
+        steps = parse_pipeline(pipeline)
         module = with_main(parse(candidate.text).module, "main")
-        if not first:
-            first.append(walk(steps, module, candidate.inputs, seed).broken)
-        broken = first[0]
+        broken = walk(steps, module, candidate.inputs, seed).broken
         if broken is None or (kinds is not None and broken.fault.kind not in kinds):
             return False
+        upto = shown_with(steps[: broken.position], lambda one: shows(one, broken.position, broken.fault, module, candidate.inputs, seed))
+        first.extend([] if upto is None else [(broken, upto)])
+        return bool(first)
+
+    def is_interesting(candidate: Candidate) -> bool:
+        if not first:
+            return find(candidate)
+        broken, upto = first[0]
         with patience(broken.seconds):
-            return shows(steps, broken.position, broken.fault, module, candidate.inputs, seed)
+            return shows(upto, broken.position, broken.fault, with_main(parse(candidate.text).module, "main"), candidate.inputs, seed)
 
     def command(path: str) -> str:
         seeded = ["--seed", str(seed)] if seed else []
-        return " ".join(["wengert bisect", path, "-p", f'"{pipeline}"', "--inputs", path, *seeded, *load_options()])
+        upto = str(first[0][1]) if first else pipeline
+        return " ".join(["wengert bisect", path, "-p", f'"{upto}"', "--inputs", path, *seeded, *load_options()])
 
     return Predicate(is_interesting, command, "has nothing wrong with it that 'wengert bisect' finds" if kinds is None else "does not crash")
 
