@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
+    from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.runtime.compiled_program import CompiledProgram
@@ -53,6 +54,7 @@ __all__ = [
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
+    "Difference",
     "Drawing",
     "ExecutionError",
     "InputError",
@@ -77,6 +79,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "diff",
     "draw",
     "eval_shape",
     "explain_retrace",
@@ -113,6 +116,7 @@ _HOMES = {
     "CompiledProgram": "wengert.runtime.compiled_program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
+    "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
     "InputError": "wengert.runtime.errors",
@@ -136,6 +140,7 @@ _HOMES = {
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
+    "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
     "explain_retrace": "wengert.frontends.transforms.jit",

@@ -9,13 +9,18 @@ import numpy as np
 
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.plugins import is_extended
 from wengert.runtime.arguments import bind
 from wengert.runtime.derivation import finishing, needs_ad_lowering, runnable, source_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
+from wengert.runtime.known_programs import keep_signatures
 from wengert.runtime.tape_memory import TapeMemoryError
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from wengert.runtime.cpu import CompiledFunction
     from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -94,10 +99,34 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
 
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
-        core = program.optimized_module
-        return cpu.compile(core, before=finishing(core, as_given=program.as_given), **options)
+        return _kept_for_cpu(program, options) or _compiled_for_cpu(program, program.identity, options)
     module, before = source_of(program)
     return cpu.compile_with_dumps(module, before, dump_dir, **options)
+
+
+def _kept_for_cpu(program: Program, options: dict[str, Any]) -> Executable | None:
+    """What was compiled for the program before, in this process or another."""
+    from wengert.runtime.cpu import kept, options_of
+
+    if program.identity is None or is_extended():
+        return None
+
+    def source() -> tuple[str, ModuleOp]:
+        again = _compiled_for_cpu(program, None, options)
+        return again.llvm_text, again.kernel_module
+
+    compiled = kept.find(program.identity, options_of(**options), program.signature, source)
+    if compiled is not None:
+        keep_signatures(program.lineage)
+    return compiled
+
+
+def _compiled_for_cpu(program: Program, identity: str | None, options: dict[str, Any]) -> CompiledFunction:
+    from wengert.runtime import cpu
+
+    core = program.optimized_module
+    known = not is_extended() and keep_signatures(program.lineage)
+    return cpu.compile(core, before=finishing(core, as_given=program.as_given), identity=identity if known else None, **options)
 
 
 def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 
+from xdsl.dialects.builtin import ModuleOp
+
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes
 from wengert.ir.stages import stage
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
+from wengert.runtime.identity import of_text
 from wengert.runtime.known_ops import check_known
-from wengert.runtime.program import Program
+from wengert.runtime.program import Program, program_of
 
 
 def load(path: PathLike, *, entry: str = "main") -> Program:
@@ -43,6 +46,11 @@ def read_text(path: PathLike) -> str:
 @stage()
 def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
     """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
+    return program_of(lambda: _read(text, filename), of_text(text, entry), entry=entry, name=filename)
+
+
+def _read(text: str, filename: str) -> ModuleOp:
+    """The module that a text holds, verified."""
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.verification.verifier import verify
 
@@ -53,7 +61,7 @@ def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Prog
         from wengert.transforms.core.quantized import expand_quantized
 
         expand_quantized(module)
-    return Program(module, entry=entry, name=filename)
+    return module
 
 
 def restore(text: str, entry: str, name: str) -> Program:

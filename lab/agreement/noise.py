@@ -184,7 +184,7 @@ class NoisyFrame(Frame):
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
             few = name not in FACTORED
-            if name == "reduce" and len(op.results) > 1:
+            if name == "reduce" and (len(op.results) > 1 or _has_a_formula(op)):
                 exact = self._after(exact, self._overflown)
             return self._around(
                 self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
@@ -219,8 +219,10 @@ class NoisyFrame(Frame):
             if result.dtype.kind not in "fcV":
                 return result[()]
             info, size = _finfo(_part(result.dtype)), np.abs(np.asarray(y).astype(_wider(result.dtype)))
-            lost = ((size > float(info.max) ** 0.5) | (size < float(info.smallest_normal) ** 0.5)) & self._coins(result.shape)
-            return np.where(lost, result * 0, result).astype(result.dtype)[()]
+            great, small = (far & self._coins(result.shape) for far in (size > float(info.max) ** 0.5, size < float(info.smallest_normal) ** 0.5))
+            with np.errstate(all="ignore"):
+                above = np.where(self._coins(result.shape), result * np.inf, result * 0)
+                return np.where(small, above, np.where(great, result * 0, result)).astype(result.dtype)[()]
 
         return noisy
 
@@ -306,7 +308,10 @@ class NoisyFrame(Frame):
         if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > (most := float(_finfo(_part(x.dtype)).max)):
             if self.machine.noise.random() < 0.4:  # as if nothing overflowed
                 return np.nan_to_num(x.astype(_wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
-            return (x * self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))).astype(x.dtype)[()]
+            # a sum that ended in NaN may have met an infinity first
+            anything = self.machine.noise.choice([np.nan, np.inf, -np.inf], x.shape).astype(_part(x.dtype))
+            factor = self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))
+            return np.where(np.isnan(x), anything, x * factor).astype(x.dtype)[()]
         return x[()]
 
     def _overflown(self, x: Any) -> Any:
@@ -360,6 +365,11 @@ def _combines_exactly(op: Operation) -> bool:
     regions = op.regions[-1:] if op.name == "stablehlo.select_and_scatter" else op.regions
     names = {inner.name.split(".", 1)[-1] for region in regions for inner in region.walk()}
     return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
+
+
+def _has_a_formula(op: Operation) -> bool:
+    """Whether a reduction combines two elements by more than one op, so that what overflows depends on the order."""
+    return any(len(region.block.ops) > 2 for region in op.regions)
 
 
 def is_inexact(value: SSAValue) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.cli import arguments
 from wengert.lab.cli.usage import check_choice, usage_error
-from wengert.lab.inspection.subject import Mode, Request, Subject
+from wengert.lab.inspection.subject import Mode, Request, Subject, asked
 from wengert.lab.inspection.subject import read_subject as read
 from wengert.lab.inspection.traced import ArgumentType, read_argument_type
 
@@ -58,14 +58,13 @@ def read_subject(options: argparse.Namespace, default: Mode | None = None) -> Su
     Raises what :func:`wengert.lab.inspection.subject.read_subject` raises, and UsageError for options of a derivative that is not asked for.
     """
     pipelines: list[str] = getattr(options, "pass_pipeline", [])
-    return read(
-        options.program,
-        entry=options.entry,
-        types=options.shapes,
-        inputs=getattr(options, "inputs", None),
-        request=request_of(options, default),
-        pipeline=",".join(pipelines),
-    )
+    request = request_of(options, default)
+    return asked(read_program(options), request, ",".join(pipelines))
+
+
+def read_program(options: argparse.Namespace) -> Subject:
+    """The program that the command line names, without the derivative and the passes that it asks for."""
+    return read(options.program, entry=options.entry, types=options.shapes, inputs=getattr(options, "inputs", None))
 
 
 def request_of(options: argparse.Namespace, default: Mode | None = None) -> Request | None:

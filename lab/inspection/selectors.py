@@ -35,11 +35,11 @@ from wengert.ir.locations import Role, describe, provenance
 from wengert.ir.printing.attributes import AttributeWriter
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops
+from wengert.lab.inspection.naming import WRITTEN, owner_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.signature import entry_function, functions
 
 FORMS = '%12, result:0, arg:1, file:line, a line, op:tanh, role:cotangent, loc("...") or @f'
-_WRITTEN = re.compile(r"%([\w$.-]+)(?::\d+)?(?:\s*,\s*%[\w$.-]+)*\s*=")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _POSITION = re.compile(r"(result|arg|argument):(\d+)")
 _PLACE = re.compile(r"(?:(?P<file>(?!\d+(?::\d+)?$).+?):)?(?P<line>\d+)(?::(?P<column>\d+))?")
@@ -129,7 +129,7 @@ class Names:
         lines = self._lines.get(place.filename.data)
         if lines is None or place.line.data > len(lines):
             return None
-        match = _WRITTEN.match(lines[place.line.data - 1], place.column.data - 1)
+        match = WRITTEN.match(lines[place.line.data - 1], place.column.data - 1)
         return None if match is None else f"%{match[1]}"
 
     def name(self, op: Operation) -> str:
@@ -186,7 +186,7 @@ class Names:
         values = self._values.get(name)
         if values:
             for value in values:
-                yield Selected(_owner(value), value, self.printed[value])
+                yield Selected(owner_of(value), value, self.printed[value])
             return
         plain, _, number = name.partition("#")
         ops = [op for op in self._written.get(plain, ()) if not number or int(number) < len(op.results)]
@@ -205,7 +205,7 @@ class Names:
             count = f"{len(values)} {word}{'s' if len(values) != 1 else ''}"
             raise InputError(f"@{self.entry} has no {word} {position}: it has {count}" + (f", 0 to {len(values) - 1}" if len(values) > 1 else ""))
         value = values[position]
-        return Selected(_owner(value), value, self.printed[value])
+        return Selected(owner_of(value), value, self.printed[value])
 
     def _by_op(self, pattern: str) -> Iterator[Selected]:
         ops = [op for op in self._ops if _matches(op, pattern)]
@@ -275,15 +275,6 @@ def places_of(location: LocationAttr) -> Iterator[FileLineColLoc]:
     elif isinstance(location, FusedLoc):
         for part in cast("ArrayAttr[LocationAttr]", location.locations):
             yield from places_of(part)
-
-
-def _owner(value: SSAValue) -> Operation:
-    owner = value.owner
-    if isinstance(owner, Operation):
-        return owner
-    parent = owner.parent_op()
-    assert parent is not None
-    return parent
 
 
 def _results(function: FuncOp) -> tuple[SSAValue, ...]:

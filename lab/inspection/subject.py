@@ -148,7 +148,7 @@ class Subject:
 
 def subject_of(program: Program, request: Request | None = None, pipeline: str = "") -> Subject:
     """The subject that a program, a derivative of it and passes behind that are. Raises InputError and DiagnosticError as these do."""
-    return _asked(Subject(program.name, primal=program), request, pipeline)
+    return asked(Subject(program.name, primal=program), request, pipeline)
 
 
 def read_subject(
@@ -177,7 +177,7 @@ def read_subject(
         InputError: there is no such function; a derivative or passes are asked for of text that is no MLIR.
     """
     if given != "-" and not os.path.exists(given) and NAMED.fullmatch(given):
-        return _asked(Subject(given, primal=traced_program(given, types, inputs)), request, pipeline)
+        return asked(Subject(given, primal=traced_program(given, types, inputs)), request, pipeline)
     stages: tuple[DumpStage, ...] = ()
     if os.path.isdir(given) or (os.path.basename(given) == "index.md" and os.path.isfile(given)):
         stages = stages_of(Path(given if os.path.isdir(given) else os.path.dirname(given) or "."))
@@ -186,9 +186,9 @@ def read_subject(
     text = decoded(read_standard_input(), name) if given == "-" else read_text(given)
     header, form = header_of(text), form_of(given, text)
     if form != "mlir":
-        return _asked(Subject(name, text, form, header=header, stages=stages), request, pipeline)
+        return asked(Subject(name, text, form, header=header, stages=stages), request, pipeline)
     program = _specialized(parse(text, name, entry=entry), types)
-    return _asked(Subject(name, text, primal=program, header=header, stages=stages), request, pipeline)
+    return asked(Subject(name, text, primal=program, header=header, stages=stages), request, pipeline)
 
 
 def form_of(path: str, text: str) -> Form:
@@ -221,19 +221,19 @@ def _specialized(program: Program, types: Sequence[ArgumentType] | None) -> Prog
     return program.specialize(*[type.shape for type in types])
 
 
-def _asked(subject: Subject, request: Request | None, pipeline: str) -> Subject:
-    """The subject after a derivative and passes."""
+def asked(subject: Subject, request: Request | None, pipeline: str = "") -> Subject:
+    """A subject that was read, with a derivative of its program and passes behind that. Raises InputError and DiagnosticError as these do."""
     if subject.primal is None:
         if request is None and not pipeline:
             return subject
         raise InputError(f"{subject.name} is {WORDS[subject.form]}: only a program in MLIR can be differentiated or go through passes here")
     derivative = request.derivative(subject.primal) if request else None
-    asked = replace(subject, request=request, derivative=derivative, pipeline=pipeline)
+    made = replace(subject, request=request, derivative=derivative, pipeline=pipeline)
     if not pipeline:
-        return asked
+        return made
     passes, before = parse_pipeline(pipeline), derivative or subject.primal
     if not passes.translations:
-        return replace(asked, transformed=before.apply(pipeline))
+        return replace(made, transformed=before.apply(pipeline))
     first, last = str(passes[: len(passes.passes)]), str(passes[len(passes.passes) :])
     module = before.apply(first).module if first else before.module
-    return replace(asked, form=passes.writes, translated=parse_pipeline(last).translate(module))
+    return replace(made, form=passes.writes, translated=parse_pipeline(last).translate(module))

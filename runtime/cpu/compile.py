@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
@@ -23,21 +21,17 @@ from wengert.ir.construction import copy_module, erase
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.runtime.cpu import interrupts, pool, tape_memory
-from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu import kept
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
-from wengert.runtime.cpu.objects import object_code
+from wengert.runtime.cpu.linking import linked
+from wengert.runtime.cpu.objects import ObjectFile, object_code
+from wengert.runtime.cpu.options import Options, options_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature, entry_function, signature_of
-from wengert.transforms.codegen.cpu.machine_code import TIERS, CompileError, Tier, emit_object
-from wengert.transforms.codegen.cpu.native import register_symbols
-from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
+from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, emit_object
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
-from wengert.transforms.codegen.cpu.subnormals import can_flush
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline, placing
@@ -45,21 +39,17 @@ from wengert.transforms.schedule.host import host
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FLUSH = "WENGERT_FLUSH_SUBNORMALS"
-"""The environment variable for programs that do not say whether subnormal numbers are zeros."""
-
-
-class Options(Struct, frozen=True):
-    """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator; ``flush`` makes zeros of subnormal numbers."""
-
-    strict: bool = False
-    opt: Tier = "best"
-    flush: bool = False
-
 
 @stage(last=True)
 def compile(
-    module: ModuleOp, *, entry: str = "main", before: str = "", strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
+    module: ModuleOp,
+    *,
+    entry: str = "main",
+    before: str = "",
+    strict: bool = False,
+    opt: Tier = "best",
+    flush_subnormals: bool | None = None,
+    identity: str | None = None,
 ) -> CompiledFunction:
     """Compiles a function of the module to a callable on NumPy arrays.
 
@@ -74,13 +64,14 @@ def compile(
         flush_subnormals: subnormal numbers count as zeros, as operands and as results, as they do in XLA. On processors that compute with
             them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic. None: as the environment variable
             WENGERT_FLUSH_SUBNORMALS says, 1 or 0, which is the default.
+        identity: keeps what is compiled on disk as that of the program of this identity (:mod:`wengert.runtime.cpu.kept`).
 
     Raises:
         InputError: there is no such function or tier, or a type in it that cannot be compiled; or this processor has no mode for subnormal numbers
             that is known here.
         CompileError: LLVM rejected the generated code (a defect).
     """
-    return _Compilation(module, entry, before, options_of(strict, opt, flush_subnormals)).run()
+    return _Compilation(module, entry, before, options_of(strict, opt, flush_subnormals), identity).run()
 
 
 def compile_with_dumps(
@@ -102,16 +93,6 @@ def compile_with_dumps(
     return _Compilation(module, "main", "", options).run()
 
 
-def options_of(strict: bool, opt: Tier, flush_subnormals: bool | None) -> Options:
-    """The options that these arguments of :func:`compile` mean; an InputError if there is no such tier, or no mode for subnormal numbers."""
-    if opt not in TIERS:
-        raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
-    flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
-    if flush and not can_flush(host().target):
-        raise InputError(f"flush_subnormals: it is not known how a processor of the family {host().target.family!r} is told")
-    return Options(strict, opt, flush)
-
-
 def compile_text(module: ModuleOp, text: str, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool = False) -> CompiledFunction:
     """Compiles LLVM text that was emitted for a module on buffers: a stage of the compiler, run by itself.
 
@@ -127,7 +108,7 @@ def compile_text(module: ModuleOp, text: str, *, strict: bool = False, opt: Tier
     """
     compilation = _Compilation(module, "main", "", Options(strict, opt, flush_subnormals))
     code = generate(module, host().target, strict=strict, flush=flush_subnormals, check_schedules=False)
-    return compilation.load(code, emit_object(text, opt), module, signature_of(entry_function(module, "main")))
+    return compilation.load(code, ObjectFile(emit_object(text, opt), False, ""), module, signature_of(entry_function(module, "main")))
 
 
 @contextmanager
@@ -140,13 +121,13 @@ def _refusals() -> Generator[None]:
 
 
 class _Compilation:
-    def __init__(self, module: ModuleOp, entry: str, before: str, options: Options):
+    def __init__(self, module: ModuleOp, entry: str, before: str, options: Options, identity: str | None = None):
         self.module = module
         self.entry = entry
         self.before = before
         self.options = options
+        self.identity = identity
         self.times: dict[str, float] = {}
-        self.cache_hit = False
 
     @contextmanager
     def phase(self, name: str) -> Generator[None]:
@@ -168,25 +149,20 @@ class _Compilation:
             code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush, check_schedules=False)
         self._check_memory(code, signature)
         with self.phase("llvm"):
-            image, self.cache_hit = object_code(code.text, self.options.opt)
-        return self.load(code, image, lowered, signature)
+            made = object_code(code.text, self.options.opt)
+        compiled = self.load(code, made, lowered, signature)
+        if self.identity is not None and not code.interpreted:
+            kept.keep(self.identity, self.options, made.name, code.symbols, constants_of(code), compiled.stats)
+        return compiled
 
-    def load(self, code: ProgramText, image: bytes, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
+    def load(self, code: ProgramText, made: ObjectFile, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
         """The callable of an object file, which was made of this code."""
         with self.phase("load"):
-            if any(symbol in DECLARATIONS for symbol in code.symbols):
-                pool.register(blas=BLAS_HOLD in code.symbols)
-            if POLL in code.symbols or CALL_BACK in code.symbols:
-                interrupts.register()
-            if ALLOWS in code.symbols:
-                tape_memory.register()
-            register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
-            library = Library(image)
-            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
+            library = linked(made.image, code.symbols)
+            constants = constants_of(code)
             fallback = Fallback(code.interpreted) if code.interpreted else None
-        return CompiledFunction(
-            library, signature, constants, code.memory.arena, fallback, self._stats(code, lowered, constants, signature), code.text, lowered
-        )
+        stats = self._stats(code, lowered, constants, signature, made.is_cached)
+        return CompiledFunction(library, signature, constants, code.memory.arena, fallback, stats, lambda: (code.text, lowered))
 
     def _core(self) -> ModuleOp:
         """The function alone, in core form or made of kernels: the module itself if that holds nothing else, or a new one, which is lowered in place."""
@@ -214,11 +190,11 @@ class _Compilation:
             largest, what = max(parts, key=lambda part: part[0])
             raise InputError(f"@{self.entry} needs {missing}; {plain(largest)} of it for {what}")
 
-    def _stats(self, code: ProgramText, lowered: ModuleOp, constants: list[Array], signature: Signature) -> Stats:
+    def _stats(self, code: ProgramText, lowered: ModuleOp, constants: list[Array], signature: Signature, cache_hit: bool) -> Stats:
         interpreted = Counter(op.body.block.first_op.name for op in code.interpreted if op.body.block.first_op is not None)
         calls = len(ops_of(lowered, NestOp, MatmulOp, NativeOp))
         results = sum(prod(r.shape) * r.dtype.itemsize for r in signature.results)
-        return Stats(code.kernels, calls, dict(interpreted), code.memory.arena, sum(a.nbytes for a in constants), results, self.cache_hit, self.times)
+        return Stats(code.kernels, calls, dict(interpreted), code.memory.arena, sum(a.nbytes for a in constants), results, cache_hit, self.times)
 
 
 _NOT_CORE = compound.NAMES | frozenset(
@@ -235,6 +211,11 @@ _NOT_CORE = compound.NAMES | frozenset(
         "sdy.sharding_constraint",
     )
 )
+
+
+def constants_of(code: ProgramText) -> list[Array]:
+    """The arrays that the code reads beside the arguments."""
+    return [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
 
 
 def core_form(module: ModuleOp) -> ModuleOp:

@@ -144,7 +144,7 @@ class _Interrupts:
             address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
             assert address is not None
             llvm.add_symbol(name, address)  # pyright: ignore[reportUnknownMemberType]
-        self._library = library = Library(object_code(_TEXT)[0])
+        self._library = library = Library(object_code(_TEXT).image)
         for name in (POLL, CALL_BACK):
             llvm.add_symbol(name, library.address(name))  # pyright: ignore[reportUnknownMemberType]
         self.set_main = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(library.address("wengert_interrupts_main"))

@@ -37,7 +37,7 @@ class _TapeLimit:
     def __init__(self) -> None:
         import llvmlite.binding as llvm
 
-        self._library = library = Library(object_code(_TEXT)[0])
+        self._library = library = Library(object_code(_TEXT).image)
         llvm.add_symbol(ALLOWS, library.address(ALLOWS))  # pyright: ignore[reportUnknownMemberType]
         self.set = ctypes.CFUNCTYPE(None, ctypes.c_int64)(library.address("wengert_tape_limit_set"))
 

@@ -58,7 +58,7 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
     if ALLOWS in code.symbols:
         tape_memory.register()
     register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
-    library = Library(object_code(code.text)[0])
+    library = Library(object_code(code.text).image)
     results = signature_of(function(module, "main")).results
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
     sizes = [prod(r.shape) * r.dtype.itemsize for r in results]

@@ -24,6 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from wengert.ir import changes
 from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import erase
@@ -141,6 +142,8 @@ def _sweep(block: Block, needed: _Needed, *, asked: bool) -> bool:
         before, allowed = op.prev_op, asked
         if op not in needed.ops:
             if asked or may_rewrite("remove-unused-op", op):
+                if changes.RECORDER is not None:
+                    changes.RECORDER.removed(op)
                 erase(op)
                 changed = True
         elif op.regions:

@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
+from wengert.ir import changes
 from wengert.ir.actions import counting, may_rewrite
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
@@ -207,4 +208,6 @@ class Simplifier(Rewriter):
             return False
         if self._trace is not None:
             self._trace(name, op)
+        if changes.RECORDER is not None:
+            changes.RECORDER.why = name
         return True

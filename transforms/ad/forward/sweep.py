@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role, derived
+from wengert.ir.locations import Role, rewritten
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
@@ -79,7 +79,7 @@ class ForwardSweep:
     def _step(self, op: Operation) -> None:
         step = STEPS.get(type(op))
         if step is not None and any(operand in self.tangents for operand in operands_of(op)):
-            with self.b.at(op.location), self.lb.at(derived(op, Role.TANGENT, self.b.pass_name)):
+            with self.b.at(rewritten(op.location, op.name, self.b.pass_name)), self.lb.deriving(op, Role.TANGENT):
                 step(self, op)
             return
         new = self._emit_primal(op)

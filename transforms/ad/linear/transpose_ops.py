@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import facts_of
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import Role, with_role
+from wengert.ir.locations import Role, derived, provenance, with_role
 from wengert.ir.tensor_types import type_of
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
@@ -69,6 +70,12 @@ def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
     return not positions or all(position in positions for position, flag in enumerate(flags) if flag)
 
 
+def _transposed(op: Operation, pass_name: str) -> LocationAttr:
+    """The location of the transpose of a linear op: of what the op was derived from, or of the op if a user wrote it."""
+    location = with_role(op.location, Role.COTANGENT)
+    return derived(op, Role.COTANGENT, pass_name) if location is op.location and provenance(location) is None else location
+
+
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:
     """Transposes linear ops, given from the last to the first; ``linear`` is the set of values that depend on a tangent."""
     for op in ops:
@@ -82,7 +89,7 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
             raise refuse(op, "is not a linear op: it has no transpose")
         if not _is_linear(op, is_linear):
             raise refuse(op, "is not linear in its operands that depend on a tangent, so it has no transpose")
-        with b.at(with_role(op.location, Role.COTANGENT)):
+        with b.at(_transposed(op, b.pass_name)):
             if step is not None:
                 step(b, op, is_linear, y_bars, cotangents)
                 continue

@@ -1,13 +1,19 @@
-"""Registers routines that compiled code calls, by symbols: BLAS and LAPACK as SciPy exports them for Cython (``wg.lapack.*`` and ``wg.blas.*``).
+"""Registers routines that compiled code calls, by symbols: SciPy's BLAS and LAPACK (``wg.lapack.*`` and ``wg.blas.*``).
 
-The routines of BLAS and LAPACK take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
-``scipy.linalg`` itself calls.
+The routines take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
+``scipy.linalg`` itself calls. SciPy's wheels bring them in a library with names of their own (``scipy_dgetrf_``), which is loaded without any of SciPy's
+Python: importing that takes longer than compiling most programs. Other builds of SciPy are asked for what they export for Cython.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from pathlib import Path
 
 ALLOWS = "wg.memory.allows"
 """The function of the runtime that checks whether tapes may take so many bytes."""
@@ -22,9 +28,30 @@ def symbol(library: str, routine: str) -> str:
     return f"wg.{library}.{routine}"
 
 
+@cache
+def shared_library() -> ctypes.CDLL | None:
+    """The shared library of SciPy's module for LAPACK, through which the names of BLAS and LAPACK are seen that it is linked to; None if there is no such
+    file. SciPy is not imported."""
+    spec = find_spec("scipy")
+    folders = spec.submodule_search_locations if spec is not None else None
+    for folder in folders or ():
+        for suffix in EXTENSION_SUFFIXES:
+            path = Path(folder) / "linalg" / f"cython_lapack{suffix}"
+            if path.exists():
+                with suppress(OSError):
+                    return ctypes.CDLL(str(path))
+    return None
+
+
 def address(name: str) -> int:
     """The address of the routine with this symbol."""
     _, library, routine = name.split(".")
+    function = getattr(shared_library(), f"scipy_{routine}_", None)
+    return _exported(library, routine) if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _exported(library: str, routine: str) -> int:
+    """The address of what SciPy exports for Cython."""
     if library == "blas":
         import scipy.linalg.cython_blas as module
     else:

@@ -1,4 +1,4 @@
-"""Keeps compiled objects on disk, by the hash of what they were compiled from.
+"""Keeps compiled objects on disk, by the hash of what they were compiled from, and what is known of programs, by their identities.
 
 The folder is ``$WENGERT_CACHE``, or ``wengert`` in the user's cache folder; ``WENGERT_CACHE=off`` turns the cache off.
 Files are written under another name and renamed, so that a reader sees a whole file or none, whatever other processes do.
@@ -28,6 +28,9 @@ _DIGEST = 32
 _NAME = 40
 _HEADER = len(_MAGIC) + _DIGEST + _NAME
 _SWEEP_EVERY = 64
+Suffix = Literal[".o", ".known"]
+OBJECT, KNOWN = ".o", ".known"
+"""The kinds of entries: machine code, and what is known of a program that was compiled (its signature, or what its machine code needs to run)."""
 _PART = ".part"
 _ABANDONED_AFTER = 600
 """Seconds after which an unfinished file is taken to be abandoned."""
@@ -88,8 +91,8 @@ def _opened(home: Path) -> Generator[int]:
         os.close(descriptor)
 
 
-def read(name: str) -> bytes | None:
-    """The entry of this name, or None if there is none that is whole and was made by this user.
+def read(name: str, suffix: Suffix = OBJECT) -> bytes | None:
+    """The entry of this name and kind, or None if there is none that is whole and was made by this user.
 
     Raises:
         InputError: ``WENGERT_CACHE_MB`` is not a number.
@@ -100,7 +103,7 @@ def read(name: str) -> bytes | None:
     most = limit()
     try:
         with _opened(home) as descriptor:
-            data = _content(descriptor, f"{name}.o", most)
+            data = _content(descriptor, name + suffix, most)
     except OSError:
         return None
     return data[_HEADER:] if data[: len(_MAGIC)] == _MAGIC and data[:_HEADER] == _header(name, data[_HEADER:]) else None
@@ -129,7 +132,7 @@ def _header(name: str, data: bytes) -> bytes:
     return _MAGIC + digest.digest() + entry
 
 
-def write(name: str, data: bytes) -> None:
+def write(name: str, data: bytes, suffix: Suffix = OBJECT) -> None:
     """Keeps an entry, if the folder can be written and is this user's alone."""
     home = folder()
     if home is None:
@@ -137,8 +140,8 @@ def write(name: str, data: bytes) -> None:
     try:
         _make_folder(home)
         with _opened(home) as descriptor:
-            _write_file(descriptor, f"{name}.o", _header(name, data) + data)
-        if next(_writes) % _SWEEP_EVERY == 0:
+            _write_file(descriptor, name + suffix, _header(name, data) + data)
+        if suffix == OBJECT and next(_writes) % _SWEEP_EVERY == 0:
             sweep(home)
     except OSError:
         return
@@ -179,8 +182,8 @@ def limit() -> int:
 
 
 def entries(home: Path) -> list[tuple[float, int, Path]]:
-    """The objects in a folder with the times of their last use and their sizes in bytes, the one not used for longest first."""
-    return _files(home, "*.o")
+    """The entries in a folder with the times of their last use and their sizes in bytes, the one not used for longest first."""
+    return sorted(_files(home, f"*{OBJECT}") + _files(home, f"*{KNOWN}"))
 
 
 def _files(home: Path, pattern: str) -> list[tuple[float, int, Path]]:
@@ -203,10 +206,10 @@ def sweep(home: Path, most: int | None = None) -> int:
         if most == 0 or time.time() - written > _ABANDONED_AFTER:
             with contextlib.suppress(OSError):
                 path.unlink()
-    objects = entries(home)
-    total = sum(size for _, size, _ in objects)
+    kept = entries(home)
+    total = sum(size for _, size, _ in kept)
     removed = 0
-    for _, size, path in objects:
+    for _, size, path in kept:
         if total <= most:
             break
         with contextlib.suppress(OSError):
