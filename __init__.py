@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.lab.provenance.explain import Explanations, explain
     from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.lab.sweep.in_python import sweep
     from wengert.lab.sweep.series import SweepReport
@@ -59,6 +60,7 @@ __all__ = [
     "Difference",
     "Drawing",
     "ExecutionError",
+    "Explanations",
     "InputError",
     "Jit",
     "LinearProgram",
@@ -85,6 +87,7 @@ __all__ = [
     "diff",
     "draw",
     "eval_shape",
+    "explain",
     "explain_retrace",
     "fori_loop",
     "from_exported",
@@ -123,6 +126,7 @@ _HOMES = {
     "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
+    "Explanations": "wengert.lab.provenance.explain",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
@@ -148,6 +152,7 @@ _HOMES = {
     "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
+    "explain": "wengert.lab.provenance.explain",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
     "from_exported": "wengert.frontends.jax_programs",

@@ -37,18 +37,28 @@ class Counted:
     Attributes:
         limit: how many rewrites may be made; None for all.
         actions: those that were made, in order.
+        attempt: the one that was tried last; one that raises an exception before it is made is in no list.
     """
 
     def __init__(self, limit: int | None = None):
         self.limit = limit
         self.actions: list[Action] = []
+        self.attempt: Action | None = None
 
     def allows(self, name: str, op: Operation) -> bool:
         """Whether one more rewrite may be made, which is then counted."""
+        if not self.tries(name, op):
+            return False
+        assert self.attempt is not None, "it has just been tried"
+        self.actions.append(self.attempt)
+        return True
+
+    def tries(self, name: str, op: Operation) -> bool:
+        """Whether one more rewrite may be tried, which is not counted yet: for those that are known to apply only when they are built."""
         number = len(self.actions) + 1
         if self.limit is not None and number > self.limit:
             return False
-        self.actions.append(Action(number, name, op.name, op.location))
+        self.attempt = Action(number, name, op.name, op.location)
         return True
 
     def __enter__(self) -> Self:
@@ -63,6 +73,11 @@ class Counted:
 
 _COUNTING: list[Counted] = []
 """Those who count, the innermost last."""
+
+
+def counting() -> Counted | None:
+    """Whoever counts, if anybody does."""
+    return _COUNTING[-1] if _COUNTING else None
 
 
 def may_rewrite(name: str, op: Operation) -> bool:

@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Protocol
+from typing import Any
 
 from msgspec import Struct
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from wengert.ir.locations import describe, written_op
 from wengert.ir.stages import LOCK
@@ -128,9 +127,9 @@ class Recorder:
         """Notes the ops that there are."""
         self._present = set(all_ops(module))
 
-    def after(self, run: _Run, pipeline: object, module: ModuleOp) -> None:
+    def after(self, run: Any, pipeline: object, module: ModuleOp) -> None:
         """Gives the changes since the pass before the name of this one, and adds the ops that it made and said nothing of."""
-        name = run.pass_.name
+        name: str = run.pass_.name
         now = all_ops(module)
         for op in now:
             if op not in self._present and op not in self._of:
@@ -149,11 +148,6 @@ class Recorder:
     def of(self, op: Operation) -> list[Change]:
         """The changes that led to an op, in order."""
         return [self.changes[index] for index in self._of.get(op, ())]
-
-
-class _Run(Protocol):
-    @property
-    def pass_(self) -> ModulePass: ...
 
 
 RECORDER: Recorder | None = None

@@ -26,7 +26,7 @@ class ProcessEndedError(Exception):
 
 @contextmanager
 def time_limit(seconds: float) -> Generator[None]:
-    """Raises a TimeoutError in what takes longer, as soon as the interpreter of Python comes to it. Only the main thread has such a limit."""
+    """Raises a TimeoutError in what takes longer, as soon as the interpreter of Python comes to it. Only the main thread has such a limit. Limits nest."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -34,13 +34,15 @@ def time_limit(seconds: float) -> Generator[None]:
     def expired(number: int, frame: object) -> NoReturn:
         raise TimeoutError(f"no answer in {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before, started = signal.signal(signal.SIGALRM, expired), time.monotonic()
+    outer, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    if outer and outer < seconds:
+        signal.setitimer(signal.ITIMER_REAL, outer)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - started), 1e-3) if outer else 0)
 
 
 def in_copy(work: Callable[[], T], seconds: float) -> T:

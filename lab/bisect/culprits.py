@@ -65,7 +65,8 @@ def find_culprit(broken: Broken) -> Culprit | None:
     wrong = find_op(stage.module, (broken.step,) if derivative else broken.behind, point, broken.fault)
     if wrong is None:
         return None
-    return _of_rule(wrong, rule_of(wrong, broken.step)) if derivative else _of_op(wrong)
+    rule = rule_of(wrong, broken.step) if derivative else None
+    return _of_op(wrong) if rule is None else _of_rule(wrong, rule)
 
 
 def _of_rewrite(wrong: WrongRewrite) -> Culprit:

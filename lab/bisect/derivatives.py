@@ -22,6 +22,7 @@ from wengert.runtime.derivation import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.positions import choose
 from wengert.runtime.program import Program
+from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.requests.request import has_requests
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,6 +54,11 @@ def positions(program: Program, step: Step) -> tuple[tuple[int, ...], tuple[int,
         raise NotComparedError(str(error)) from None
 
 
+def parameters(program: Program, wrt: Sequence[int], of: Sequence[int]) -> tuple[list[Parameter], list[Parameter]]:
+    """The arguments and results at these positions."""
+    return [program.signature.arguments[i] for i in wrt], [program.signature.results[j] for j in of]
+
+
 def drawn(program: Program, count: int, seed: int) -> list[Array]:
     """Tangents or cotangents for the arguments of a derivative behind the first ``count``."""
     generator = np.random.default_rng([seed, 4])
@@ -63,6 +69,8 @@ def forward(before: ModuleOp, step: Step, after: ModuleOp, inputs: Sequence[Arra
     """``jvp`` and ``linearize``: tangents are differences."""
     program, derivative = as_given(before), as_given(after)
     wrt, of = positions(program, step)
+    if (fault := _ill_typed(program, derivative, *parameters(program, wrt, of))) is not None:
+        return tuple(inputs), fault
     checker = Checker(program, list(inputs), wrt, of, seed, "interpreter", {"values", "differences"}, jvp=derivative)
     return (*inputs, *drawn(derivative, len(inputs), seed)), _worst(checker, wrt)
 
@@ -71,6 +79,8 @@ def reverse(before: ModuleOp, step: Step, after: ModuleOp, inputs: Sequence[Arra
     """``vjp``: cotangents times directions are cotangents times differences, and times what ``jvp`` makes."""
     program, derivative = as_given(before), as_given(after)
     wrt, of = positions(program, step)
+    if (fault := _ill_typed(program, derivative, *reversed(parameters(program, wrt, of)))) is not None:
+        return tuple(inputs), fault
     jvp = program.apply(f"jvp{{wrt={positions_text(wrt)} of={positions_text(of)}}}")
     checker = Checker(program, list(inputs), wrt, of, seed, "interpreter", {"values", "differences", "dot product"}, jvp=jvp, vjp=derivative)
     return (*inputs, *drawn(derivative, len(inputs), seed)), _worst(checker, wrt)
@@ -115,6 +125,15 @@ def jacobian(before: ModuleOp, step: Step, after: ModuleOp, inputs: Sequence[Arr
 def _along(block: Array, v: Array, shape: tuple[int, ...]) -> Array:
     """A Jacobian times a direction."""
     return (block.reshape((*shape, -1)) @ v.reshape(-1)).reshape(shape)
+
+
+def _ill_typed(program: Program, derivative: Program, taken: Sequence[Parameter], given: Sequence[Parameter]) -> Fault | None:
+    """A fault if a derivative does not take the inputs and then values of the types of ``taken``, or not return the outputs and then those of ``given``."""
+    signature, derived = program.signature, derivative.signature
+    wanted = [*signature.arguments, *taken], [*signature.results, *given]
+    if all([str(p.type) for p in a] == [str(p.type) for p in b] for a, b in zip(wanted, (derived.arguments, derived.results), strict=True)):
+        return None
+    return Fault("invalid IR", f"it leaves a function {derived}, which is no derivative of {signature}")
 
 
 def _worst(checker: Checker, wrt: Sequence[int]) -> Fault | None:

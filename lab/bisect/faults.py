@@ -31,3 +31,7 @@ class Fault:
     def is_like(self, other: Fault | None) -> bool:
         """Whether another fault is of the same kind."""
         return other is not None and self.kind == other.kind and (self.test == other.test or "values" not in (self.test, other.test))
+
+    def may_come_of(self, other: Fault | None) -> bool:
+        """Whether the fault of a whole may come of the fault of a part. What a part refuses is no reason, unless the whole is refused."""
+        return other is not None and (other.kind != "refusal" or self.kind == "refusal")

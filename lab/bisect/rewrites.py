@@ -25,10 +25,11 @@ class WrongRewrite(Struct, frozen=True):
 def find_rewrite(before: Stage, step: Step, point: Point, fault: Fault) -> WrongRewrite | None:
     """The rewrite that breaks a program; None if the step makes none that can be left out, or is wrong without them too."""
     every = Counted()
-    if not _is_wrong(before, step, point, fault, every) or not every.actions or _is_wrong(before, step, point, fault, Counted(0)):
+    if not _is_wrong(before, step, point, fault, every) or every.attempt is None or _is_wrong(before, step, point, fault, Counted(0)):
         return None
-    right, wrong = 0, len(every.actions)
-    actions = every.actions
+    # one more than were made: the last one may have raised an exception before it was
+    right, wrong = 0, len(every.actions) + 1
+    actions = [*every.actions, every.attempt]
     while wrong - right > 1:
         middle = (right + wrong) // 2
         counted = Counted(middle)

@@ -17,16 +17,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.passes import Step
 from wengert.lab.bisect.derivatives import as_given
 from wengert.lab.bisect.halves import as_one, halves_of
-from wengert.lab.bisect.recording import ops_with_values
+from wengert.lab.bisect.recording import ops_with_values, read_values
 from wengert.lab.bisect.single_ops import WrongOp
 from wengert.lab.bisect.stages import Array, Stage, advanced
 from wengert.lab.check import dot_product, epsilon_of, working_precision
 from wengert.lab.culprit import operands_of
 from wengert.lab.inputs import random_like
 from wengert.transforms.ad.passes import LinearizePass, TransposePass
+from wengert.transforms.core.tapes_to_stacks import TapesToStacksPass
 
 Kind = Literal["rule", "transpose", "adjoint"]
 _PACKAGE = Path(__file__).parents[2]
@@ -40,18 +42,20 @@ class WrongRule(Struct, frozen=True):
     defined: str
 
 
-def rule_of(wrong: WrongOp, step: Step) -> WrongRule:
-    """The rule by which a derivative pass gets an op wrong."""
+def rule_of(wrong: WrongOp, step: Step) -> WrongRule | None:
+    """The rule by which a derivative pass gets an op wrong; None if its tangents are right, and so are the transposes of all linear ops in them."""
     if _strategy(step) == "direct":
         from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS
 
         return WrongRule("adjoint", wrong.op.name, _defined(wrong.op, ADJOINTS, STEPS))
     from wengert.transforms.ad.rule import RULES, STEPS, TRANSPOSE_STEPS, TRANSPOSES
 
-    if wrong.fault.test == "dot product":
+    if wrong.fault.test not in ("differences", "values"):
         linear = wrong_transpose(wrong.alone, wrong.values)
         if linear is not None:
             return WrongRule("transpose", linear.name, _defined(linear, TRANSPOSES, TRANSPOSE_STEPS))
+        if wrong.fault.test == "dot product":
+            return None
     return WrongRule("rule", wrong.op.name, _defined(wrong.op, STEPS, RULES))
 
 
@@ -61,7 +65,7 @@ def _strategy(step: Step) -> str:
 
 def wrong_transpose(module: ModuleOp, values: Sequence[Array], seed: int = 0) -> Operation | None:
     """The linear op that a module's derivative is made of whose transpose fails a dot-product test; None if all pass."""
-    split = advanced(Stage(module), LinearizePass()).module
+    split = advanced(advanced(Stage(module), LinearizePass()), TapesToStacksPass()).module
     parts = halves_of(split)
     if parts is None:
         return None
@@ -70,7 +74,7 @@ def wrong_transpose(module: ModuleOp, values: Sequence[Array], seed: int = 0) ->
     tangents = [random_like(p, generator) for p in as_given(whole).signature.arguments[len(values) :]]
     linear = _depending(whole, len(values))
     for op, alone, taken in ops_with_values(whole, [*values, *tangents]):
-        flags = [value in linear for value in operands_of(op)]
+        flags = [value in linear for value in read_values(op)]
         if any(flags) and not isinstance(op, CallOp) and not _is_transposed_well(alone, taken, flags, generator):
             return op
     return None
@@ -106,7 +110,9 @@ def _is_transposed_well(alone: ModuleOp, values: Sequence[Array], flags: Sequenc
             y_dots = program.compile("interpreter")(*[x_dot if k == i else np.zeros_like(x) if flags[k] else x for k, x in enumerate(values)])
             if dot_product(y_bars, y_dots, x_bar, x_dot, slack).verdict == "MISMATCH":
                 return False
-    except Exception:  # a transpose that raises is as wrong as one that is off; one that is refused is refused elsewhere
+    except DiagnosticError:  # refused, which is no mistake
+        return True
+    except Exception:  # a transpose that raises, or gives another type, is as wrong as one that is off
         return False
     return True
 

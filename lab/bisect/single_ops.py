@@ -35,19 +35,24 @@ class WrongOp(Struct, frozen=True):
 
 
 def find_op(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Fault) -> WrongOp | None:
-    """The first op of a module that some steps get wrong in the same way when it is alone; None if each is right."""
-    return next(wrong_ops(module, steps, point, fault), None)
+    """The first op of a module that some steps get wrong when it is alone, in the same way if there is one; None if each is right."""
+    other: WrongOp | None = None
+    for wrong in wrong_ops(module, steps, point, fault):
+        if fault.is_like(wrong.fault):
+            return wrong
+        other = other or wrong
+    return other
 
 
 def wrong_ops(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Fault) -> Generator[WrongOp]:
-    """All such ops."""
+    """All ops that some steps get wrong when they are alone."""
     if halves_of(module) is not None:
         return
     whole = module if holds_kernels(module) else runnable(module)
     alike = [_of_all(step) for step in steps]
     for op, alone, values in ops_with_values(whole, point.inputs):
         found = _fault_of(alone, values, alike, point.seed)
-        if fault.is_like(found):
+        if fault.may_come_of(found):
             assert found is not None
             yield WrongOp(op, alone, tuple(values), found)
 

@@ -6,7 +6,9 @@ be run here (assembly of another machine, code of a device) is said to be so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,18 @@ from wengert.transforms.schedule.host import HOST
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SECONDS = 20.0
-"""How long one stage may run, or be made."""
+"""How long one stage may run, or be made, unless somebody has less patience."""
+_PATIENCE = ContextVar("patience", default=SECONDS)
+
+
+@contextmanager
+def patience(seconds: float) -> Generator[None]:
+    """Inside, stages are waited for no longer than so many seconds."""
+    token = _PATIENCE.set(seconds)
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(token)
 
 
 class NotRunError(Exception):
@@ -64,7 +77,7 @@ class Stage(Struct, frozen=True):
 
 def advanced(stage: Stage, step: Step) -> Stage:
     """The stage behind one more step; the stage before it stays as it is. Raises what the step raises, and TimeoutError."""
-    with time_limit(SECONDS):
+    with time_limit(_PATIENCE.get()):
         if isinstance(step, ModulePass):
             module = copy_module(stage.module)
             step.apply(Context(), module)
@@ -96,7 +109,7 @@ def results_of(stage: Stage, inputs: Sequence[Array]) -> list[Array]:
         raise NotRunError("code of a device is not run here")
     if last.target != HOST or emission.target != HOST:
         raise NotRunError(f"code for the target '{last.target}' is not run here")
-    return in_copy(lambda: _compiled(stage, emission, inputs), SECONDS)
+    return in_copy(lambda: _compiled(stage, emission, inputs), _PATIENCE.get())
 
 
 def _compiled(stage: Stage, emission: EmitLlvm, inputs: Sequence[Array]) -> list[Array]:
@@ -104,12 +117,12 @@ def _compiled(stage: Stage, emission: EmitLlvm, inputs: Sequence[Array]) -> list
 
     text, opt = (stage.before, stage.last.opt) if isinstance(stage.last, EmitAsm) else (stage.text, "fast")
     program = compile_text(stage.module, text, strict=emission.strict, opt=opt, flush_subnormals=emission.flush_subnormals)
-    return [np.array(result) for result in program(*inputs)]
+    return [np.array(result) for result in program.in_poisoned_memory(*inputs)]
 
 
 def _interpreted(module: ModuleOp, inputs: Sequence[Array]) -> list[Array]:
     try:
-        with time_limit(SECONDS):
+        with time_limit(_PATIENCE.get()):
             return run(runnable(module), inputs)
     except UnsupportedOpError as error:
         raise NotRunError(str(error)) from None

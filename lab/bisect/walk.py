@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,10 @@ from wengert.ir.pass_options import print_pass
 from wengert.ir.passes import Pipeline, Step
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.judgement import Point, judge, started
-from wengert.lab.bisect.stages import Array, Stage
+from wengert.lab.bisect.stages import SECONDS, Array, Stage
 
+LEAST_PATIENCE = 1.5
+"""The least that a step is waited for, in seconds, once one is known not to end."""
 Progress = Callable[[str], None]
 
 
@@ -36,6 +39,7 @@ class Broken:
         values: the last stage before it whose values are tensors and not buffers, and ``behind``: the steps from there to this one, which is the last.
         point: what the stages before it are run on, and compute.
         fault: what is wrong.
+        seconds: how long whoever tries again needs to wait: no step before it has taken nearly as long.
     """
 
     position: int
@@ -45,6 +49,7 @@ class Broken:
     behind: tuple[Step, ...]
     point: Point
     fault: Fault
+    seconds: float = SECONDS
 
 
 @dataclass(frozen=True)
@@ -60,20 +65,25 @@ def walk(pipeline: Pipeline, module: ModuleOp, inputs: Sequence[Array], seed: in
     stage = Stage(module)
     point, note = started(stage, inputs, seed)
     tried = [Tried(0, "input", note or "runs")]
-    values, behind = stage, list[Step]()
+    values, behind, slowest = stage, list[Step](), 0.0
     for position, step in enumerate(pipeline.steps, 1):
         progress(f"{position} of {len(pipeline)}: {print_pass(step)}")
         behind.append(step)
+        begun = time.monotonic()
         judged = judge(stage, step, point)
         if judged.fault is not None:
             tried.append(Tried(position, print_pass(step), str(judged.fault)))
-            return Walk(tuple(tried), Broken(position, step, stage, values, tuple(behind), point, judged.fault))
+            return Walk(tuple(tried), Broken(position, step, stage, values, tuple(behind), point, judged.fault, _patience(slowest)))
         assert judged.after is not None, "there is no fault"
         tried.append(Tried(position, print_pass(step), judged.note or "right"))
-        stage, point = judged.after, judged.point
+        stage, point, slowest = judged.after, judged.point, max(slowest, time.monotonic() - begun)
         if not _is_on_buffers(stage):
             values, behind = stage, []
     return Walk(tuple(tried), None)
+
+
+def _patience(slowest: float) -> float:
+    return min(max(LEAST_PATIENCE, 10 * slowest), SECONDS)
 
 
 def _is_on_buffers(stage: Stage) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from wengert.lab.cli import arguments
@@ -56,8 +58,23 @@ def document_of(options: argparse.Namespace) -> Document:
     if subject.request is None and not passes and not options.primal and derivable:
         subject = read_subject(options, "vjp")
     assert subject.primal is not None
-    wanted = Wanted(subject.request, subject.pipeline, skip=frozenset(options.skip), only=frozenset(options.only))
+    wanted = Wanted(
+        subject.request,
+        subject.pipeline,
+        skip=frozenset(options.skip),
+        only=frozenset(options.only),
+        given=tuple(_given(options.words)),
+        traced=not subject.source,
+    )
     return assemble(subject.primal, sources_of(subject), wanted, subject.name)
+
+
+def _given(words: Sequence[str]) -> Iterator[str]:
+    """The options of the command line that say what the program is, as they were written."""
+    for name in ("--entry", "--shapes"):
+        for word, value in pairwise([*words, ""]):
+            if word.partition("=")[0] == name:
+                yield from (word,) if "=" in word else (word, value)
 
 
 def holds_kernels_of(subject: Subject) -> bool:

@@ -22,7 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_subject(parser)
     parser.add_argument("selectors", nargs="*", metavar="VALUE", help="what to show: %%12, result:0, arg:1, FILE:LINE, op:tanh, role:cotangent (default: all)")
     arguments.add_inputs(parser)
-    parser.add_argument("--iteration", type=_iteration, metavar="N[.M]", help="of loops, show iteration N (M of the loop inside; -1: the last) instead of the first and last")
+    parser.add_argument(
+        "--iteration", type=_iteration, metavar="N[.M]", help="of loops, show iteration N (M of the loop inside; -1: the last) instead of the first and last"
+    )
     parser.add_argument("--first-nan", action="store_true", help="name the op where NaN or infinity begin, with its operands; exit with 1 if there is one")
     parser.add_argument("--save", metavar="FILE.npz", help="write the arrays by name; those of loops have a row for each iteration")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -34,7 +36,7 @@ def execute(options: argparse.Namespace) -> int:
     program = subject.program
     if isinstance(program, DynamicProgram) and not program.is_closed and shaped(program) is program:
         raise InputError(f"{program.what_is_open}; --shapes says them")
-    inputs = arguments.inputs_of(options, program)
+    inputs = arguments.point_of(options, program)
     traced = trace(subject, inputs, *options.selectors, iteration=options.iteration, keep=options.save is not None)
     if options.save is not None:
         traced.save(options.save)

@@ -11,7 +11,7 @@ from wengert.lab.diff.figures import Weights
 from wengert.lab.diff.graph import Graph, Node
 from wengert.lab.diff.matching import Matching
 from wengert.lab.diff.pairs import Operand, operand_pairs
-from wengert.lab.diff.places import NOWHERE, Place
+from wengert.lab.inspection.sources import NOWHERE, Place
 from wengert.transforms.analysis.symbolic.polynomial import ZERO, Polynomial
 
 Kind = Literal["added", "removed", "changed", "alike"]
@@ -193,7 +193,13 @@ def _holder(node: Node) -> str:
 
 
 def _heavier(kept: int) -> tuple[str, ...]:
-    return ("is kept for the reverse part now",) if kept > 0 else ("is no longer kept for the reverse part",) if kept < 0 else ("is executed a different number of times",)
+    return (
+        ("is kept for the reverse part now",)
+        if kept > 0
+        else ("is no longer kept for the reverse part",)
+        if kept < 0
+        else ("it takes another number of flops in all",)
+    )
 
 
 def _listed(lines: list[str] | tuple[str, ...]) -> tuple[str, ...]:

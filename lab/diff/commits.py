@@ -14,7 +14,12 @@ _WRITTEN = re.compile(r"(?P<revision>[^:\s]+):(?P<path>[^:\s]*[./][^:]*)")
 def is_of_commit(given: str) -> bool:
     """Whether a text names a file in a commit, and no file that is there."""
     match = _WRITTEN.fullmatch(given)
-    return match is not None and not os.path.exists(given) and not match["path"].endswith(":") and _git("rev-parse", "-q", "--verify", f"{match['revision']}^{{}}") is not None
+    return (
+        match is not None
+        and not os.path.exists(given)
+        and not match["path"].endswith(":")
+        and _git("rev-parse", "-q", "--verify", f"{match['revision']}^{{}}") is not None
+    )
 
 
 def text_in_commit(given: str) -> str:

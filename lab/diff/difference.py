@@ -1,14 +1,14 @@
 """``wg.diff(a, b)``: what is different between two programs, dumps, pipelines, strategies or commits.
 
-    >>> import wengert as wg
-    >>> p = wg.parse('''
-    ... func.func public @main(%x: tensor<f64>) -> tensor<f64> {
-    ...   %0 = stablehlo.sine %x : tensor<f64>
-    ...   return %0 : tensor<f64>
-    ... }''')
-    >>> difference = wg.diff(p, p.apply("simplify"))
-    >>> difference.equal
-    True
+>>> import wengert as wg
+>>> p = wg.parse('''
+... func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+...   %0 = stablehlo.sine %x : tensor<f64>
+...   return %0 : tensor<f64>
+... }''')
+>>> difference = wg.diff(p, p.apply("simplify"))
+>>> difference.equal
+True
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wengert.ir.stages import stage
 from wengert.lab.diff.changes import Change, Classifier, SourceChanges, by_source
 from wengert.lab.diff.figures import UNKNOWN, Weights, weights
 from wengert.lab.diff.first_difference import FirstDifference
 from wengert.lab.diff.graph import Graph
 from wengert.lab.diff.matching import Matching, matched
 from wengert.lab.diff.module_graph import module_graph
-from wengert.lab.diff.places import LineMap, Place, Sources
+from wengert.lab.diff.places import LineMap
 from wengert.lab.diff.text_graph import text_graph
+from wengert.lab.inspection.sources import Place, Sources
 from wengert.lab.inspection.subject import Subject, subject_of
 from wengert.lab.plain import plain
 from wengert.runtime.errors import InputError
@@ -112,7 +114,8 @@ def diff(a: Any, b: Any, *, inputs: Any = None, rtol: float | None = None, atol:
     an op that is inserted is one change (:mod:`wengert.lab.diff.matching`).
 
     Args:
-        a, b: programs (a derivative is one: ``p.vjp()``, and so is ``p.apply(pipeline)``), or subjects of :mod:`wengert.lab.inspection.subject`.
+        a: a program (a derivative is one: ``p.vjp()``, and so is ``p.apply(pipeline)``), or a subject of :mod:`wengert.lab.inspection.subject`.
+        b: another one.
         inputs: arrays on which both are run, to name the first value that differs; None to compare the text alone.
         rtol: tolerance of values relative to the largest one of an array; by default 1e-9 in f64 and 1e-4 in less.
         atol: absolute tolerance.
@@ -130,6 +133,7 @@ def diff(a: Any, b: Any, *, inputs: Any = None, rtol: float | None = None, atol:
     return replace(difference, values=first_difference(one, other, difference.matching, inputs, rtol, atol))
 
 
+@stage()
 def compared(a: Subject, b: Subject) -> Difference:
     """What is different between two subjects, of one form. Raises InputError for an assembly and a program."""
     if (a.form == "mlir") != (b.form == "mlir"):
@@ -139,7 +143,7 @@ def compared(a: Subject, b: Subject) -> Difference:
     files = {a.name: b.name} if a.source and b.source else {}
     lines = LineMap(*sources, files)
     matching = matched(*graphs, lines.translated)
-    heavy = _weights(a, b)
+    heavy = _weights(a, b, matching)
     classifier = Classifier(*graphs, matching, heavy, lines.translated)
     found = classifier.run()
 
@@ -150,9 +154,7 @@ def compared(a: Subject, b: Subject) -> Difference:
     counts["alike"] = sum(1 for _ in graphs[0].ops) - counts["removed"] - counts["changed"]
     totals = _totals(graphs, heavy)
     signature = tuple(_signature(a, b))
-    return Difference(
-        a.title, b.title, by_source(found, classifier.peaks(), line), counts, classifier.rewired, signature, totals, None, matching
-    )
+    return Difference(a.title, b.title, by_source(found, classifier.peaks(), line), counts, classifier.rewired, signature, totals, None, matching)
 
 
 def _subject(given: Any) -> Subject:
@@ -167,12 +169,14 @@ def _graph(subject: Subject) -> Graph:
     return module_graph(subject.printed) if subject.form == "mlir" else text_graph(subject.text, subject.form, subject.name)
 
 
-def _weights(a: Subject, b: Subject) -> tuple[Weights, Weights]:
+def _weights(a: Subject, b: Subject, matching: Matching) -> tuple[Weights, Weights]:
     if a.form != "mlir":
         return UNKNOWN, UNKNOWN
     unknowns = Unknowns()
     both = weights(a.printed, a.program.entry, unknowns), weights(b.printed, b.program.entry, unknowns)
-    return both if both[0].known and both[1].known else (UNKNOWN, UNKNOWN)
+    if not (both[0].known and both[1].known):
+        return UNKNOWN, UNKNOWN
+    return both[0], both[1].renamed({other.op: one.op for one, other in matching.pairs()}, both[0])
 
 
 def _totals(graphs: tuple[Graph, Graph], heavy: tuple[Weights, Weights]) -> tuple[Total, ...]:
@@ -203,6 +207,8 @@ def _number(figure: Polynomial) -> Any:
 
 def _source_json(source: SourceChanges) -> dict[str, Any]:
     file, line, column = source.place
-    changes = [{**plain({k: getattr(c, k) for k in ("kind", "before", "after", "derivation", "notes", "kept")}), "flops": _number(c.flops)} for c in source.changes]
+    changes = [
+        {**plain({k: getattr(c, k) for k in ("kind", "before", "after", "derivation", "notes", "kept")}), "flops": _number(c.flops)} for c in source.changes
+    ]
     head = {"file": file, "line": line, "column": column, "text": source.text}
     return {**head, "flops": _number(source.flops), "kept": source.kept, "peak": source.peak, "changes": changes}

@@ -44,7 +44,8 @@ class ValuePair:
         if self.problem:
             return head + self.problem
         element = f"[{', '.join(map(str, self.at))}]" if self.at else "it"
-        return head + f"{element} is {self.a_value} and {self.b_value}; {self.differing} of {self.count} elements differ by more than {self.allowed:.1e}, the largest by {self.largest:.3e}"
+        wrong = f"{self.differing} of {self.count} elements differ by more than {self.allowed:.1e}, the largest by {self.largest:.3e}"
+        return f"{head}{element} is {self.a_value} and {self.b_value}; {wrong}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class FirstDifference:
             lines = [f"values: {self.compared} pairs compared, all equal within the tolerance"]
         else:
             lines = [f"values: {self.differing} of {self.compared} pairs differ; the first one is", str(self.first)]
+            if not self.results:
+                lines.append("  the results are equal within the tolerance")
         lines += [f"  {line}" for line in (*self.results, *self.skipped)]
         return "\n".join(lines)
 

@@ -35,8 +35,8 @@ class Block:
 
     owner: Node | None
     key: tuple[int, int]
-    arguments: list[Node] = field(default_factory=lambda: [])
-    ops: list[Node] = field(default_factory=lambda: [])
+    arguments: list[Node] = field(default_factory=list["Node"])
+    ops: list[Node] = field(default_factory=list["Node"])
 
 
 @dataclass(eq=False, slots=True)
@@ -64,10 +64,10 @@ class Node:
     names: tuple[str, ...] = ()
     origin: tuple[str, int, int] = ("", 0, 0)
     derivation: str = ""
-    operands: list[tuple[Node, int]] = field(default_factory=lambda: [])
-    users: list[tuple[Node, int, int]] = field(default_factory=lambda: [])
+    operands: list[tuple[Node, int]] = field(default_factory=list["tuple[Node, int]"])
+    users: list[tuple[Node, int, int]] = field(default_factory=list["tuple[Node, int, int]"])
     block: Block | None = None
-    blocks: list[Block] = field(default_factory=lambda: [])
+    blocks: list[Block] = field(default_factory=list["Block"])
     is_terminator: bool = False
     op: Any = None
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from wengert.lab.diff.graph import Graph, Node
 from wengert.lab.diff.numbering import Numbers, downward, upward
 from wengert.lab.diff.pairs import Operand, Pairs, grouped, operand_pairs
-from wengert.lab.diff.places import Place
+from wengert.lab.inspection.sources import Place
 
 Key = Callable[[Node], Hashable]
 _MANY = 60
@@ -134,7 +134,7 @@ class _Matcher:
     # -- from pairs to their neighbours
 
     def _spread(self, *, strictly: bool, again: bool = False) -> None:
-        """From every new pair (or, ``again``, from all) to its regions, operands and users, and from those on; ``strictly``: where nothing speaks against it."""
+        """From every new pair (``again``: from all) to its regions, operands and users, and on from those; ``strictly``: where nothing speaks against it."""
         new = self.pairs.new
         if again:
             new.extend(self.pairs)

@@ -13,7 +13,7 @@ from xdsl.traits import IsTerminator
 from wengert.ir.locations import origin, provenance
 from wengert.ir.unregistered import written_name
 from wengert.lab.diff.graph import ARGUMENT, Block, Graph, Node, connect
-from wengert.lab.diff.printed import Printed, printed
+from wengert.lab.inspection.printed import Printed, printed
 
 _FUNCTIONS = frozenset(("func.func", "gpu.func", "llvm.func"))
 _NAMES = frozenset(("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility"))
@@ -47,7 +47,18 @@ class _Reader:
         derivation = "/".join(known) if known is not None else ""
         terminates = op.has_trait(IsTerminator, value_if_unregistered=False)
         text = self.text.line_of(op).removesuffix(" {")
-        node = Node(len(self.nodes), written_name(op), (label_of(op), self._implied(op)), text, names, _place(op), derivation, block=block, is_terminator=terminates, op=op)
+        node = Node(
+            len(self.nodes),
+            written_name(op),
+            (label_of(op), self._implied(op)),
+            text,
+            names,
+            _place(op),
+            derivation,
+            block=block,
+            is_terminator=terminates,
+            op=op,
+        )
         self.nodes.append(node)
         self.waiting.append((node, op))
         for number, result in enumerate(op.results):
@@ -66,6 +77,8 @@ class _Reader:
 
     def _implied(self, op: Operation) -> Hashable:
         """The ops of regions that are not written out (``applies stablehlo.add``), which are a part of the op."""
+        if not op.regions:
+            return ()
         return tuple([label_of(inner) for region in op.regions if not self._is_shown(region) for inner in region.walk()])
 
     def _block(self, ir: IRBlock, block: Block) -> Block:

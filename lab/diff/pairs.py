@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
 from wengert.lab.diff.graph import Block, Graph, Node
-from wengert.lab.diff.places import Place
+from wengert.lab.inspection.sources import Place
 
 T = TypeVar("T")
 

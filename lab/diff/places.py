@@ -6,34 +6,10 @@ import re
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
-from pathlib import Path
+
+from wengert.lab.inspection.sources import Place, Sources
 
 _NAME = re.compile(r"%[\w$.-]+(?:#\d+)?|#loc\d*")
-
-Place = tuple[str, int, int]
-"""File, line and column; an empty name and zeros where unknown."""
-NOWHERE: Place = ("", 0, 0)
-
-
-class Sources:
-    """The texts that programs were read from, by the names that locations give them; other files are read when they are asked for."""
-
-    def __init__(self, texts: Mapping[str, str] | None = None):
-        self._lines: dict[str, list[str]] = {name: text.splitlines() for name, text in (texts or {}).items()}
-
-    def lines(self, file: str) -> list[str]:
-        """The lines of a file; none where it cannot be read."""
-        if file not in self._lines:
-            try:
-                self._lines[file] = Path(file).read_text().splitlines()
-            except (OSError, UnicodeDecodeError, ValueError):
-                self._lines[file] = []
-        return self._lines[file]
-
-    def line(self, place: Place) -> str:
-        """The text of a line; empty where it is not known."""
-        lines = self.lines(place[0]) if place[0] else []
-        return lines[place[1] - 1] if 0 < place[1] <= len(lines) else ""
 
 
 class LineMap:
@@ -72,7 +48,7 @@ class _Same(dict[int, int]):
 
 @lru_cache(maxsize=16)
 def _matched(one: tuple[str, ...], other: tuple[str, ...]) -> dict[int, int]:
-    """The numbers of equal lines, from 1."""
+    """The numbers of lines that are equal, or that were edited in place, from 1."""
     if one == other:
         return _Same()
     ours, theirs = ([_NAME.sub("%", line).strip() for line in lines] for lines in (one, other))
@@ -81,4 +57,7 @@ def _matched(one: tuple[str, ...], other: tuple[str, ...]) -> dict[int, int]:
     back = next((i for i in range(shorter - front) if ours[-1 - i] != theirs[-1 - i]), shorter - front)
     pairs = {1 + i: 1 + i for i in range(front)} | {len(ours) - i: len(theirs) - i for i in range(back)}
     middle = SequenceMatcher(None, ours[front : len(ours) - back], theirs[front : len(theirs) - back])
-    return pairs | {1 + front + block.a + i: 1 + front + block.b + i for block in middle.get_matching_blocks() for i in range(block.size)}
+    for kind, start, end, other_start, other_end in middle.get_opcodes():
+        if kind == "equal" or (kind == "replace" and end - start == other_end - other_start):  # as many lines were edited
+            pairs |= {1 + front + start + i: 1 + front + other_start + i for i in range(end - start)}
+    return pairs

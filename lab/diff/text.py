@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wengert.lab.diff.changes import Change, SourceChanges
-from wengert.lab.diff.places import NOWHERE
+from wengert.lab.inspection.sources import NOWHERE
 from wengert.lab.tables import count, size
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial
 

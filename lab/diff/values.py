@@ -19,6 +19,7 @@ from wengert.lab.diff.first_difference import FirstDifference, ValuePair
 from wengert.lab.diff.graph import Node
 from wengert.lab.diff.matching import Matching
 from wengert.lab.inspection.subject import Subject
+from wengert.lab.trace.summary import Array, as_array
 from wengert.runtime.arguments import bind
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
@@ -26,7 +27,6 @@ from wengert.runtime.interpreter.watcher import Watcher
 
 ROOM = 1 << 30
 """The bytes of values of the first program that are kept."""
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def first_difference(a: Subject, b: Subject, matching: Matching, inputs: Sequence[Any], rtol: float | None, atol: float) -> FirstDifference:
@@ -100,7 +100,7 @@ class _Recorder(Watcher):
         """Keeps the results, if there is room."""
         if op not in self.wanted:
             return
-        arrays = tuple([np.asarray(r) for r in results if isinstance(r, np.ndarray | np.generic)])
+        arrays = tuple([array for result in results if (array := as_array(result)) is not None])
         self._room -= sum(a.nbytes for a in arrays)
         self._left_out += self._room < 0
         self.values[op].append(arrays if self._room >= 0 else None)
@@ -131,10 +131,12 @@ class _Comparer(Watcher):
         self._executions[op] += 1
         kept = self.recorder.values.get(one.op, [])
         if execution >= len(kept):
-            self._differ(one, other, execution, ValuePair("", "", "", problem=f"it is executed more often than in the first program, where it is {len(kept)} times"))
+            self._differ(
+                one, other, execution, ValuePair("", "", "", problem=f"it is executed more often than in the first program, where it is {len(kept)} times")
+            )
             return
         before = kept[execution]
-        arrays = [np.asarray(r) for r in results if isinstance(r, np.ndarray | np.generic)]
+        arrays = [array for result in results if (array := as_array(result)) is not None]
         if before is None or len(before) != len(arrays):
             return
         self.compared += 1

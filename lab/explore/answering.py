@@ -13,7 +13,6 @@ import msgspec
 
 from wengert.lab.explore.requests import Answer, Posted, read_posted
 
-
 _SMALL = "func.func @main(%x: tensor<8xf64>) -> tensor<8xf64> { %0 = stablehlo.sine %x : tensor<8xf64> func.return %0 : tensor<8xf64> }"
 
 

@@ -1,7 +1,7 @@
 """Makes a program with inputs smaller, as long as it is interesting: delta debugging.
 
 Cuts, tried in turn until none helps: returning fewer results, or what a result is made of; turning ops, many at once first, into arguments that hold what
-the ops compute; putting an operand in the place of an op; taking ops of regions away; a branch, or one iteration, in place of branches and loops; smaller
+the ops compute; putting an operand in the place of an op; a branch, or one iteration, in place of branches and loops; taking ops of regions away; smaller
 extents; fewer attributes; simpler inputs. Every candidate is parsed and verified before anybody is asked whether it is interesting.
 
 A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002; G. Misherghi, Z. Su, "HDD: Hierarchical Delta
@@ -24,6 +24,7 @@ from wengert.ir.printing.printer import print_module
 from wengert.lab.isolation import time_limit
 from wengert.lab.reduce.candidate import Array, Candidate
 from wengert.lab.reduce.changes import (
+    SIMPLE,
     WAYS,
     Change,
     bypassed,
@@ -45,8 +46,8 @@ from wengert.runtime.loading import parse
 
 Interesting = Callable[[Candidate], bool]
 
-TRIAL_SECONDS = 10.0
-"""How long one smaller program may take. A cut can make a loop without end of one that ends."""
+TRIAL_SECONDS, SLOWER, LEAST_SECONDS = 10.0, 3.0, 0.5
+"""How long one smaller program may take at most, and how many times as long as the whole program. A cut can make a loop without end of one that ends."""
 MOST_RETURNED, MOST_STEPS_BACK, BRANCHES = 40, 200, 3
 """The most results that are taken away in one round, steps from a result to what it is made of, and branches of an op that are tried."""
 
@@ -64,15 +65,18 @@ class Reducer:
         self.ends = time.monotonic() + seconds
         self.trials = 0
         self._tried: set[tuple[str, bytes]] = set()
+        self._limit = TRIAL_SECONDS
 
     def reduce(self) -> Candidate:
         """The candidate after all cuts, or after as many as there was time for."""
+        started = time.monotonic()
         self._accept(print_module(parse(self.best.text).module), self.best.inputs)
+        self._limit = min(TRIAL_SECONDS, SLOWER * (time.monotonic() - started) + LEAST_SECONDS)
         self._change(inlined)
         self._change(without_attributes)
         while True:
             before = self.best
-            for cuts in (self._results, self._operations, self._inner_operations, self._control, self._extents, self._inputs):
+            for cuts in (self._results, self._operations, self._control, self._inner_operations, self._extents, self._inputs):
                 cuts()
             if self.best is before or self._is_over():
                 return self.best
@@ -88,7 +92,7 @@ class Reducer:
         self._tried.add(candidate.key)
         self.trials += 1
         try:
-            with time_limit(TRIAL_SECONDS):
+            with time_limit(self._limit):
                 interesting = self.interesting(candidate)
         except Exception:  # a cut that makes no program at all, or one that does not end
             return False
@@ -98,19 +102,24 @@ class Reducer:
         return interesting
 
     def _change(self, change: Change) -> bool:
-        """Tries the program after a change to its module."""
+        """Tries the program after a change to its module, which is run by some changes."""
         try:
-            module = parse(self.best.text).module.clone()
-            inputs = change(module, main_of(module), list(self.best.inputs))
-            if inputs is None:
-                return False
-            inputs = tidied(module, inputs)
-            # the short form where it is interesting too; some faults are of one form alone
-            text = print_module(module, generic=self.best.text.startswith('"'))
-            parse(text)
+            with time_limit(self._limit):
+                changed = self._changed(change)
         except Exception:
             return False
-        return self._accept(text, inputs)
+        return changed is not None and self._accept(*changed)
+
+    def _changed(self, change: Change) -> tuple[str, list[Array]] | None:
+        module = parse(self.best.text).module.clone()
+        inputs = change(module, main_of(module), list(self.best.inputs))
+        if inputs is None:
+            return None
+        inputs = tidied(module, inputs)
+        # the short form where it is interesting too; some faults are of one form alone
+        text = print_module(module, generic=self.best.text.startswith('"'))
+        parse(text)
+        return text, inputs
 
     def _main(self) -> FuncOp:
         return main_of(parse(self.best.text).module)
@@ -180,17 +189,22 @@ class Reducer:
         return self._accept(text, cut)
 
     def _inputs(self) -> None:
-        """Zeros, ones, small numbers, fewer digits; then as few elements that are not zero as will do."""
+        """Zeros, ones, small numbers, fewer digits, for all inputs at once and for each; then as few elements that are not zero as will do."""
+        for form in SIMPLE:
+            if self._accept(self.best.text, [form(np.asarray(x)) for x in self.best.inputs]):
+                return
         for i in range(len(self.best.inputs)):
-            if any(self._accept_input(i, x) for x in self._simpler(i)):
-                continue
-            self._fewer_nonzeros(i)
+            if not any(self._accept_input(i, x) for x in self._simpler(i)) and not self._is_simple(i):
+                self._fewer_nonzeros(i)
 
     def _simpler(self, i: int) -> Iterator[Array]:
         for x in simpler(np.asarray(self.best.inputs[i])):
             if np.array_equal(x, self.best.inputs[i]):
                 return
             yield x
+
+    def _is_simple(self, i: int) -> bool:
+        return any(np.array_equal(form(np.asarray(self.best.inputs[i])), self.best.inputs[i]) for form in SIMPLE)
 
     def _accept_input(self, i: int, x: Array) -> bool:
         return self._accept(self.best.text, [x if k == i else y for k, y in enumerate(self.best.inputs)])

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.registry import make_context
+from wengert.ir.changes import Change, Kind, recorded
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.passes import Observer, Pipeline
+from wengert.ir.passes import Observer, Observers, Pipeline
 from wengert.ir.plugins import PluginError
 from wengert.ir.translations import WORDS, Form
-from wengert.lab.inspection.subject import Request
+from wengert.lab.inspection.subject import Request, Subject, asked
 from wengert.lab.report.document import Document, LeftOut
 from wengert.lab.report.operation_table import Strings
 from wengert.lab.report.source_texts import Places, SourceText
@@ -43,6 +44,9 @@ class Wanted:
         code: whether to go on down to LLVM text where no passes are asked for.
         skip: analyses that are left out.
         only: of the analyses that are left out of large programs, those that are wanted nevertheless.
+        compiled: whether programs may be compiled, for what is allocated; none is run for that.
+        given: options that say what the program is (``--entry``, ``--shapes``), for commands.
+        traced: whether the program is a Python function, which only some commands take.
     """
 
     request: Request | None = VJP
@@ -50,6 +54,9 @@ class Wanted:
     code: bool = True
     skip: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
+    compiled: bool = True
+    given: tuple[str, ...] = ()
+    traced: bool = False
 
     @property
     def positions(self) -> dict[str, Any]:
@@ -73,7 +80,7 @@ class Wanted:
         return [word for name, value in given for word in (f"--{name}", str(value) if isinstance(value, int) else ",".join(map(str, value)))]
 
 
-ANALYSES = ("costs", "strategies", "check")
+ANALYSES = ("memory", "kept", "costs", "strategies", "check")
 """What is computed of the program beside its stages."""
 
 
@@ -91,8 +98,10 @@ def assemble(program: Program, sources: Sequence[SourceText], wanted: Wanted, na
     """
     start = time.perf_counter()
     recorder = StageRecorder(Strings(), Places({source.name: i for i, source in enumerate(sources)}))
-    problem = _record(program, _derivative(program, wanted), wanted, recorder)
-    made = {} if problem is not None else {what: _analysis(what, program, wanted, recorder, name) for what in analyses}
+    with recorded() as changes:
+        problem = _record(program, _derivative(program, wanted), wanted, Observers((cast(Observer, changes), recorder)))
+    texts = {source.name: source.text for source in sources}
+    made = {} if problem is not None else {what: _analysis(what, program, wanted, recorder, name, texts) for what in analyses}
     return Document(
         title=name,
         signature=str(program.signature),
@@ -102,6 +111,7 @@ def assemble(program: Program, sources: Sequence[SourceText], wanted: Wanted, na
         stages=tuple(recorder.stages),
         places=recorder.places,
         strings=recorder.strings,
+        changes=tuple(_told(changes.changes, recorder.places)),
         analyses=made,
         commands=tuple(_commands(name, wanted, recorder)),
         diagnostics=tuple(problem.to_json()) if problem is not None else (),
@@ -153,14 +163,14 @@ def _derivative(program: Program, wanted: Wanted) -> str:
     return joined(preparation(program), *steps, wanted.pipeline)
 
 
-def _record(program: Program, passes: str, wanted: Wanted, recorder: StageRecorder) -> DiagnosticError | None:
+def _record(program: Program, passes: str, wanted: Wanted, observer: Observer) -> DiagnosticError | None:
     """Runs the pipelines; the diagnostic that stopped them, if one did."""
     try:
         pipeline = parse_pipeline(passes)
         module = with_main(program.module, program.entry)
-        _run(pipeline, module, recorder)
+        _run(pipeline, module, observer)
         if not wanted.pipeline and wanted.code:
-            _run(parse_pipeline(joined(finishing(module), remaining(module), placing(), "emit-llvm,optimize-llvm")), module, recorder)
+            _run(parse_pipeline(joined(finishing(module), remaining(module), placing(), "emit-llvm,optimize-llvm")), module, observer)
         return None
     except DiagnosticError as error:
         return error
@@ -175,50 +185,89 @@ def _run(pipeline: Pipeline, module: ModuleOp, observer: Observer) -> None:
         pipeline.translate(module, observer=observer)
 
 
-def _analysis(what: str, program: Program, wanted: Wanted, recorder: StageRecorder, name: str) -> Any:
+def _told(changes: Sequence[Change], places: Places) -> Iterable[tuple[list[int], str]]:
+    """What became of ops that are gone, each sentence once for the places that it is about."""
+    told: dict[tuple[tuple[int, ...], str], None] = {}
+    for change in changes:
+        if change.kind is not Kind.MADE:
+            now = f" to {change.into_name}" if change.kind is Kind.REWRITTEN and change.into_name else ""
+            why = f": {change.why}" if change.why else ""
+            told[tuple(places.of(change.location).places), f"{change.pass_name}: {change.op_name} {change.kind}{now}{why}"] = None
+    for at, text in told:
+        yield list(at), text
+
+
+def _analysis(what: str, program: Program, wanted: Wanted, recorder: StageRecorder, name: str, texts: Mapping[str, str]) -> Any:
     """What an analysis gives as JSON, or why it is left out."""
-    command = shlex.join(["wengert", what, name])
+    command = "" if wanted.traced else shlex.join(["wengert", what, name, *wanted.given])
     if what in wanted.skip:
         return LeftOut("It was left out of this report.", command)
     size = max((stage.ops or 0 for stage in recorder.stages if stage.section != "kernels"), default=0)
     if size > LARGE and what not in wanted.only:
         return LeftOut(f"It is left out of reports of more than {LARGE} ops; there are {size} here.", command)
     try:
-        return _ANALYSES[what](program, wanted)
+        return _ANALYSES[what](program, wanted, texts)
     except PluginError:
         raise
     except (DiagnosticError, InputError, ExecutionError) as error:
         return LeftOut(str(error).strip().splitlines()[0], command)
 
 
-def _costs(program: Program, wanted: Wanted) -> Any:
+def _costs(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     return program.costs(**wanted.positions).to_json()
 
 
-def _strategies(program: Program, wanted: Wanted) -> Any:
+def _strategies(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     moved, asked = program.resolve(**wanted.positions)
     single = len(asked) == 1 and program.signature.results[asked[0]].shape == ()
     return program.strategies(of="gradient" if single else "jacobian", wrt=moved, results=asked).to_json()
 
 
-def _check(program: Program, wanted: Wanted) -> Any:
+def _check(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     return program.check(**wanted.positions, **({"strategy": wanted.request.strategy} if wanted.request is not None else {})).to_json()
 
 
-_ANALYSES: dict[str, Callable[[Program, Wanted], Any]] = {"costs": _costs, "strategies": _strategies, "check": _check}
+def _memory(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
+    from wengert.lab.memory.memory import memory_of_subject, piece_json
+
+    if wanted.pipeline:
+        return LeftOut("What is allocated is shown of derivatives, not of passes behind them.")
+    name, text = next(iter(texts.items()), (program.name, ""))
+    report = memory_of_subject(asked(Subject(name, text, primal=program), wanted.request, ""), "arena", None if wanted.compiled else False)
+    return {**report.to_json(), "pieces": [piece_json(piece) for piece in report.timeline.pieces]}
+
+
+def _kept(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
+    from wengert.lab.kept.kept import kept
+
+    request = wanted.request
+    if request is None or request.mode != "vjp":
+        return LeftOut("Kept values are those of a reverse derivative.")
+    return kept(program, **wanted.positions, strategy=request.strategy, residuals=request.residuals, sources=texts).to_json()
+
+
+_ANALYSES: dict[str, Callable[[Program, Wanted, Mapping[str, str]], Any]] = {
+    "memory": _memory,
+    "kept": _kept,
+    "costs": _costs,
+    "strategies": _strategies,
+    "check": _check,
+}
 
 
 def _commands(name: str, wanted: Wanted, recorder: StageRecorder) -> Iterable[tuple[str, str]]:
     """The command lines that make what the page shows again."""
-    options, positions = wanted.words, wanted.position_words
-    pipeline = ",".join(stage.label for stage in recorder.stages if stage.label)
-    yield "This report", shlex.join(["wengert", "report", name, *options, "-o", "report.html"])
+    program, options, positions = [name, *wanted.given], wanted.words, wanted.position_words
+    yield "This report", shlex.join(["wengert", "report", *program, *options, "-o", "report.html"])
+    if wanted.traced:
+        return
     yield "The same, live", shlex.join(["wengert", "explore", name])
     if wanted.request is not None and wanted.request.mode != "hvp" and not wanted.pipeline:
-        yield "The derivative as text", shlex.join(["wengert", wanted.request.mode, name, *options[1:]])
+        yield "The derivative as text", shlex.join(["wengert", wanted.request.mode, *program, *options[1:]])
+    pipeline = ",".join(stage.label for stage in recorder.stages if stage.label)
     if pipeline:
         yield "All stages as files", shlex.join(["wengert-opt", name, "-p", pipeline, "--dump-dir", "dumps"])
     if wanted.request is not None:
-        yield "The check of the derivatives", shlex.join(["wengert", "check", name, *positions])
-        yield "The costs", shlex.join(["wengert", "costs", name, *positions])
-        yield "All ways to compute the derivative", shlex.join(["wengert", "strategies", name, *positions[: 2 if "--wrt" in positions else 0]])
+        yield "The check of the derivatives", shlex.join(["wengert", "check", *program, *positions])
+        yield "The costs", shlex.join(["wengert", "costs", *program, *positions])
+        yield "All ways to compute the derivative", shlex.join(["wengert", "strategies", *program, *positions[: 2 if "--wrt" in positions else 0]])

@@ -43,6 +43,7 @@ class Document:
         sources: the texts it was written in.
         stages: the stages of the pipeline.
         places: the places of ops in sources.
+        changes: what passes did to ops that they rewrote, merged or removed: the places that an op came from, and a sentence.
         strings: what the columns of ops number.
         analyses: costs, strategies, checks, memory, kept values, by name: what the commands give as JSON, or a :class:`LeftOut`.
         commands: the commands that make each part of the page again: a title, a command line.
@@ -58,6 +59,7 @@ class Document:
     stages: tuple[Stage, ...]
     places: Places
     strings: Strings
+    changes: tuple[tuple[list[int], str], ...] = ()
     analyses: Mapping[str, Any] = field(default_factory=dict[str, Any])
     commands: tuple[tuple[str, str], ...] = ()
     diagnostics: tuple[Mapping[str, Any], ...] = ()
@@ -77,6 +79,7 @@ class Document:
             "stages": [stage.to_json() for stage in self.stages],
             "places": [list(place) for place in self.places.listed],
             "files": self.places.files,
+            "changes": [[places, text] for places, text in self.changes],
             "strings": self.strings.listed,
             "analyses": {name: value.to_json() if isinstance(value, LeftOut) else plain(value) for name, value in self.analyses.items()},
             "commands": [list(command) for command in self.commands],

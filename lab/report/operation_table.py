@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, TensorType
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.ir.locations import Role, provenance
@@ -47,8 +47,9 @@ class OperationTable:
         results: what it defines, as the text writes it (``%3``; ``%3, %4`` for arguments is not used: each has an entry).
         type: types of the results, as a number of ``strings``.
         role: a number of :data:`ROLES`.
-        derivation: the passes and rules it was derived by, outermost first, as a number of ``strings``.
-        places: numbers of places in sources.
+        derivation: how it was derived, the last derivative first, as a number of ``strings``.
+        places: numbers of places in sources, the most important first.
+        inferred: those of them that rewrites looked through on the way to the op.
         operands: entries that define its operands, nested uses by its regions left out.
         parent: the entry of the op that holds it, or -1.
         bytes: bytes of what it defines.
@@ -62,6 +63,7 @@ class OperationTable:
     role: list[int] = field(default_factory=list[int])
     derivation: list[int] = field(default_factory=list[int])
     places: list[list[int]] = field(default_factory=list[list[int]])
+    inferred: list[list[int]] = field(default_factory=list[list[int]])
     operands: list[list[int]] = field(default_factory=list[list[int]])
     parent: list[int] = field(default_factory=list[int])
     bytes: list[int] = field(default_factory=list[int])
@@ -113,8 +115,10 @@ class _Reader:
         table.results.append(self._shown(values))
         table.type.append(string(", ".join(str(value.type) for value in values[:4]) + (", …" if len(values) > 4 else "")))
         table.role.append(0 if known is None else ROLES.index(known.role))
-        table.derivation.append(string(" < ".join(derivation(location))))
-        table.places.append(self._places.of(location))
+        origin = self._places.of(location)
+        table.derivation.append(string(origin.derivation))
+        table.places.append(origin.places)
+        table.inferred.append(origin.inferred)
         table.operands.append(operands)
         table.parent.append(parent)
         table.bytes.append(sum(map(_bytes, values)))
@@ -126,23 +130,6 @@ class _Reader:
             return ""
         first = self._written.name(values[0])
         return first if len(values) == 1 else f"{first.partition('#')[0]}:{len(values)}"
-
-
-def derivation(location: LocationAttr) -> list[str]:
-    """The names ``pass/role/op`` around an op's place, outermost first."""
-    names: list[str] = []
-    while True:
-        callee = getattr(location, "callee", None)
-        if isinstance(callee, LocationAttr):
-            location = callee
-        elif isinstance(location, NameLoc):
-            names.append(location.desc.data)
-            inner = location.location
-            if not isinstance(inner, LocationAttr):
-                return names
-            location = inner
-        else:
-            return names
 
 
 def _bytes(value: SSAValue) -> int:

@@ -6,13 +6,15 @@ else has written may name any file in its locations: a report that copied it wou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
+from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 
+from wengert.ir.locations import Certainty, Source, origin, sources
 from wengert.lab.inspection.subject import Subject
 
 MOST_FILES = 20
@@ -34,18 +36,19 @@ class SourceText:
         return entry | ({"words": python_words(self.text)} if self.language == "python" else {})
 
 
-def places_of(location: LocationAttr) -> tuple[tuple[str, int, int], ...]:
-    """All places in files that a location names: file, line and column from 1. Of a call chain those of the callee come first."""
-    if isinstance(location, FileLineColLoc):
-        return ((location.filename.data, location.line.data, location.column.data),)
-    if isinstance(location, NameLoc):
-        return places_of(cast(LocationAttr, location.location))
-    if isinstance(location, CallSiteLoc):
-        return (*places_of(cast(LocationAttr, location.callee)), *places_of(cast(LocationAttr, location.caller)))
-    if isinstance(location, FusedLoc):
-        parts = cast("ArrayAttr[LocationAttr]", location.locations)
-        return tuple(dict.fromkeys(place for part in parts for place in places_of(part)))
-    return ()
+@dataclass(frozen=True)
+class Origin:
+    """What a location says, by numbers.
+
+    Attributes:
+        places: the numbers of the places that ops came from, those of the calls around them last.
+        inferred: those of them that rewrites looked through on the way.
+        derivation: how the op was derived from the first of its sources, the last derivative first, and which passes rewrote it.
+    """
+
+    places: list[int]
+    inferred: list[int]
+    derivation: str
 
 
 @dataclass
@@ -58,24 +61,43 @@ class Places:
     """Source (-1 for a file that is not shown), line and column."""
     files: list[str] = field(default_factory=list[str])
     """The name of the file of each place."""
-    _numbers: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
-    _known: dict[LocationAttr, list[int]] = field(default_factory=dict[LocationAttr, list[int]])
+    _numbers: dict[LocationAttr, int] = field(default_factory=dict[LocationAttr, int])
+    _known: dict[int, tuple[LocationAttr, Origin]] = field(default_factory=dict[int, tuple[LocationAttr, Origin]])
+    """By ``id``, as ops that come from one share their location, and hashing one takes longer; the location is kept so that the number stays its own."""
 
-    def of(self, location: LocationAttr) -> list[int]:
-        """The numbers of a location's places."""
-        known = self._known.get(location)
+    def of(self, location: LocationAttr) -> Origin:
+        """The origin that a location names."""
+        known = self._known.get(id(location))
         if known is None:
-            known = self._known[location] = [self._number(place) for place in places_of(location)]
-        return known
+            known = self._known[id(location)] = (location, self._origin(location))
+        return known[1]
 
-    def _number(self, place: tuple[str, int, int]) -> int:
+    def _origin(self, location: LocationAttr) -> Origin:
+        named = sources(location)
+        exact = {n for source in named if source.certainty is Certainty.EXACT and (n := self._number(source.place)) is not None}
+        numbers = [self._number(source.place) for source in named]
+        numbers += [self._number(origin(caller)) for source in named for caller in source.callers]
+        places = [n for n in dict.fromkeys(numbers) if n is not None]
+        inferred = [n for source in named if source.certainty is not Certainty.EXACT and (n := self._number(source.place)) is not None and n not in exact]
+        return Origin(places, list(dict.fromkeys(inferred)), " < ".join(_steps(named[0])))
+
+    def _number(self, place: LocationAttr) -> int | None:
+        if not isinstance(place, FileLineColLoc):
+            return None
         number = self._numbers.get(place)
         if number is None:
             number = self._numbers[place] = len(self.listed)
-            file, line, column = place
-            self.listed.append((self.sources.get(file, -1), line, column))
+            file = place.filename.data
+            self.listed.append((self.sources.get(file, -1), place.line.data, place.column.data))
             self.files.append(file)
         return number
+
+
+def _steps(source: Source) -> Iterator[str]:
+    """``vjp/cotangent/stablehlo.sine`` for each derivative, and ``simplify`` for each pass that rewrote what was derived."""
+    for step in source.derived:
+        yield f"{step.pass_name}/{step.role}/{step.op_name}"
+    yield from dict.fromkeys(source.passes)
 
 
 def python_words(text: str) -> list[list[tuple[int, str]]]:
@@ -95,10 +117,14 @@ def python_words(text: str) -> list[list[tuple[int, str]]]:
 
 
 def sources_of(subject: Subject) -> list[SourceText]:
-    """The texts that a subject was written in: its own, and of a traced Python function the files of its ops."""
+    """The texts that a subject was written in: its own, and of a traced Python function the files of its ops, but not those of wengert."""
     if subject.source:
         return [SourceText(subject.name, "mlir", subject.source)]
     assert subject.primal is not None
-    files = dict.fromkeys(file for op in subject.primal.module.walk() for file, _, _ in places_of(op.location))
-    read = [(file, Path(file)) for file in files if file.endswith(".py")]
+    named = Places({})
+    for op in subject.primal.module.walk():
+        named.of(op.location)
+    files = dict.fromkeys(named.files)
+    ours = {getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if name.startswith("wengert.")}
+    read = [(file, Path(file)) for file in files if file.endswith(".py") and file not in ours]
     return [SourceText(file, "python", path.read_text(encoding="utf-8", errors="replace")) for file, path in read if path.is_file()][:MOST_FILES]

@@ -18,7 +18,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.lab.trace.loops import Iteration
-from wengert.lab.trace.summary import Array, Summary, has_nan, is_finite, summary_of
+from wengert.lab.trace.summary import Array, Summary, as_array, as_floats, has_nan, is_finite, summary_of
 from wengert.transforms.analysis.opcost import is_constant
 
 Kind = Literal["op", "constant", "argument"]
@@ -158,7 +158,7 @@ def event_of(op: Operation, value: SSAValue, array: Any, operands: Sequence[Any]
 
 def _first_bad(array: Array) -> tuple[int, ...]:
     """The index of the first NaN, or of the first infinity where there is none."""
-    wide = array if array.dtype.kind in "fc" else array.astype(np.float64)
+    wide = as_floats(array)
     bad = np.isnan(wide)
     if not bad.any():
         bad = ~np.isfinite(wide)
@@ -166,11 +166,12 @@ def _first_bad(array: Array) -> tuple[int, ...]:
 
 
 def _element(operand: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    if not isinstance(operand, np.ndarray | np.generic):
+    array = as_array(operand)
+    if array is None:
         return ""
-    if operand.shape == shape:
-        return str(np.asarray(operand)[at])
-    return str(operand) if operand.size == 1 else ""
+    if array.shape == shape:
+        return str(array[at])
+    return str(array.reshape(-1)[0]) if array.size == 1 else ""
 
 
 def _function(block: Block) -> Operation:

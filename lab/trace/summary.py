@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -64,11 +64,16 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def as_array(value: Any) -> Array | None:
+    """An array or NumPy scalar as an array; None for tapes, tuples and tokens."""
+    return np.asarray(cast(Array, value)) if isinstance(value, np.ndarray | np.generic) else None
+
+
 def summary_of(value: Any) -> Summary:
     """The summary of an array or NumPy scalar. Of a tape, the number of its entries is its shape; of anything else only its kind is known."""
-    if not isinstance(value, np.ndarray | np.generic):
+    array = as_array(value)
+    if array is None:
         return Summary((len(value),) if hasattr(value, "__len__") else (), type(value).__name__.lower())
-    array = np.asarray(value)
     if array.dtype.kind == "b":
         return _of_numbers(array.astype(np.float64), array)
     if array.dtype.kind in "iufc" or array.dtype.name.startswith(("bfloat", "float")):
@@ -96,16 +101,16 @@ def _of_numbers(wide: Array, array: Array) -> Summary:
 
 def is_finite(value: Any) -> bool:
     """Whether a value holds neither NaN nor infinity; what holds no floats does not."""
-    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind in "biu":
-        return True
-    try:
-        return bool(np.isfinite(value).all())
-    except TypeError:  # a float of few bits, for which NumPy has no such function
-        return bool(np.isfinite(np.asarray(value).astype(np.float64)).all())
+    array = as_array(value)
+    return array is None or array.dtype.kind in "biu" or bool(np.isfinite(as_floats(array)).all())
 
 
 def has_nan(value: Any) -> bool:
     """Whether a value holds a NaN."""
-    if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind in "biu":
-        return False
-    return bool(np.isnan(np.asarray(value) if value.dtype.kind in "fc" else np.asarray(value).astype(np.float64)).any())
+    array = as_array(value)
+    return array is not None and array.dtype.kind not in "biu" and bool(np.isnan(as_floats(array)).any())
+
+
+def as_floats(array: Array) -> Array:
+    """An array that NumPy's functions take: floats of few bits are widened."""
+    return array if array.dtype.kind in "fc" and array.dtype.isbuiltin == 1 else array.astype(np.float64)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wengert.lab.draw.escaping import markup
-from wengert.lab.tables import table
 from wengert.lab.trace.first_bad import BadOp, FirstBad
 from wengert.lab.trace.loops import Iteration
 from wengert.lab.trace.summary import number
@@ -13,6 +13,8 @@ from wengert.lab.trace.summary import number
 if TYPE_CHECKING:
     from wengert.lab.trace.trace import Trace, TracedValue
 
+_OTHERS = 5
+"""Other places at which NaN or infinity begin that are listed."""
 _HEADER = ("value", "op", "type", "range", "mean", "", "source")
 
 
@@ -40,8 +42,14 @@ def verdict(trace: Trace) -> str:
 def _rows(trace: Trace) -> list[str]:
     in_loops = any(value.iteration for value in trace.values)
     header = (_HEADER[0], "iteration", *_HEADER[1:]) if in_loops else _HEADER
-    lines = table(header, [_cells(value, in_loops) for value in trace.values])
-    return lines
+    return _aligned([header, *(_cells(value, in_loops) for value in trace.values)], right={header.index("range"), header.index("mean")})
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> list[str]:
+    """Rows with their cells below each other, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [[cell.rjust(w) if at in right else cell.ljust(w) for at, (cell, w) in enumerate(zip(row, widths, strict=True))] for row in rows]
+    return ["  ".join(cells).rstrip() for cells in lines]
 
 
 def _cells(value: TracedValue, in_loops: bool) -> list[str]:
@@ -70,7 +78,9 @@ def render_first(first: FirstBad) -> str:
         lines += [f"it becomes NaN {_where(first.becomes_nan)}", *_described(first.becomes_nan)]
     lines.append(f"it reaches {'; '.join(first.reaches)}" if first.reaches else "it reaches no result")
     if first.others:
-        lines.append(f"NaN or infinity begin at {first.others} other op{'s' if first.others > 1 else ''} too")
+        shown = first.others[:_OTHERS]
+        lines += ["elsewhere begin:", *(f"  {line}" for line in shown)]
+        lines += [f"  and at {len(first.others) - len(shown)} more ops"] if len(first.others) > len(shown) else []
     return "\n".join(lines)
 
 

@@ -28,15 +28,15 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.locations import describe, provenance
-from wengert.lab.diff.places import Sources
-from wengert.lab.diff.printed import Printed, printed
+from wengert.lab.inspection.printed import Printed, printed
 from wengert.lab.inspection.selectors import select
+from wengert.lab.inspection.sources import Sources
 from wengert.lab.inspection.subject import Subject, subject_of
 from wengert.lab.plain import plain
 from wengert.lab.trace.first_bad import FirstBad, first_bad
 from wengert.lab.trace.loops import Iteration
 from wengert.lab.trace.origins import Origins
-from wengert.lab.trace.summary import Summary, summary_of
+from wengert.lab.trace.summary import Summary, as_array, summary_of
 from wengert.lab.trace.tracer import Execution, Record, Tracer
 from wengert.runtime.arguments import bind
 from wengert.runtime.dump_folders import PathLike
@@ -44,6 +44,7 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
 from wengert.runtime.program import Program
 from wengert.runtime.signature import entry_function
+from wengert.transforms.analysis.liveness import LOOPS
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class TracedValue:
         """The array, or one with an iteration of the loops around it in each row."""
         if not self.arrays:
             raise InputError(f"{self.name}: arrays are not kept unless keep=True is given")
-        return self.arrays[0] if len(self.arrays) == 1 else np.stack(self.arrays)
+        if len(self.arrays) == 1 or as_array(self.arrays[0]) is None:
+            return self.arrays[0]
+        return np.stack(self.arrays)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but arrays as what JSON holds."""
@@ -120,13 +123,12 @@ class Trace:
         kept. A name that several values have (in regions beside each other) is followed by the line, as in ``%3:12``."""
         stored: dict[str, Any] = {}
         for value in self.values:
-            if not value.arrays or not isinstance(value.arrays[0], np.ndarray | np.generic):
-                if not value.arrays:
-                    raise InputError(f"{value.name}: arrays are not kept unless keep=True is given")
+            array = value.array
+            if as_array(array) is None:  # a tape
                 continue
             key = value.name if value.name not in stored else f"{value.name}:{value.number}"
             if key not in stored:
-                stored[key] = _storable(np.asarray(value.array))
+                stored[key] = _storable(np.asarray(array))
         np.savez(path, **stored)
 
     def to_json(self) -> dict[str, Any]:
@@ -225,14 +227,15 @@ class _Run:
         order: list[SSAValue] = []
         for op in self.module.walk():
             order += op.results
-            for region in op.regions:
+            for region in op.regions[-1:] if isinstance(op, LOOPS) else op.regions:  # the condition of a loop is given what its body is given
                 for block in region.blocks:
                     order += block.args
         return [value for value in order if value in tracer.records]
 
     def _values(self, record: Record) -> list[TracedValue]:
         """A record as it is shown: once, or for the first and the last iteration, or for the one that is asked for."""
-        assert record.first is not None and record.last is not None
+        assert record.first is not None
+        assert record.last is not None
         if self.iteration is not None and record.first.iteration:
             shown = record.chosen[:1] + (record.chosen[-1:] if len(record.chosen) > 1 else [])
             if any(i < 0 for i in self.iteration):
@@ -266,5 +269,3 @@ class _Run:
 def _storable(array: Any) -> Any:
     """An array in a dtype that .npz keeps: small floats are stored as float32, without loss."""
     return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name not in np.sctypeDict else array
-
-

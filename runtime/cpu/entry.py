@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from msgspec import Struct, field
 
-from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.engine import Library
-from wengert.runtime.cpu.fallback import Fallback
-from wengert.runtime.cpu.interrupts import raise_pending
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
 from wengert.runtime.tape_memory import out_of_memory
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from wengert.runtime.cpu.fallback import Fallback
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Source = Callable[[], "tuple[str, ModuleOp]"]
@@ -128,6 +127,10 @@ class CompiledFunction:
         """The kernels on buffers that code was emitted for, as :attr:`llvm_text`."""
         return self._source()[1]
 
+    def in_poisoned_memory(self, *inputs: Any) -> tuple[Array, ...]:
+        """The call, in memory whose bytes are all ones (NaN, for floats), so that what the code does not write, or reads before it has, shows."""
+        return self._slow.poisoned(inputs)
+
     def guarded(self, otherwise: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]] | None:
         """The same code for arrays of exactly these dtypes and shapes, and another function for all other arguments; None where
         calls are not native. ``otherwise`` must live as long as the result."""
@@ -150,7 +153,7 @@ class _PythonCall:
         self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address)
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
+        arrays = inputs if self._fits(inputs) else self._bound(inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
         arena = self._arena()
@@ -160,10 +163,31 @@ class _PythonCall:
             self.fail(ctypes.addressof(table))
         return tuple(results)
 
+    def poisoned(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
+        """The call, in results and an arena whose bytes are all ones."""
+        from wengert.runtime.arguments import bind
+
+        arrays = bind(self._signature, inputs)
+        results = [np.empty(shape, dtype) for shape, dtype in self._results]
+        memory, address = self._arena()
+        for array in (*results, memory):
+            ctypes.memset(array.ctypes.data, 0xFF, array.nbytes)
+        table = self._table(*[address_of(a) for a in (*arrays, *results)], *self._tail)
+        if self._entry(ctypes.addressof(table), address):
+            self.fail(ctypes.addressof(table))
+        return tuple(results)
+
     def fail(self, table: int) -> NoReturn:
         """Raises the exception of the call with the table at this address."""
+        from wengert.runtime.cpu.interrupts import raise_pending
+
         raise_pending()
         raise self._fallback.take(table) if self._fallback is not None else out_of_memory()
+
+    def _bound(self, inputs: tuple[Any, ...]) -> Sequence[Array]:
+        from wengert.runtime.arguments import bind  # here, because calls with exactly the arrays that are expected do without it
+
+        return bind(self._signature, inputs)
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:
         """Whether the arguments can be used as they are."""

@@ -223,9 +223,7 @@ class _Code:
         for slot in self.args:
             counter.hold(values[slot])
         self._drop(self.dying[0], counter)
-        for op, step, operands, results, dying, updating in zip(
-            self.ops, self.steps, self.operands, self.results, self.dying[1:], self.updating, strict=True
-        ):
+        for op, step, operands, results, dying, updating in zip(self.ops, self.steps, self.operands, self.results, self.dying[1:], self.updating, strict=True):
             step()
             counter.executed(op, [values[slot] for slot in results], [values[slot] for slot in operands])
             for slot in results:

@@ -128,7 +128,8 @@ SIMPLIFIABLE = """func.func public @main(%x: tensor<4x6xf64>, %y: tensor<4x6xf64
   %8 = stablehlo.power %7, %two : tensor<4x6xf64>
   %9 = stablehlo.negate %y : tensor<4x6xf64>
   %10 = stablehlo.cosine %9 : tensor<4x6xf64>
-  %11 = stablehlo.add %8, %10 : tensor<4x6xf64>
+  %signed = stablehlo.subtract %10, %6 : tensor<4x6xf64>
+  %11 = stablehlo.add %8, %signed : tensor<4x6xf64>
   %12 = stablehlo.slice %11 [1:4, 0:6:2] : (tensor<4x6xf64>) -> tensor<3x3xf64>
   %13 = stablehlo.slice %12 [1:3, 1:3] : (tensor<3x3xf64>) -> tensor<2x2xf64>
   %zero = stablehlo.constant dense<0.0> : tensor<f64>
@@ -229,5 +230,86 @@ KERNELS = """func.func public @main(%x: tensor<9x13xf64>, %y: tensor<13x9xf64>, 
   %13 = stablehlo.dot_general %12, %y, contracting_dims = [1] x [0] : (tensor<9x13xf64>, tensor<13x9xf64>) -> tensor<9x9xf64>
   %14 = stablehlo.tanh %13 : tensor<9x9xf64>
   return %3, %12, %14 : tensor<9xf64>, tensor<9x13xf64>, tensor<9x9xf64>
+}
+"""
+
+PERMUTED = """func.func public @main(%x: tensor<2x3x4xf64>, %y: tensor<3x4x2xf64>) -> tensor<f64> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = stablehlo.sine %x : tensor<2x3x4xf64>
+  %1 = stablehlo.transpose %0, dims = [1, 2, 0] : (tensor<2x3x4xf64>) -> tensor<3x4x2xf64>
+  %2 = stablehlo.multiply %1, %y : tensor<3x4x2xf64>
+  %3 = stablehlo.tanh %2 : tensor<3x4x2xf64>
+  %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [0, 1, 2] : (tensor<3x4x2xf64>, tensor<f64>) -> tensor<f64>
+  return %4 : tensor<f64>
+}
+"""
+
+SQUARES = """func.func public @main(%v: tensor<4xf64>, %x: tensor<3x4x4xf64>) -> tensor<3x4x4xf64> {
+  %0 = stablehlo.tanh %v : tensor<4xf64>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<4xf64>) -> tensor<4x4xf64>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [1, 2] : (tensor<4x4xf64>) -> tensor<3x4x4xf64>
+  %3 = stablehlo.sine %x : tensor<3x4x4xf64>
+  %4 = stablehlo.multiply %2, %3 : tensor<3x4x4xf64>
+  %5 = stablehlo.exponential %4 : tensor<3x4x4xf64>
+  return %5 : tensor<3x4x4xf64>
+}
+"""
+
+WINDOWS = """func.func public @main(%x: tensor<1x12x12xf64>) -> tensor<1x12x12xf64> {
+  %low = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+  %0 = stablehlo.exponential %x : tensor<1x12x12xf64>
+  %1 = stablehlo.negate %0 : tensor<1x12x12xf64>
+  %2 = "stablehlo.reduce_window"(%1, %low) <{window_dimensions = array<i64: 1, 3, 5>, padding = dense<[[0, 0], [1, 1], [2, 2]]> : tensor<3x2xi64>}> ({
+  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+    %m = stablehlo.maximum %a, %b : tensor<f64>
+    stablehlo.return %m : tensor<f64>
+  }) : (tensor<1x12x12xf64>, tensor<f64>) -> tensor<1x12x12xf64>
+  %3 = stablehlo.multiply %2, %1 : tensor<1x12x12xf64>
+  %4 = stablehlo.tanh %3 : tensor<1x12x12xf64>
+  return %4 : tensor<1x12x12xf64>
+}
+"""
+
+BATCH = """func.func public @main(%x: tensor<200x3xf64>, %y: tensor<200x3xf64>) -> (tensor<200xf64>, tensor<200x3xf64>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = stablehlo.sine %x : tensor<200x3xf64>
+  %1 = stablehlo.multiply %0, %y : tensor<200x3xf64>
+  %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<200x3xf64>, tensor<f64>) -> tensor<200xf64>
+  %3 = stablehlo.exponential %2 : tensor<200xf64>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<200xf64>) -> tensor<200x3xf64>
+  %5 = stablehlo.divide %1, %4 : tensor<200x3xf64>
+  return %3, %5 : tensor<200xf64>, tensor<200x3xf64>
+}
+"""
+
+LONG = """func.func public @main(%x: tensor<300x256xf64>, %y: tensor<256xf64>) -> (tensor<f64>, tensor<300xf64>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = stablehlo.tanh %x : tensor<300x256xf64>
+  %1 = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<256xf64>) -> tensor<300x256xf64>
+  %2 = stablehlo.multiply %0, %1 : tensor<300x256xf64>
+  %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<300x256xf64>, tensor<f64>) -> tensor<300xf64>
+  %4 = stablehlo.abs %x : tensor<300x256xf64>
+  %5 = stablehlo.reduce(%4 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<300x256xf64>, tensor<f64>) -> tensor<f64>
+  return %5, %3 : tensor<f64>, tensor<300xf64>
+}
+"""
+
+TILED = """func.func public @main(%x: tensor<19x21xf64>, %y: tensor<21x19xf64>) -> tensor<19x21xf64> {
+  %0 = stablehlo.transpose %y, dims = [1, 0] : (tensor<21x19xf64>) -> tensor<19x21xf64>
+  %1 = stablehlo.add %x, %0 : tensor<19x21xf64>
+  %2 = stablehlo.multiply %1, %0 : tensor<19x21xf64>
+  %3 = stablehlo.abs %2 : tensor<19x21xf64>
+  return %3 : tensor<19x21xf64>
+}
+"""
+
+BUFFERS = """func.func public @main(%x: tensor<7x7xf64>, %y: tensor<7x7xf64>) -> tensor<7x7xf64> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<7x7xf64>, tensor<7x7xf64>) -> tensor<7x7xf64>
+  %1 = stablehlo.dot_general %y, %x, contracting_dims = [1] x [0] : (tensor<7x7xf64>, tensor<7x7xf64>) -> tensor<7x7xf64>
+  %2 = stablehlo.dot_general %1, %x, contracting_dims = [1] x [0] : (tensor<7x7xf64>, tensor<7x7xf64>) -> tensor<7x7xf64>
+  %3 = stablehlo.dot_general %0, %2, contracting_dims = [1] x [0] : (tensor<7x7xf64>, tensor<7x7xf64>) -> tensor<7x7xf64>
+  %4 = stablehlo.dot_general %3, %1, contracting_dims = [1] x [0] : (tensor<7x7xf64>, tensor<7x7xf64>) -> tensor<7x7xf64>
+  %5 = stablehlo.tanh %4 : tensor<7x7xf64>
+  return %5 : tensor<7x7xf64>
 }
 """

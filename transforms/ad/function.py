@@ -11,13 +11,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir import changes
 from wengert.ir.construction import append, erase
-from wengert.ir.locations import Role, derived_at
+from wengert.ir.locations import Role, derived_at, rewritten
 from wengert.ir.traits import is_pure
 
 
 def begin_function(block: Block, origin: FuncOp, pass_name: str) -> OpBuilder:
     """A builder for the derivative's block; the locations of its ops name ``pass_name``."""
-    return OpBuilder(block, location=origin.location, pass_name=pass_name)
+    return OpBuilder(block, location=rewritten(origin.location, origin.name, pass_name), pass_name=pass_name)
 
 
 def argument_location(function: FuncOp, position: int) -> LocationAttr:

@@ -50,14 +50,14 @@ def _peak(block: Block, owned: tuple[SSAValue, ...], functions: Functions) -> in
             continue
         counted.update(op.results)
         live += sum(map(_bytes, op.results))
-        peak = max(peak, live - sum(map(_bytes, op.results)) + _inside(op, functions), live)
+        peak = max(peak, live - sum(map(_bytes, op.results)) + inside_peak(op, functions), live)
         ended = counted.intersection(dying.get(op, ()))
         live -= sum(map(_bytes, ended))
         counted -= ended
     return peak
 
 
-def _inside(op: Operation, functions: Functions) -> int:
+def inside_peak(op: Operation, functions: Functions) -> int:
     """The peak of what an op's regions or callee make while it runs."""
     if isinstance(op, LOOPS):
         return max(_peak(region.block, replaced(op, region.block), functions) for region in op.regions)

@@ -24,6 +24,7 @@ def live_at_peak(module: ModuleOp, entry: str = "main") -> list[tuple[SSAValue, 
 
 
 Peak = tuple[int, list[SSAValue]]
+_NOTHING: Peak = (0, [])
 
 
 class _Peak:
@@ -69,11 +70,12 @@ class _Peak:
         if isinstance(op, LOOPS):
             return max((self.block(region.block, replaced(op, region.block)) for region in op.regions), key=lambda peak: peak[0])
         if isinstance(op, BRANCHES):
-            return max((self.block(region.block, ()) for region in op.regions if region.blocks), key=lambda peak: peak[0], default=(0, []))
+            branches = [self.block(region.block, ()) for region in op.regions if region.blocks]
+            return max([*branches, _NOTHING], key=lambda peak: peak[0])
         if isinstance(op, CallOp) and op.callee.string_value() in self.functions:
             callee = self.functions[op.callee.string_value()]
-            return self.block(callee.body.block, ()) if callee.body.blocks else (0, [])
-        return 0, []
+            return self.block(callee.body.block, ()) if callee.body.blocks else _NOTHING
+        return _NOTHING
 
 
 def _bytes(value: SSAValue) -> int:

@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.ir import changes
-from wengert.ir.actions import may_rewrite
+from wengert.ir.actions import counting, may_rewrite
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
@@ -185,7 +185,7 @@ class Simplifier(Rewriter):
     def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:
         if self._has_dynamic_shapes and any(_is_dynamic(value) for value in (*operands_of(op), *op.results)):
             return None  # laws of shapes compute with extents
-        candidates = self._table.get(type(op))
+        candidates, counted = self._table.get(type(op)), counting()
         makers = {type(operand.owner) for operand in operands_of(op)}
         values: Rewritten = fold(self, op) if makers == _CONSTANT else None
         if values is not None:
@@ -193,6 +193,8 @@ class Simplifier(Rewriter):
         for candidate in candidates or ():
             if candidate.given and makers.isdisjoint(candidate.given):
                 continue
+            if counted is not None and not counted.tries(candidate.name, op):
+                return None
             values = candidate.function(self, op)
             if values is not None:
                 if not self._may_make(candidate.name, op):
