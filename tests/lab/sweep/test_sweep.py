@@ -173,7 +173,13 @@ def test_crossovers_of_powers() -> None:
     assert (crossing.below, crossing.above, crossing.before, crossing.after) == (32, 64, "forward", "reverse")
     assert str(found) == "at 40 (forward below, reverse above)"
     never = crossover(("a", "b"), {2.0: 1.0, 4.0: 1.0}, {2.0: 3.0, 4.0: 5.0})
-    assert str(never) == "none: a takes less at all sizes (3 times at 2, 5 times at 4)"
+    assert str(never) == "none: a takes less (3 times at 2, 5 times at 4)"
+    noise = crossover(("a", "b"), dict.fromkeys(sizes, 1.0), {n: 1 + 0.04 * (-1) ** k for k, n in enumerate(sizes)})
+    assert (noise.crossings, str(noise)) == ((), "none: a tie within 5 % at all sizes")
+    late = crossover(("a", "b"), dict.fromkeys(sizes, 1.0), {n: 1.01 if n < 64 else 0.5 for n in sizes})
+    assert str(late) == "none: b takes less (a tie at 2, 2 times at 128)"
+    between = crossover(("a", "b"), dict.fromkeys((2.0, 4.0, 8.0, 16.0), 1.0), {2.0: 2.0, 4.0: 1.02, 8.0: 0.98, 16.0: 0.5})
+    assert [(c.below, c.above) for c in between.crossings] == [(4, 8)]
     assert str(crossover(("a", "b"), {2.0: 1.0}, {2.0: 1.0})) == "none: the same at all sizes"
     assert str(crossover(("a", "b"), {2.0: 1.0}, {})) == "not known"
 
@@ -248,6 +254,17 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "280 n - 80" in out
     assert "forward and reverse:\n  predicted  at " in out
     assert "\n  by flops   at 4" in out
+
+
+def test_modes_without_an_effect_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "sine.mlir", "--over", "n=4,8", "--over", "mode=reverse,direct,save-all"]) == 0
+    out = capsys.readouterr().out
+    report = wg.sweep("sine.mlir", {"n": [4, 8]}, ["reverse", "direct", "save-all"])
+    derived = {series.mode: [cell.result.derived for cell in series.cells.values()] for series in report.series}
+    assert derived["reverse"] == derived["save-all"]
+    for mode in ("direct", "save-all"):
+        said = f"{mode}: no effect after clean-up, the program is that of reverse at all sizes" in out
+        assert said == (derived[mode] == derived["reverse"])
 
 
 def test_modes_that_are_refused_do_not_stop_others(capsys: pytest.CaptureFixture[str]) -> None:
