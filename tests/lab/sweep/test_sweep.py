@@ -256,6 +256,35 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\n  by flops   at 4" in out
 
 
+LOOP = """func.func public @main(%x: tensor<?xf64>, %k: tensor<i64>) -> tensor<?xf64> {
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %0:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i64>, tensor<?xf64>
+  cond {
+    %c = stablehlo.compare LT, %i, %k : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %j = stablehlo.add %i, %one : tensor<i64>
+    %z = stablehlo.sine %y : tensor<?xf64>
+    stablehlo.return %j, %z : tensor<i64>, tensor<?xf64>
+  }
+  return %0#1 : tensor<?xf64>
+}
+"""
+
+
+def test_loops_run_as_often_at_all_sizes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "loop.mlir").write_text(LOOP)
+    found = sweep("loop.mlir --over n=2..64 --over mode=primal,reverse --seed 1", capsys)
+    [times] = {value for cell in found["cells"] for value in cell["result"]["values"].values()}
+    assert times > 0
+    flops = {cell["sizes"]["n"]: cell["result"]["counts"]["flops"] for cell in found["cells"] if cell["mode"] == "primal"}
+    assert flops == {n: times * n for n in (2, 4, 8, 16, 32, 64)}
+    assert found["growth"][0]["flops"]["formula"] == "T0 n"
+    assert main(["sweep", "loop.mlir", "--over", "n=2,4", "--seed", "1"]) == 0
+    assert f"T0 (iterations, or branches taken) is {times} in these runs" in capsys.readouterr().out
+
+
 def test_modes_without_an_effect_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "sine.mlir", "--over", "n=4,8", "--over", "mode=reverse,direct,save-all"]) == 0
     out = capsys.readouterr().out
