@@ -21,6 +21,7 @@ from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.lab.tables import seconds
 from wengert.runtime.errors import ExecutionError, InputError
 from wengert.runtime.loading import load
+from wengert.runtime.program import Array, Program
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 
 NEAR = 1.05
@@ -94,23 +95,35 @@ def run_task(task: Task) -> Iterator[Chosen]:
 
 
 def _choice(task: Task, reference: Reference) -> Chosen:
-    name, precision = task.program.name, task.precision
     wrt, of = tuple(sorted(reference.tangents)), tuple(sorted(reference.cotangents))
-    program = load(task.program.path(precision))
+    program = load(task.program.path(task.precision))
+    return choice_for(task.program.name, task.precision, program, reference.inputs, wrt, of, reference.jac)
+
+
+def choice_for(
+    name: str,
+    precision: str,
+    program: Program,
+    inputs: Sequence[Array],
+    wrt: Sequence[int],
+    of: Sequence[int],
+    jacobian: Mapping[tuple[int, int], Array] | None = None,
+) -> Chosen:
+    """The choice for a program at a point, whose Jacobian is known by blocks (result, argument), or that of the interpreter is taken."""
     batched = [plan for plan in plans(program, "jacobian", wrt, of) if plan.at_once is None]
     columns, rows = batched[0].blocks.columns, batched[0].blocks.rows
     if columns * rows > MOST_ELEMENTS or max(columns, rows) > MOST_DIRECTIONS:
         return Chosen(name, precision, skipped=f"a Jacobian of {rows} by {columns}")
     unknowns = Unknowns()
-    table = [with_values(Row(PlanCosts(plan, unknowns)), reference.inputs) for plan in batched]
+    table = [with_values(Row(PlanCosts(plan, unknowns)), inputs) for plan in batched]
     usable = [row for row in table if not row.problem]
     choice = choose(usable)
-    timed, _ = measured(usable, reference.inputs, slower=float("inf"))
-    first, times = _times(timed), _times(measured(usable, reference.inputs, slower=float("inf"))[0])
+    timed, _ = measured(usable, inputs, slower=float("inf"))
+    first, times = _times(timed), _times(measured(usable, inputs, slower=float("inf"))[0])
     predicted = {row.name: float(row.predicted.seconds.constant or 0) for row in usable if row.predicted is not None}
     errors = [row.measured.error for row in timed.values() if row.measured is not None]
-    if reference.jac:
-        errors += [_error(row.compile()(*reference.inputs), reference, wrt, of) for row in usable]
+    if jacobian:
+        errors += [_error(row.compile()(*inputs), jacobian, wrt, of) for row in usable]
     by_prediction = choice.row.name if choice.row is not None and choice.verdict != "conditional" else None
     return Chosen(name, precision, by_prediction, _least(first), _least(times), times, predicted, max(errors))
 
@@ -123,9 +136,9 @@ def _least(times: Mapping[str, float]) -> str:
     return min(times, key=lambda name: times[name])
 
 
-def _error(blocks: Sequence[Any], reference: Reference, wrt: Sequence[int], of: Sequence[int]) -> float:
+def _error(blocks: Sequence[Any], jacobian: Mapping[tuple[int, int], Array], wrt: Sequence[int], of: Sequence[int]) -> float:
     keys = [(j, i) for j in of for i in wrt]
-    return max(array_error(block, reference.jac[key]) for key, block in zip(keys, blocks, strict=True) if key in reference.jac)
+    return max(array_error(block, jacobian[key]) for key, block in zip(keys, blocks, strict=True) if key in jacobian)
 
 
 def summary(choices: Sequence[Chosen]) -> list[str]:

@@ -8,6 +8,8 @@
 ``vjps xK``      the same, K directions in a batch
 ``jacrev``       one call: the VJPs of all directions in one batch for each result, in the program
 ``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
+``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions
+``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
@@ -25,6 +27,8 @@ from wengert.runtime.derivation import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import jacobian_pass
 from wengert.runtime.program import Program, static_program
+from wengert.transforms.ad.jacobians.mixed import cut_size
+from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.residuals.policies import policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE
@@ -34,6 +38,8 @@ WANTED: tuple[Wanted, ...] = ("jacobian", "gradient", "hessian")
 
 CHUNKS = (16, 128)
 """Directions in a batch, of plans that need several calls."""
+MOST_COMPRESSED = 1 << 22
+"""The pattern of a Jacobian with more elements is not looked at."""
 
 
 def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None) -> list[Plan]:
@@ -83,11 +89,34 @@ def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: S
             suffix = suffix or " joined"
             yield Plan(f"jacrev{suffix}", f"reverse{by} in one batch", blocks, partial(_joined, program, "reverse", wrt, of, name), "reverse", None)
 
+    yield from _compressed(program, blocks, wrt, of)
+    narrow = min(blocks.columns, blocks.rows)
+    if 0 < (directions := cut_size(program.optimized_module, wrt, of)) < narrow:
+        yield Plan("mixed", f"both modes from a cut of {directions}", blocks, partial(_made, program, "mixed-jacobian", wrt, of), "forward", None, directions)
+
+
+def _compressed(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
+    """Both modes with fewer directions than elements, where the pattern of the Jacobian allows it."""
+    if blocks.columns * blocks.rows > MOST_COMPRESSED:
+        return
+    modes: tuple[tuple[Mode, str], ...] = (("forward", "columns"), ("reverse", "rows"))
+    for mode, what in modes:
+        fewest = min(blocks.columns, blocks.rows)
+        directions = compressed_directions(program.optimized_module, mode, wrt, of, fewest)
+        if directions is not None:
+            make = partial(_made, program, f"seeded-jacobian{{mode={mode}", wrt, of)
+            yield Plan(f"compressed {what}", f"{mode}, {what} in {directions} colours", blocks, make, mode, None, directions)
+
+
+def _made(program: Program, text: str, wrt: Sequence[int], of: Sequence[int]) -> Program:
+    """The Jacobian by a pass, which is told what to differentiate."""
+    text = f"{text}{' ' if '{' in text else '{'}wrt={positions_text(wrt)} of={positions_text(of)}}}"
+    return static_program(program.optimized_module, program.name).apply(f"{text},{OPTIMIZE}")
+
 
 def _joined(program: Program, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: str = DEFAULT) -> Program:
     """The Jacobian with all directions in one batch."""
-    text = f"joined-jacobian{{mode={mode} wrt={positions_text(wrt)} of={positions_text(of)} strategy={strategy}}}"
-    return static_program(program.optimized_module, program.name).apply(f"{text},{OPTIMIZE}")
+    return _made(program, f"joined-jacobian{{mode={mode} strategy={strategy}", wrt, of)
 
 
 def _batches(program: Program, blocks: Blocks, name: str, what: str, make: partial[Program], mode: Mode) -> Iterator[Plan]:
@@ -133,7 +162,15 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
         along = partial(gradient.jvp, wrt, range(len(of) * len(wrt)))
         if first == "reverse":
             yield Plan("hvps", "forward over reverse, one by one", blocks, along, "forward", 0)
+            yield from _compressed_hessian(gradient, blocks, wrt)
             yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward")
+
+
+def _compressed_hessian(gradient: Program, blocks: Blocks, wrt: Sequence[int]) -> Iterator[Plan]:
+    """Forward over reverse, with as many directions as the columns of the Hessian have colours."""
+    for plan in _compressed(gradient, blocks, wrt, range(len(blocks.of))):
+        if plan.mode == "forward":
+            yield Plan("compressed over reverse", f"{plan.how} over reverse", blocks, plan.make, "forward", None, plan.fewer)
 
 
 def _blocks(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Blocks:
