@@ -53,6 +53,7 @@ class Plan:
         at_once: how many directions one call is given, in a batch; 0 for one direction that is not in a batch, None for a program that holds all of
             them itself.
         fewer: how many directions a program takes that needs fewer than there are elements.
+        passes: the pass that makes the program, as text, where one alone does.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Plan:
     mode: Mode
     at_once: int | None
     fewer: int | None = None
+    passes: str = ""
 
     @property
     def directions(self) -> int:
