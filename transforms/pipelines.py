@@ -41,6 +41,8 @@ PASS_PATHS = {
     "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
+    "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
+    "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
