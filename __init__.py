@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
+    from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.lab.provenance.explain import Explanations, explain
     from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
@@ -53,8 +55,10 @@ __all__ = [
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
+    "Difference",
     "Drawing",
     "ExecutionError",
+    "Explanations",
     "InputError",
     "Jit",
     "LinearProgram",
@@ -77,8 +81,10 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "diff",
     "draw",
     "eval_shape",
+    "explain",
     "explain_retrace",
     "fori_loop",
     "from_exported",
@@ -113,8 +119,10 @@ _HOMES = {
     "CompiledProgram": "wengert.runtime.compiled_program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
+    "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
+    "Explanations": "wengert.lab.provenance.explain",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
@@ -136,8 +144,10 @@ _HOMES = {
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
+    "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
+    "explain": "wengert.lab.provenance.explain",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
     "from_exported": "wengert.frontends.jax_programs",

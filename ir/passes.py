@@ -42,6 +42,7 @@ from wengert.ir.locations import error_at
 from wengert.ir.observers import Observer, PassRun, PassTimes
 from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
 from wengert.ir.plugins import PASS_GROUP, PluginError, blamed, declared_names, is_declared, is_foreign, load_declared, owner_of, raised_by
+from wengert.ir.registry import refuse_taken
 from wengert.ir.reproducers import write_reproducer
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import UnsupportedElementError
@@ -72,11 +73,7 @@ class PassRegistry:
 
     def register(self, cls: type[Step]) -> None:
         """Registers the class of a plug-in under its name. One of the same module and name is replaced; raises ValueError for a name that another has."""
-        other = self._registered.get(cls.name)
-        if cls.name in self._paths:
-            raise ValueError(f"there is a pass {cls.name!r} already: one of wengert")
-        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(f"there is a pass {cls.name!r} already: {other.__qualname__} of {owner_of(other)}")
+        refuse_taken("pass", cls.name, cls, cls.name in self._paths, self._registered.get(cls.name))
         self._registered[cls.name] = cls
         self.version += 1
 

@@ -124,7 +124,7 @@ class Derivable:
         from wengert.runtime.linear_program import LinearProgram
 
         asked = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared, residuals)
-        key = (*asked, *chosen("transpose", residuals))
+        key = (*asked, *chosen("transpose", residuals), os.environ.get(DUMP_DIR))
         if key not in self._linearized:
             self._linearized[key] = LinearProgram(cast("Program", self), *asked)
         return self._linearized[key]

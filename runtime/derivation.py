@@ -91,7 +91,7 @@ def derive_with_dumps(
     residuals: Residuals = "auto",
 ) -> ModuleOp:
     """The same from the module as it was written, watched from the first pass on."""
-    return parse_pipeline(joined(_preparation(module), derivative_pipeline(mode, wrt, of, strategy, residuals))).run(
+    return parse_pipeline(joined(preparation_of(module), derivative_pipeline(mode, wrt, of, strategy, residuals))).run(
         with_main(module, entry), observer=observer
     )
 
@@ -130,12 +130,17 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
     """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
     from wengert.ir.printing.printer import print_module
 
+    return print_module(plain_module(module), locations=locations, generic=generic)
+
+
+def plain_module(module: ModuleOp) -> ModuleOp:
+    """The module in which core ops are written out again, as a new module; the module itself where there is nothing to write out."""
     check_known(module)
     if holds_kernels(module):
-        return print_module(module, locations=locations, generic=generic)
+        return module
     if needs_ad_lowering(module) or any(op.name.startswith("core.") or is_written_out(op) for op in all_ops(module)):
-        module = parse_pipeline(BACK).applied(module)
-    return print_module(module, locations=locations, generic=generic)
+        return parse_pipeline(BACK).applied(module)
+    return module
 
 
 def with_main(module: ModuleOp, entry: str) -> ModuleOp:
@@ -159,11 +164,11 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 @stage()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
-    optimized = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
+    optimized = parse_pipeline(preparation_of(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
     return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(optimized) if has_requests(optimized) else optimized
 
 
-def _preparation(module: ModuleOp) -> str:
+def preparation_of(module: ModuleOp) -> str:
     """The pipeline that turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
     if holds_kernels(module):
         return ""
@@ -217,4 +222,4 @@ def preparation(program: Program) -> str:
     if program.optimized_module is program.module:
         return finishing(program.module)
     requests = f"expand-ad,{OPTIMIZE}" if has_requests(program.core_module) else ""
-    return joined(_preparation(program.module), requests, finishing(program.optimized_module))
+    return joined(preparation_of(program.module), requests, finishing(program.optimized_module))

@@ -29,15 +29,19 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
         DiagnosticError: the text is not a valid program; names file, line and column.
         InputError: there is no function of the entry's name, or the file holds bytecode.
     """
+    return parse(read_text(path), filename=os.fspath(path), entry=entry)
+
+
+def read_text(path: PathLike) -> str:
+    """The text of a file. Raises OSError, and InputError where it holds bytecode or is not UTF-8."""
     data = read_bytes(path)
     if data.startswith(b"ML\xefR"):
         raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
     try:
-        text = decoded(data, os.fspath(path))
+        return decoded(data, os.fspath(path))
     except DiagnosticError as error:
         what = error.diagnostic.message.partition(": ")[2]
         raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
-    return parse(text, filename=os.fspath(path), entry=entry)
 
 
 @stage()

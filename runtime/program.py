@@ -40,7 +40,13 @@ if TYPE_CHECKING:
     from wengert.lab.check import CheckReport
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
+    from wengert.lab.kept.kept import Kept
+    from wengert.lab.memory.memory import MemoryReport
+    from wengert.lab.profile.profile import Profile
+    from wengert.lab.provenance.explain import Explanations
     from wengert.lab.strategies.table import StrategyTable
+    from wengert.lab.trace.trace import Trace
+    from wengert.runtime.positions import Positions
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -197,11 +203,41 @@ class Program(Derivable):
 
         return strategies(self, inputs, **options)
 
+    def trace(self, inputs: Sequence[Any] | None = None, *selectors: str, **options: Any) -> Trace:
+        """The values of a run by name, and where NaN and infinity begin: see :func:`wengert.lab.trace.trace.trace`."""
+        from wengert.lab.trace.trace import trace
+
+        return trace(self, inputs, *selectors, **options)
+
     def check(self, *inputs: Any, **options: Any) -> CheckReport:
         """Compares the derivatives with differences and with each other: see :func:`wengert.lab.check.check`."""
         from wengert.lab.check import check
 
         return check(self, inputs or None, **options)
+
+    def explain(self, *selectors: str, **options: Any) -> Explanations:
+        """Why ops of the program, or of a derivative of it (``vjp=True``), are there: see :func:`wengert.lab.provenance.explain.explain`."""
+        from wengert.lab.provenance.explain import explain
+
+        return explain(self, *selectors, **options)
+
+    def kept(self, wrt: Positions = None, of: Positions = None, **options: Any) -> Kept:
+        """What the reverse derivative keeps, who needs it, and what computing it again would cost: see :func:`wengert.lab.kept.kept`."""
+        from wengert.lab.kept.kept import kept
+
+        return kept(self, wrt, of, **options)
+
+    def memory(self, **options: Any) -> MemoryReport:
+        """The memory of the program over a run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.memory.memory.memory`."""
+        from wengert.lab.memory.memory import memory
+
+        return memory(self, **options)
+
+    def profile(self, inputs: Sequence[Any] | None = None, **options: Any) -> Profile:
+        """The time of each kernel of a compiled run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
+        from wengert.lab.profile.profile import profile
+
+        return profile(self, inputs, **options)
 
     # -- other front ends
 
@@ -316,3 +352,9 @@ def program_of(
         program._unread = make  # pyright: ignore[reportPrivateUsage]
     program.lineage = (*origin, Identified(identity, program.signature, signature is not None)) if identity is not None else ()
     return program
+
+
+def own_program(value: Any) -> Any:
+    """The program of what has one, such as a function that was imported from JAX or a compiled program; other values as they are."""
+    own = getattr(value, "program", None)
+    return own if isinstance(own, Program) and not isinstance(value, Program) else value

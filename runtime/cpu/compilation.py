@@ -25,13 +25,13 @@ from wengert.runtime.cpu import kept
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.linking import linked
-from wengert.runtime.cpu.objects import object_code
+from wengert.runtime.cpu.objects import ObjectFile, object_code
 from wengert.runtime.cpu.options import Options, options_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function, signature_of
 from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature
-from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier
+from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, emit_object
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
@@ -94,6 +94,24 @@ def compile_with_dumps(
     return _Compilation(module, "main", "", options).run()
 
 
+def compile_text(module: ModuleOp, text: str, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool = False) -> CompiledFunction:
+    """Compiles LLVM text that was emitted for a module on buffers: a stage of the compiler, run by itself.
+
+    Args:
+        module: what ``bufferize`` left, which has one function, @main.
+        text: what ``emit-llvm`` makes of it, with the same options, or ``optimize-llvm`` of that.
+        strict: as given to ``emit-llvm``.
+        opt: the tier of the code generator: with "fast" nothing is inlined or promoted to registers behind the text.
+        flush_subnormals: as given to ``emit-llvm``.
+
+    Raises:
+        CompileError: LLVM does not accept the text.
+    """
+    compilation = _Compilation(module, "main", "", Options(strict, opt, flush_subnormals))
+    code = generate(module, host().target, strict=strict, flush=flush_subnormals, check_schedules=False)
+    return compilation.load(code, ObjectFile(emit_object(text, opt), False, ""), module, signature_of(entry_function(module, "main")))
+
+
 @contextmanager
 def _refusals() -> Generator[None]:
     """Turns diagnostics of passes into errors of the program."""
@@ -133,13 +151,18 @@ class _Compilation:
         self._check_memory(code, signature)
         with self.phase("llvm"):
             made = object_code(code.text, self.options.opt)
+        compiled = self.load(code, made, lowered, signature)
+        if self.identity is not None and not code.interpreted:
+            kept.keep(self.identity, self.options, made.name, code.symbols, constants_of(code), compiled.stats)
+        return compiled
+
+    def load(self, code: ProgramText, made: ObjectFile, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
+        """The callable of an object file, which was made of this code."""
         with self.phase("load"):
             library = linked(made.image, code.symbols)
-            constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
+            constants = constants_of(code)
             fallback = Fallback(code.interpreted) if code.interpreted else None
         stats = self._stats(code, lowered, constants, signature, made.is_cached)
-        if self.identity is not None and fallback is None:
-            kept.keep(self.identity, self.options, made.name, code.symbols, constants, stats)
         return CompiledFunction(library, signature, constants, code.memory.arena, fallback, stats, lambda: (code.text, lowered))
 
     def _core(self) -> ModuleOp:
@@ -189,6 +212,11 @@ _NOT_CORE = compound.NAMES | frozenset(
         "sdy.sharding_constraint",
     )
 )
+
+
+def constants_of(code: ProgramText) -> list[Array]:
+    """The arrays that the code reads beside the arguments."""
+    return [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
 
 
 def core_form(module: ModuleOp) -> ModuleOp:

@@ -127,6 +127,10 @@ class CompiledFunction:
         """The kernels on buffers that code was emitted for, as :attr:`llvm_text`."""
         return self._source()[1]
 
+    def in_poisoned_memory(self, *inputs: Any) -> tuple[Array, ...]:
+        """The call, in memory whose bytes are all ones (NaN, for floats), so that what the code does not write, or reads before it has, shows."""
+        return self._slow.poisoned(inputs)
+
     def guarded(self, otherwise: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]] | None:
         """The same code for arrays of exactly these dtypes and shapes, and another function for all other arguments; None where
         calls are not native. ``otherwise`` must live as long as the result."""
@@ -156,6 +160,20 @@ class _PythonCall:
         status = self._entry(ctypes.addressof(table), arena[1])
         self._arenas.append(arena)
         if status:
+            self.fail(ctypes.addressof(table))
+        return tuple(results)
+
+    def poisoned(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
+        """The call, in results and an arena whose bytes are all ones."""
+        from wengert.runtime.arguments import bind
+
+        arrays = bind(self._signature, inputs)
+        results = [np.empty(shape, dtype) for shape, dtype in self._results]
+        memory, address = self._arena()
+        for array in (*results, memory):
+            ctypes.memset(array.ctypes.data, 0xFF, array.nbytes)
+        table = self._table(*[address_of(a) for a in (*arrays, *results)], *self._tail)
+        if self._entry(ctypes.addressof(table), address):
             self.fail(ctypes.addressof(table))
         return tuple(results)
 

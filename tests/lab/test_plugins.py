@@ -128,7 +128,14 @@ wg.register(wg.PipelineStrategy("steps", vjp="linearize,simplify,cse,dce,transpo
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     """Nothing that a test registers is known to another."""
-    tables: list[dict[Any, Any]] = [plugins.LOADED, plugins._CONTENTS, PASSES._registered, strategies._registered, policies._registered, registry._REGISTERED]
+    tables: list[dict[Any, Any]] = [
+        plugins.LOADED,
+        plugins._CONTENTS,
+        PASSES._registered,
+        strategies.STRATEGIES._registered,
+        policies.POLICIES._registered,
+        registry._REGISTERED,
+    ]
     before = [dict(table) for table in tables]
     registering = set(plugins._REGISTERING)
     yield

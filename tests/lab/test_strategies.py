@@ -15,6 +15,7 @@ from wengert.lab.strategies.choice import choose
 from wengert.lab.strategies.measuring import measured
 from wengert.lab.strategies.plans import CHUNKS
 from wengert.runtime.errors import InputError
+from wengert.transforms.ad.strategies import STRATEGIES
 
 LAYER = """
 func.func public @main(%x: tensor<5xf64>, %w: tensor<4x5xf64>) -> (tensor<4xf64>, tensor<f64>) {
@@ -205,7 +206,7 @@ def test_all_directions_in_one_batch(mode: str):
 
 
 def test_strategies_of_users_are_rows(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wengert.transforms.ad.strategies._registered", {})  # forgotten after the test
+    monkeypatch.setattr(STRATEGIES, "_registered", {})  # forgotten after the test
     wg.register(wg.PipelineStrategy("split-for-this-test", vjp="linearize,transpose,join"))
     program = wg.parse(LAYER)
     inputs = _inputs(program)

@@ -19,9 +19,10 @@ from typing import ClassVar, Literal
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.passes import Pipeline
-from wengert.ir.plugins import STRATEGY_GROUP, declared_names, is_declared, load_declared, owner_of
+from wengert.ir.plugins import STRATEGY_GROUP
+from wengert.ir.registry import Registry
 from wengert.transforms.ad.forward.jvp import jvp_function
 from wengert.transforms.ad.linear.vjp import vjp_function
 from wengert.transforms.ad.requests.request import Request
@@ -126,39 +127,6 @@ def _takes(pass_: ModulePass, option: str) -> bool:
 
 DEFAULT = "transpose"
 """The strategy where none is named."""
-_BUILT_IN: dict[str, Strategy] = {strategy.name: strategy for strategy in (_Transpose(), _Direct())}
-_registered: dict[str, Strategy] = {}
-
-
-def register_strategy(strategy: Strategy) -> None:
-    """Makes a strategy known by its name. One of the same class is replaced; raises ValueError for a name that another has."""
-    if strategy.name in _BUILT_IN:
-        raise ValueError(f"there is a strategy {strategy.name!r} already: one of wengert")
-    other = _registered.get(strategy.name)
-    if other is not None and (type(other).__module__, type(other).__qualname__) != (type(strategy).__module__, type(strategy).__qualname__):
-        raise ValueError(f"there is a strategy {strategy.name!r} already: {type(other).__qualname__} of {owner_of(other)}")
-    _registered[strategy.name] = strategy
-
-
-def strategy_names() -> list[str]:
-    """The names of all strategies: ours, those of plug-ins, those that installed packages declare."""
-    return list(dict.fromkeys([*_BUILT_IN, *_registered, *declared_names(STRATEGY_GROUP)]))
-
-
-def is_strategy_of_plugin(name: str) -> bool:
-    """Whether this is the name of a strategy that is not one of ours."""
-    return name not in _BUILT_IN
-
-
-def strategy_named(name: str) -> Strategy:
-    """The strategy of this name. Raises a DiagnosticError that lists those there are."""
-    known = _BUILT_IN.get(name) or _registered.get(name)
-    if known is not None:
-        return known
-    if is_declared(STRATEGY_GROUP, name):
-        declared = load_declared(STRATEGY_GROUP, name)
-        strategy: Strategy = declared() if isinstance(declared, type) else declared
-        _registered[name] = strategy
-        return strategy
-    names = strategy_names()
-    raise DiagnosticError(Diagnostic(f"there is no strategy '{name}'; strategy: {', '.join(names)}", hint=did_you_mean(name, names)))
+STRATEGIES: Registry[Strategy] = Registry("strategy", "strategy", STRATEGY_GROUP, (_Transpose(), _Direct()))
+"""All strategies."""
+register_strategy, strategy_names, strategy_named = STRATEGIES.register, STRATEGIES.names, STRATEGIES.named

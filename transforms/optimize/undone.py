@@ -26,7 +26,7 @@ from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import is_foreign, owner_of, warn_undone
 from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
-from wengert.transforms.ad.strategies import is_strategy_of_plugin
+from wengert.transforms.ad.strategies import STRATEGIES
 from wengert.transforms.optimize.cse import repeated_ops
 
 
@@ -113,7 +113,7 @@ class UndoneObserver:
 def is_of_plugin(pass_: ModulePass | Translation) -> bool:
     """Whether a pass is a plug-in's, or does what the strategy of one says."""
     strategy: object = getattr(pass_, "strategy", None)
-    return is_foreign(pass_) or (isinstance(strategy, str) and is_strategy_of_plugin(strategy))
+    return is_foreign(pass_) or (isinstance(strategy, str) and not STRATEGIES.is_ours(strategy))
 
 
 def _described(pass_: ModulePass | Translation) -> str:

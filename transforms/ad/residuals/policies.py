@@ -22,15 +22,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.diagnostics import did_you_mean, one_of
-from wengert.ir.locations import error_at
-from wengert.ir.plugins import POLICY_GROUP, declared_names, is_declared, load_declared, owner_of
+from wengert.ir.plugins import POLICY_GROUP
+from wengert.ir.registry import Registry
 from wengert.transforms.ad.residuals.plan import Plan, plan, recomputation
 from wengert.transforms.core.closing import FREE_OPS, free_values
 from wengert.transforms.optimize.effects import is_pure, is_shareable
@@ -117,7 +115,7 @@ class RecomputeAll(Policy, frozen=True):
                 continue
             seen.add(value)
             owner = value.owner
-            if isinstance(owner, Operation) and _can_run_again(owner):
+            if isinstance(owner, Operation) and can_run_again(owner):
                 pending.extend(reversed(owner.operands))
             else:
                 stored[value] = None
@@ -136,42 +134,15 @@ class Auto(Policy, frozen=True):
 
 
 AUTO = Auto()
-POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll())}
-"""Our policies by their names in requests and pass options."""
-_registered: dict[str, Policy] = {}
-
-
-def register_policy(policy: Policy) -> None:
-    """Makes a policy known by its name. One of the same class is replaced; raises ValueError for a name that another has."""
-    other = POLICIES.get(policy.name) or _registered.get(policy.name)
-    if other is not None and (type(other).__module__, type(other).__qualname__) != (type(policy).__module__, type(policy).__qualname__):
-        raise ValueError(f"there is a policy {policy.name!r} for residuals already: {type(other).__qualname__} of {owner_of(other)}")
-    _registered[policy.name] = policy
-
-
-def policy_names() -> list[str]:
-    """The names of all policies: ours, those of plug-ins, those that installed packages declare."""
-    return list(dict.fromkeys([*POLICIES, *_registered, *declared_names(POLICY_GROUP)]))
-
-
-def policy_named(name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
-    """The policy of this name. Raises a DiagnosticError that names the option and what it may be."""
-    known = POLICIES.get(name) or _registered.get(name)
-    if known is not None:
-        return known
-    if is_declared(POLICY_GROUP, name):
-        declared = load_declared(POLICY_GROUP, name)
-        policy: Policy = declared() if isinstance(declared, type) else declared
-        _registered[name] = policy
-        return policy
-    names = policy_names()
-    raise error_at(location, f"residuals must be {one_of(names)}, not '{name}'", hint=did_you_mean(name, names))
+POLICIES: Registry[Policy] = Registry("policy for residuals", "residuals", POLICY_GROUP, (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll()))
+"""All policies."""
+register_policy, policy_names, policy_named = POLICIES.register, POLICIES.names, POLICIES.named
 
 
 _TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp)
 
 
-def _can_run_again(op: Operation) -> bool:
+def can_run_again(op: Operation) -> bool:
     """Whether an op of a site may run twice: it then has the same results twice, and no other effect.
 
     A tape may be filled twice if it is created twice. One that was stored can only be read: it is part of a record that has the tapes
@@ -181,7 +152,7 @@ def _can_run_again(op: Operation) -> bool:
         return False
     consumed = op.initial if isinstance(op, core.ForOp | core.WhileOp) else op.operands if op.regions else ()
     for value in consumed:
-        if isinstance(value.type, core.TapeType) and not (isinstance(value.owner, Operation) and _can_run_again(value.owner)):
+        if isinstance(value.type, core.TapeType) and not (isinstance(value.owner, Operation) and can_run_again(value.owner)):
             return False
     return _is_repeatable(op)
 

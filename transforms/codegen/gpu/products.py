@@ -17,12 +17,13 @@ from xdsl.ir import Attribute, SSAValue
 
 from wengert.dialects.gpu import BarrierOp
 from wengert.dialects.kernel import ApplyOp
-from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Tile
+from wengert.dialects.kernel.gpu_schedule import GpuSchedule
 from wengert.ir.tensor_types import f32, f64
 from wengert.transforms.codegen.gpu.body import Body
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions, register_type
 from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
+from wengert.transforms.codegen.gpu.product_tiles import ProductTiles
 from wengert.transforms.codegen.gpu.totals import Combining
 from wengert.transforms.schedule.gpu.products import pitch
 from wengert.transforms.schedule.placement import Placement
@@ -42,23 +43,7 @@ class _Side(Struct, frozen=True):
     start: Index
 
 
-def tile_starts(code: Code, group: SSAValue, tile: Tile, rows: int, columns: int) -> tuple[Index, Index, Index]:
-    """The number of what the loops around run, and the first row and column of a group's tile. Neighbouring groups have neighbouring columns."""
-    down, across = -(-rows // tile.size[0]), -(-columns // tile.size[1])
-    at = code.quotient(group, across)
-    return code.quotient(at, down), code.times(code.remainder(at, down), tile.size[0]), code.times(code.remainder(group, across), tile.size[1])
-
-
-def around_tile(code: Code, at: Index, extents: Sequence[int]) -> dict[int, Index]:
-    """The indices of the loops around, from the number of what they run."""
-    index: dict[int, Index] = {}
-    for d in reversed(range(len(extents))):
-        index[d] = code.remainder(at, extents[d]) if d else at
-        at = code.quotient(at, extents[d])
-    return index
-
-
-class TiledProduct:
+class TiledProduct(ProductTiles):
     """Writes the kernel of a product.
 
     Args:
@@ -68,11 +53,8 @@ class TiledProduct:
     """
 
     def __init__(self, placed: Placement, schedule: GpuSchedule, memory: Memory):
-        assert schedule.tile is not None
-        self.placed, self.tile, self.memory = placed, schedule.tile, memory
-        self.around = len(schedule.threads)
-        self.row, self.column, self.depth = self.around, self.around + 1, self.around + 2
-        (self.write,) = placed.writes
+        super().__init__(placed, schedule)
+        self.memory = memory
         self.element = self.write.value.type
         owner = self.write.value.owner
         assert isinstance(owner, ApplyOp)
@@ -80,16 +62,14 @@ class TiledProduct:
 
     def kernel(self) -> Kernel:
         """The launch."""
-        tile, extents = self.tile, self.placed.extents
-        tiles = [-(-extents[d] // size) for d, size in zip((self.row, self.column), tile.size, strict=False)]
+        tile = self.tile
         type = register_type(self.element)
         memory = [(tile.size[2] * pitch(side), type) for side in tile.size[:2]]
-        return Kernel(prod(extents[: self.around]) * prod(tiles), tile.group, self._write, memory)
+        return Kernel(self.groups, tile.group, self._write, memory)
 
     def _write(self, functions: Functions, ids: Ids) -> None:
         code, tile, extents = functions.code, self.tile, self.placed.extents
-        at, row, column = tile_starts(code, ids.group, tile, extents[self.row], extents[self.column])
-        around = around_tile(code, at, extents[: self.around])
+        around, row, column = self.begin(code, ids.group)
         sides = [
             _Side(self.factors[0], self.row, tile.size[0], ids.workgroup[0], row),
             _Side(self.factors[1], self.column, tile.size[1], ids.workgroup[1], column),

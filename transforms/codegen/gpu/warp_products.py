@@ -11,7 +11,6 @@ It does not turn elements of 32 bits, so these are turned when they are copied, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any, cast
 
 from msgspec import Struct
@@ -40,7 +39,7 @@ from wengert.transforms.codegen.gpu.body import Body
 from wengert.transforms.codegen.gpu.code import Code, Index, Values
 from wengert.transforms.codegen.gpu.functions import Functions
 from wengert.transforms.codegen.gpu.kernel import Ids, Kernel, Memory
-from wengert.transforms.codegen.gpu.products import around_tile, tile_starts
+from wengert.transforms.codegen.gpu.product_tiles import ProductTiles
 from wengert.transforms.codegen.gpu.totals import Combining
 from wengert.transforms.schedule.gpu.products import matrix_factors, warp_pitch
 from wengert.transforms.schedule.placement import Placement
@@ -73,7 +72,7 @@ class _Part(Struct, frozen=True):
     chunk: int
 
 
-class WarpProduct:
+class WarpProduct(ProductTiles):
     """Writes the kernel of a product.
 
     Args:
@@ -83,25 +82,21 @@ class WarpProduct:
     """
 
     def __init__(self, placed: Placement, schedule: GpuSchedule, memory: Memory):
-        assert schedule.tile is not None
-        self.placed, self.tile, self.memory = placed, schedule.tile, memory
-        self.around = len(schedule.threads)
-        self.row, self.column, self.depth = self.around, self.around + 1, self.around + 2
-        (self.write,) = placed.writes
-        factors = matrix_factors(placed.op, tf32=schedule.tile.tf32)
+        super().__init__(placed, schedule)
+        self.memory = memory
+        factors = matrix_factors(placed.op, tf32=self.tile.tf32)
         assert factors is not None, "the schedule asks for what can be"
         self.element, self.factors = factors.element, (factors.left, factors.right)
         self.width = bytes_of_type(tensor((), self.element))
         self.step = depth_of(self.element)
         self.read_along_depth = [self._runs_along_depth(loop) for loop in (self.row, self.column)]
-        self.along_depth = [along or schedule.tile.tf32 for along in self.read_along_depth]
+        self.along_depth = [along or self.tile.tf32 for along in self.read_along_depth]
 
     def kernel(self) -> Kernel:
         """The launch."""
-        tile, extents = self.tile, self.placed.extents
-        tiles = [-(-extents[d] // size) for d, size in zip((self.row, self.column), tile.size, strict=False)]
+        tile = self.tile
         memory = [(tile.stages * self._part_size(side, along), self.element) for side, along in zip(tile.size, self.along_depth, strict=False)]
-        return Kernel(prod(extents[: self.around]) * prod(tiles), tile.group, self._write, memory)
+        return Kernel(self.groups, tile.group, self._write, memory)
 
     def _part_size(self, side: int, along_depth: bool) -> int:
         """The elements of a part of a factor."""
@@ -115,8 +110,7 @@ class WarpProduct:
 
     def _write(self, functions: Functions, ids: Ids) -> None:
         code, tile, extents = functions.code, self.tile, self.placed.extents
-        at, row, column = tile_starts(code, ids.group, tile, extents[self.row], extents[self.column])
-        around = around_tile(code, at, extents[: self.around])
+        around, row, column = self.begin(code, ids.group)
         parts = [
             _Part(value, loop, side, buffer, start, along, read_along, self._chunk(value, loop, along, read_along))
             for value, loop, side, buffer, start, along, read_along in zip(

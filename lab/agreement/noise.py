@@ -9,17 +9,21 @@ What is exact stays so: moves and selections, and arithmetic whose results have 
 in every run.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
@@ -153,7 +157,7 @@ class NoisyMachine(Machine):
             return x
         if x.dtype.kind == "c":
             return (self.flushed(x.real) + 1j * self.flushed(x.imag)).astype(x.dtype)
-        return np.where(np.abs(x) < ml_dtypes.finfo(x.dtype).smallest_normal, np.copysign(np.zeros_like(x), x), x).astype(x.dtype)
+        return np.where(np.abs(x) < _finfo(x.dtype).smallest_normal, np.copysign(np.zeros_like(x), x), x).astype(x.dtype)
 
 
 class NoisyFrame(Frame):
@@ -182,8 +186,10 @@ class NoisyFrame(Frame):
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
             few = name not in FACTORED
-            if name == "reduce" and len(op.results) > 1:
+            if name == "reduce" and (len(op.results) > 1 or _has_a_formula(op)):
                 exact = self._after(exact, self._overflown)
+                if isinstance(op, stablehlo.ReduceOp) and len(op.results) == 1:
+                    exact = self._in_any_order(op, exact)
             return self._around(
                 self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
             )
@@ -213,12 +219,14 @@ class NoisyFrame(Frame):
         """A quotient that may be lost where its denominator is extreme: XLA divides (x / y) / z by y z, which overflows or vanishes."""
 
         def noisy(x: Any, y: Any) -> Any:
-            result = np.asarray(exact(x, y))
+            result = _array(exact(x, y))
             if result.dtype.kind not in "fcV":
                 return result[()]
-            info, size = ml_dtypes.finfo(_part(result.dtype)), np.abs(np.asarray(y).astype(_wider(result.dtype)))
-            lost = ((size > float(info.max) ** 0.5) | (size < float(info.smallest_normal) ** 0.5)) & self._coins(result.shape)
-            return np.where(lost, result * 0, result).astype(result.dtype)[()]
+            info, size = _finfo(_part(result.dtype)), np.abs(np.asarray(y).astype(_wider(result.dtype)))
+            great, small = (far & self._coins(result.shape) for far in (size > float(info.max) ** 0.5, size < float(info.smallest_normal) ** 0.5))
+            with np.errstate(all="ignore"):
+                above = np.where(self._coins(result.shape), result * np.inf, result * 0)
+                return np.where(small, above, np.where(great, result * 0, result)).astype(result.dtype)[()]
 
         return noisy
 
@@ -232,9 +240,9 @@ class NoisyFrame(Frame):
         def noisy(x: Any, y: Any) -> Any:
             if np.asarray(x).dtype.kind != "c":
                 return exact(x, y)
-            result = np.asarray(exact(self._off(x, self.machine.scale, False), self._off(y, self.machine.scale, False)))
+            result = _array(exact(self._off(x, self.machine.scale, False), self._off(y, self.machine.scale, False)))
             turns = np.abs(y) * np.maximum(np.abs(np.log(np.asarray(x))), 1)
-            lost = (turns > 1 / float(ml_dtypes.finfo(result.dtype).eps)) | np.isnan(turns)
+            lost = (turns > 1 / float(_finfo(result.dtype).eps)) | np.isnan(turns)
             return np.where(lost & self._coins(result.shape), np.nan, result).astype(result.dtype)[()]
 
         return noisy
@@ -247,7 +255,7 @@ class NoisyFrame(Frame):
             turn = self.machine.runs[op]
             self.machine.runs[op] += 1
             first = self.machine.taken.setdefault((op, turn), given)
-            result = np.asarray(exact(x))
+            result = _array(exact(x))
             if first.shape != given.shape:
                 return result[()]
             other = _bits(first) != _bits(given)
@@ -278,6 +286,21 @@ class NoisyFrame(Frame):
 
         return noisy
 
+    def _in_any_order(self, op: stablehlo.ReduceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A reduction by a formula, of neighbours before of their results in some of the runs: one order amplifies rounding, another does not."""
+        body, dims = self.scalar_region(op.body), sorted(ints(op.dimensions))
+
+        def noisy(x: Any, init: Any) -> Any:
+            if x.size == 0 or self.machine.noise.random() < 0.5:
+                return exact(x, init)
+            rows = list(np.moveaxis(x, dims, range(len(dims))).reshape((-1, *(n for d, n in enumerate(x.shape) if d not in dims))))
+            while len(rows) > 1:
+                pairs = [body(a, b)[0] for a, b in zip(rows[::2], rows[1::2], strict=False)]
+                rows = pairs + rows[len(pairs) * 2 :]
+            return np.asarray(body(np.broadcast_to(init, rows[0].shape), rows[0])[0]).astype(x.dtype)[()]
+
+        return noisy
+
     def _with_holes(self, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A convolution or factorization of numbers that are not finite: whether they meet zeros (of padding, dilation, half a matrix) is left open."""
 
@@ -288,7 +311,7 @@ class NoisyFrame(Frame):
             return tuple(map(drawn, results)) if isinstance(results, tuple) else drawn(results)
 
         def drawn(result: Any) -> Any:
-            result = np.asarray(result)
+            result = _array(result)
             if result.dtype.kind not in "fcV":
                 return result
             if self.machine.skips_holes:
@@ -300,16 +323,19 @@ class NoisyFrame(Frame):
     def _spread(self, x: Any, operands: Sequence[Any]) -> Any:
         """The result made undecided where sums in another order would overflow."""
         largest = [float(np.max(np.abs(v[np.isfinite(v)]), initial=0)) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]
-        x = np.asarray(x)
-        if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > (most := float(ml_dtypes.finfo(_part(x.dtype)).max)):
+        x = _array(x)
+        if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > (most := float(_finfo(_part(x.dtype)).max)):
             if self.machine.noise.random() < 0.4:  # as if nothing overflowed
                 return np.nan_to_num(x.astype(_wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
-            return (x * self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))).astype(x.dtype)[()]
+            # a sum that ended in NaN may have met an infinity first
+            anything = self.machine.noise.choice([np.nan, np.inf, -np.inf], x.shape).astype(_part(x.dtype))
+            factor = self.machine.noise.choice([1.0, np.nan, np.inf], x.shape).astype(_part(x.dtype))
+            return np.where(np.isnan(x), anything, x * factor).astype(x.dtype)[()]
         return x[()]
 
     def _overflown(self, x: Any) -> Any:
-        """Anything in place of what is not finite: where several numbers are combined into one, an order in which elements overflow decides what becomes of them."""
-        x = np.asarray(x)
+        """Anything in place of what is not finite: where several numbers are combined, an order in which elements overflow decides what becomes of them."""
+        x = _array(x)
         if x.dtype.kind not in "fcV" or np.isfinite(x).all():
             return x[()]
         drawn = self.machine.noise.choice([np.nan, np.inf, -np.inf, 0.0], x.shape).astype(x.dtype)
@@ -317,7 +343,7 @@ class NoisyFrame(Frame):
 
     def _signs(self, x: Any) -> Any:
         """Zeros and NaNs of either sign."""
-        x = np.asarray(x)
+        x = _array(x)
         if x.dtype.kind not in "fV":
             return x[()]
         flip = ((x == 0) | np.isnan(x)) & self._coins(x.shape)
@@ -325,17 +351,17 @@ class NoisyFrame(Frame):
 
     def _off(self, x: Any, ulps: float, keeps_few: bool, units: bool = False) -> Any:
         """x with an error of this many units in the last place at most; a one or minus one of a function is exact, but not where ``units`` are summed."""
-        x = np.asarray(x)
+        x = _array(x)
         if x.dtype.kind == "c":
             kept = (_has_few_bits(x.real) & _has_few_bits(x.imag)) if keeps_few else (x == 0)
-            info = ml_dtypes.finfo(x.dtype)
+            info = _finfo(x.dtype)
             size = np.maximum(np.abs(x) * float(info.eps), float(info.smallest_subnormal)) * ulps
             error = (self._uniform(x.shape) + 1j * self._uniform(x.shape)) * size
             return np.where(kept | ~np.isfinite(x), x, (x + error).astype(x.dtype))[()]
         if x.dtype.kind not in "fV":
             return x[()]
         kept = _has_few_bits(x) if keeps_few else (x == 0) | ((np.abs(x) == 1) & (not units))
-        info = ml_dtypes.finfo(x.dtype)
+        info = _finfo(x.dtype)
         wide = x.astype(np.float64)
         size = np.maximum(np.abs(wide) * float(info.eps), float(info.smallest_subnormal)) * ulps
         moved = (wide + self._uniform(x.shape) * size).astype(x.dtype)
@@ -360,7 +386,13 @@ def _combines_exactly(op: Operation) -> bool:
     return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
 
 
+def _has_a_formula(op: Operation) -> bool:
+    """Whether a reduction combines two elements by more than one op, so that what overflows depends on the order."""
+    return any(len(region.block.ops) > 2 for region in op.regions)
+
+
 def is_inexact(value: SSAValue) -> bool:
+    """Whether a value holds floats or complex numbers."""
     return isinstance(value.type, TensorType) and dtype_of(element(value)).kind in "fcV"
 
 
@@ -392,6 +424,16 @@ def _wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 
 
+def _array(x: Any) -> Any:
+    """An array of what a step of the interpreter gives."""
+    return np.asarray(x)
+
+
+def _finfo(dtype: Any) -> Any:
+    """The limits of a float or complex type, those of ``ml_dtypes`` included."""
+    return cast(Any, ml_dtypes).finfo(dtype)
+
+
 def _has_few_bits(x: Array) -> Array:
     bits = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").reshape(x.shape)
-    return (bits & ((1 << FEW[x.dtype]) - 1)) == 0
+    return (bits & ((1 << FEW.get(x.dtype, 1)) - 1)) == 0

@@ -9,7 +9,7 @@ in all noisy runs must be of the same kind; if the runs do not agree on that, th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import ml_dtypes
 import numpy as np
@@ -36,13 +36,21 @@ class Mismatch(Exception):
 
 
 def assert_agree(
-    what: str, given: Sequence[Array], expected: Sequence[Array], noisy: Noisy, *, loose: float = 1.0, singular: Singular = "no", sums_of: Sequence[Array] = ()
+    what: str,
+    given: Sequence[Array],
+    expected: Sequence[Array],
+    noisy: Noisy,
+    *,
+    loose: float = 1.0,
+    singular: Singular = "no",
+    sums_of: Sequence[Array] = (),
+    runs: int = MORE,
 ) -> None:
     """Results agree with those of the reference, or a Mismatch says which does not.
 
     ``loose`` multiplies the tolerance. ``singular`` is for derivatives where there may be none: "infinite" if infinities and NaN count as one another,
     "anything" if an element that is not finite in one of the two says nothing. ``sums_of``: the cotangents that results are sums of, which may cancel in
-    one order of summation and leave a rounding error of their size in another.
+    one order of summation and leave a rounding error of their size in another. ``runs``: how many noisy runs there are before a difference is reported.
     """
     if len(given) != len(expected):
         raise Mismatch(f"{what}: {len(given)} results where {len(expected)} are expected")
@@ -53,7 +61,7 @@ def assert_agree(
     wrong = [k for k, passed in enumerate(passes) if not passed.all()]
     samples: list[Sequence[Array]] = []
     largest = max((float(np.max(np.abs(_wide(x)), initial=0, where=np.isfinite(_wide(x)))) for x in sums_of), default=0.0)
-    for count in (FIRST, MORE):
+    for count in (FIRST, runs):
         if not wrong:
             return
         samples += [noisy(seed) for seed in range(len(samples), count)]
@@ -75,7 +83,7 @@ def near(a: Array, e: Array) -> Any:
     a, e = np.asarray(a), np.asarray(e)
     if e.dtype.kind not in "fcV":
         return a == e
-    info = ml_dtypes.finfo(e.dtype)
+    info = _finfo(e.dtype)
     ulps = NEAR if info.bits >= 32 else 2
     return _within(a, e, np.maximum(np.abs(_wide(e)) * float(info.eps), float(info.smallest_subnormal)) * ulps)
 
@@ -88,7 +96,7 @@ def excused(a: Array, e: Array, samples: Sequence[Array], loose: float = 1.0, la
     settled = np.all([_kind(s) == _kind(e) for s in samples], axis=0)
     with np.errstate(all="ignore"):
         spread = np.max([np.nan_to_num(np.abs(_wide(s) - _wide(e)), nan=0, posinf=0, neginf=0) for s in samples], axis=0)
-    info = ml_dtypes.finfo(e.dtype)
+    info = _finfo(e.dtype)
     with np.errstate(all="ignore"):
         base = np.maximum(np.maximum(np.abs(_wide(e)), largest) * float(info.eps), float(info.smallest_normal)) * (NEAR if info.bits >= 32 else 2)
         return ~settled | near(a, e) | _within(a, e, (SAFETY * np.nan_to_num(spread) + np.nan_to_num(base)) * loose)
@@ -113,7 +121,7 @@ def _same(x: Any, y: Any) -> Any:
 
 
 def _wide(x: Any) -> Any:
-    x = np.asarray(x)
+    x = cast(Any, np.asarray(x))
     return x.astype(np.complex128) if x.dtype.kind == "c" else x.astype(np.float64)
 
 
@@ -122,4 +130,10 @@ def _kind(x: Any) -> Any:
     x = _wide(x)
     if x.dtype.kind == "c":
         return np.where(np.isfinite(x), 0, 4)
-    return np.where(np.isnan(x), 3, np.where(np.isposinf(x), 1, np.where(np.isneginf(x), 2, 0)))
+    infinities: Any = np.where(x == np.inf, 1, np.where(x == -np.inf, 2, 0))
+    return np.where(np.isnan(x), 3, infinities)
+
+
+def _finfo(dtype: Any) -> Any:
+    """The limits of a float or complex type, those of ``ml_dtypes`` included."""
+    return cast(Any, ml_dtypes).finfo(dtype)
