@@ -18,10 +18,10 @@ from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.halves import as_one, halves_of
 from wengert.lab.check import Checker, Finding, dot_product, epsilon_of, working_precision
 from wengert.lab.inputs import random_like
-from wengert.runtime.derivation import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.positions import choose
 from wengert.runtime.program import Program
+from wengert.runtime.requests import positions_text
 from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.requests.request import has_requests
 

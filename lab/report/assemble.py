@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.registry import make_context
 from wengert.ir.changes import Change, Kind, recorded
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.passes import Observer, Observers, Pipeline
+from wengert.ir.observers import Observer, Observers
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import PluginError
 from wengert.ir.translations import WORDS, Form
 from wengert.lab.inspection.subject import Request, Subject, asked

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.dumps import count_ops
 from wengert.ir.locations import provenance
+from wengert.ir.observers import PassRun
 from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import PassRun, Pipeline
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import is_foreign
 from wengert.ir.translations import Form, Translation
 from wengert.lab.report.operation_lines import write_module

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -82,4 +83,9 @@ def _array(data: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _name(identity: str, options: Options) -> str:
-    return cache.key(identity, "cpu", str(options), str(host()))
+    return cache.key(identity, "cpu", str(options), _processor())
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    return str(host())

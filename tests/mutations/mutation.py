@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from functools import reduce
 from importlib import import_module
 from types import FunctionType
 from typing import Any, Literal
+from unittest.mock import patch
 
 Mode = Literal["jvp", "vjp", "hvp"]
 
@@ -99,10 +101,10 @@ def _closing_over(tree: ast.Module, function: FunctionType) -> ast.Module:
 
 @contextmanager
 def planted(mutation: Mutation) -> Iterator[None]:
-    """Plants a mistake, and empties the caches that would hide it."""
+    """Plants a mistake, and empties the caches that would hide it. Nothing that is compiled meanwhile is kept, nor what was kept before taken."""
     for path in mutation.clear:
         found(path).cache_clear()
-    with mutated(mutation.function, mutation.old, mutation.new):
+    with patch.dict(os.environ, WENGERT_CACHE="off"), mutated(mutation.function, mutation.old, mutation.new):
         yield
     for path in mutation.clear:
         found(path).cache_clear()
