@@ -7,13 +7,14 @@ The symbols that LLVM knows belong to one thread at a time: loading holds the lo
 from __future__ import annotations
 
 from wengert.ir.stages import LOCK
+from wengert.transforms.codegen.cpu.entry import ENTRY
 from wengert.transforms.schedule.host import host, llvm_binding
 
 
 class Library:
-    """Machine code in memory."""
+    """Machine code in memory. LLVM tells debuggers of it in any case (GDB's interface for such code); ``perf`` is told if asked."""
 
-    def __init__(self, image: bytes):
+    def __init__(self, image: bytes, *, profiled: bool = False):
         llvm = llvm_binding()
 
         with LOCK:
@@ -21,6 +22,10 @@ class Library:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(image))
             self._engine.finalize_object()
+        if profiled:
+            from wengert.runtime.cpu.perf_map import write_map  # here, because few programs are profiled
+
+            write_map(image, ENTRY, self.address(ENTRY))
 
     def address(self, name: str) -> int:
         """The address of a function."""

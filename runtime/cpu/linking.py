@@ -12,8 +12,8 @@ from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
 from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 
 
-def linked(image: bytes, symbols: Collection[str]) -> Library:
-    """The machine code of an object file in memory; ``symbols`` are those that it refers to."""
+def linked(image: bytes, symbols: Collection[str], *, debug_lines: bool = False) -> Library:
+    """The machine code of an object file in memory; ``symbols`` are those that it refers to. With ``debug_lines`` profilers are told of it."""
     if any(symbol in DECLARATIONS for symbol in symbols):
         pool.register(blas=BLAS_HOLD in symbols)
     if POLL in symbols or CALL_BACK in symbols:
@@ -21,4 +21,4 @@ def linked(image: bytes, symbols: Collection[str]) -> Library:
     if ALLOWS in symbols:
         tape_memory.register()
     register_symbols([symbol for symbol in symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
-    return Library(image)
+    return Library(image, profiled=debug_lines)
