@@ -7,7 +7,6 @@ The symbols that LLVM knows belong to one thread at a time: loading holds the lo
 from __future__ import annotations
 
 from wengert.ir.stages import LOCK
-from wengert.transforms.codegen.cpu.entry import ENTRY
 from wengert.transforms.schedule.host import host, llvm_binding
 
 
@@ -24,6 +23,7 @@ class Library:
             self._engine.finalize_object()
         if profiled:
             from wengert.runtime.cpu.perf_map import write_map  # here, because few programs are profiled
+            from wengert.transforms.codegen.cpu.entry import ENTRY
 
             write_map(image, ENTRY, self.address(ENTRY))
 
