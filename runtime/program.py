@@ -234,7 +234,7 @@ class Program(Derivable):
         return memory(self, **options)
 
     def profile(self, inputs: Sequence[Any] | None = None, **options: Any) -> Profile:
-        """The time of each kernel of a compiled run, of the program or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
+        """The time of each kernel of a compiled run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
         from wengert.lab.profile.profile import profile
 
         return profile(self, inputs, **options)
