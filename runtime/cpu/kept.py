@@ -69,7 +69,7 @@ def find(identity: str, options: Options, signature: Signature, source: Source) 
         return None
     read = time.perf_counter()
     arrays = [_array(constant) for constant in entry.constants]
-    code = linked(image, entry.symbols)
+    code = linked(image, entry.symbols, debug_lines=options.debug_lines)
     times = {"cache": 1e3 * (read - start), "load": 1e3 * (time.perf_counter() - read)}
     stats = Stats(entry.kernels, entry.calls, {}, entry.arena_bytes, constants, results, True, times)
     return CompiledFunction(code, signature, arrays, entry.arena_bytes, None, stats, source)
