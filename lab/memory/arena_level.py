@@ -42,7 +42,7 @@ def arena_timeline(module: ModuleOp, names: SourceNames, cotangents: Sequence[in
     describe = Describer(names, steps)
     pieces = [*describe.given(function), *describe.constants(function), *(describe.piece(life, split, forward) for life in lives)]
     arena = sum(byte_size(op.memref) for op in ops_of(function, ops.AllocOp) if space_of(op.memref.type) is Space.ARENA)
-    shown = tuple(Step(describe.title(op), _line(op)) for op in steps) or (Step("return", ("", 0)),)
+    shown = tuple(Step(describe.kernel(op), _line(op)) for op in steps) or (Step("return", ("", 0)),)
     made = Timeline("arena", shown, tuple(pieces), split, arena)
     there = [life for life in lives if life.first <= made.peak_step <= life.last]
     return replace(made, holes=tuple(_holes(there, arena)), padding=sum(life.bytes - life.exact for life in there))
