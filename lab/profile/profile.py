@@ -280,7 +280,7 @@ def _runs(timed: TimedProgram, plain: TimedProgram, inputs: Sequence[Any], budge
 
 
 def _kernels(timed: TimedProgram, runs: Sequence[Run], cost: CompiledCost, names: SourceNames, per_second: float) -> list[KernelTime]:
-    describe = Describer(names, ())
+    describe = Describer(names)
     known: dict[Any, Kernel] = {kernel.op: kernel for kernel in cost.kernels}
     ticks = np.array([run.ticks for run in runs], np.float64) / per_second
     least, middle = (ticks.min(axis=0), np.median(ticks, axis=0)) if len(timed.ops) else (ticks, ticks)
