@@ -287,7 +287,7 @@ class NoisyFrame(Frame):
         return noisy
 
     def _in_any_order(self, op: stablehlo.ReduceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
-        """A reduction by a formula, of neighbours before of their results in some of the runs: rounding is amplified in one order where it is not in another."""
+        """A reduction by a formula, of neighbours before of their results in some of the runs: one order amplifies rounding, another does not."""
         body, dims = self.scalar_region(op.body), sorted(ints(op.dimensions))
 
         def noisy(x: Any, init: Any) -> Any:

@@ -15,11 +15,11 @@ from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.inline import marked
-from wengert.transforms.codegen.cpu.native.symbols import FREE
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
-from wengert.transforms.codegen.cpu.polls import DECLARATION, POLL, UNLIKELY
+from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, FRAME, POOL_RUN, run_task
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_RUN
+from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target

@@ -43,7 +43,8 @@ from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, is_long, iterations_between
+from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
+from wengert.transforms.codegen.cpu.symbols import CALL_BACK
 from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, begin_task, parameters
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.legality import check
