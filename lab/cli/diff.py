@@ -15,7 +15,7 @@ from wengert.lab.cli.subject import add_subject, read_subject, request_of
 from wengert.lab.cli.usage import Parser, usage_error
 from wengert.lab.diff.commits import is_of_commit, text_in_commit
 from wengert.lab.diff.difference import Difference, diff
-from wengert.lab.inspection.subject import Subject, subject_of
+from wengert.lab.inspection.subject import Subject, form_of, subject_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 
@@ -133,6 +133,9 @@ def _subject(options: argparse.Namespace) -> Subject:
     if not is_of_commit(options.program):
         return read_subject(options)
     text = text_in_commit(options.program)
+    form = form_of(options.program, text)
+    if form != "mlir":
+        return Subject(options.program, text, form)
     program = parse(text, options.program, entry=options.entry)
     if options.shapes is not None:
         program = program.specialize(*[type.shape for type in options.shapes])
