@@ -84,7 +84,7 @@ def _sides(options: argparse.Namespace) -> tuple[argparse.Namespace, argparse.Na
         second.program = options.other
     for name in ("strategy", "residuals"):
         _split(first, second, name)
-    if _same(first, second):
+    if options.other is None and _same(first, second):
         _fail(options, options.words[-1], "there is nothing to compare with", "name a second program, or see the examples of wengert diff --help")
     return first, second
 

@@ -43,7 +43,7 @@ def test_two_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.splitlines()[:3] == ["--- a.mlir", "+++ b.mlir", "+0 -0 ~1, 3 alike"]
     assert "\nb.mlir:3:3\n  ~ %1 = stablehlo.exponential %0 : tensor<3xf64>\n -> %1 = stablehlo.sine %0 : tensor<3xf64>\n" in out
     assert "\x1b[" not in out
-    assert run(capsys, "a.mlir", "a.mlir", "--vjp")[0] == 2, "there is nothing to compare"
+    assert run(capsys, "a.mlir", "a.mlir", "--vjp")[0] == 0
     Path("c.mlir").write_text(TEXT)
     assert run(capsys, "a.mlir", "c.mlir", "--vjp")[0] == 0
     assert run(capsys, "a.mlir", "--vjp", "c.mlir")[0] == 0
