@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -91,7 +92,8 @@ def _sides(options: argparse.Namespace) -> tuple[argparse.Namespace, argparse.Na
 
 def _behind(options: argparse.Namespace) -> argparse.Namespace:
     """The options of the second one: those of the first, with what stands behind ``--against``."""
-    parser = Parser(prog=options.prog, usage=argparse.SUPPRESS)
+    given: list[str] = list(options.words)
+    parser = Parser(prog=shlex.join([*options.prog.split(), *given[: given.index("--against") + 1]]), usage=argparse.SUPPRESS)
     _configure(parser)
     words: list[str] = list(options.against)
     actions = {option: action for action in parser._actions for option in action.option_strings}

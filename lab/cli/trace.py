@@ -38,7 +38,8 @@ def execute(options: argparse.Namespace) -> int:
         traced.save(options.save)
         print(f"{len({value.name for value in traced.values})} values are in {options.save}", file=sys.stderr)
     if options.json:
-        print(json.dumps(traced.first.to_json() if options.first_nan and traced.first else traced.to_json(), indent=1))
+        report = traced.to_json()
+        print(json.dumps({key: report[key] for key in ("program", "results", "first")} if options.first_nan else report, indent=1))
     elif options.first_nan:
         print(traced.first if traced.first is not None else f"no NaN and no infinity in {len(traced)} values of {traced.program}")
     elif options.save is None:
