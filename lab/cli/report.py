@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from wengert.lab.cli import arguments
+from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, read_subject
 from wengert.lab.cli.usage import check_choice
@@ -36,7 +36,10 @@ def execute(options: argparse.Namespace) -> int:
     """Writes the page."""
     check_choice(options, "skip", options.skip, ANALYSES)
     check_choice(options, "with", options.only, ANALYSES)
-    document = document_of(options)
+    try:
+        document = document_of(options)
+    finally:
+        output.end_progress()
     if options.json:
         return _write(json.dumps(document.to_json(), indent=1) + "\n", options.output or "-")
     path = options.output or f"{_file_name(options.program)}.html"
@@ -66,7 +69,7 @@ def document_of(options: argparse.Namespace) -> Document:
         given=tuple(_given(options.words)),
         traced=not subject.source,
     )
-    return assemble(subject.primal, sources_of(subject), wanted, subject.name)
+    return assemble(subject.primal, sources_of(subject), wanted, subject.name, said=lambda what: output.progress(f"wengert report: {what}"))
 
 
 def _given(words: Sequence[str]) -> Iterator[str]:

@@ -207,6 +207,16 @@ def test_the_timeline_of_memory_is_clicked(browser: Browser, block: Path):
         assert "sel=" in shown.url
 
 
+def test_memory_is_shown_as_compiled_too(browser: Browser, block: Path):
+    with browser.page(block, fragment="#tab=memory") as (shown, seen):
+        shown.select_option('[aria-label="what is drawn"]', "compiled")
+        assert "allocated as predicted" in shown.locator(".memory .plot").inner_text()
+        assert "kept for the reverse part 138 KiB" in shown.locator(".shares").inner_text()
+        shown.locator(".live tbody tr", has_text="matmul").first.click()
+        assert "dot_general" in shown.locator('.pane[data-slot="source"] .row.selected').inner_text()
+        quiet(seen)
+
+
 def test_kept_values_are_listed_and_lead_to_their_ops(browser: Browser, block: Path):
     with browser.page(block, fragment="#tab=kept") as (shown, _):
         rows = shown.locator(".panel.kept tbody tr")
