@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.lab.provenance.explain import Explanations, explain
     from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
@@ -57,6 +58,7 @@ __all__ = [
     "Difference",
     "Drawing",
     "ExecutionError",
+    "Explanations",
     "InputError",
     "Jit",
     "LinearProgram",
@@ -82,6 +84,7 @@ __all__ = [
     "diff",
     "draw",
     "eval_shape",
+    "explain",
     "explain_retrace",
     "fori_loop",
     "from_exported",
@@ -119,6 +122,7 @@ _HOMES = {
     "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
+    "Explanations": "wengert.lab.provenance.explain",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
@@ -143,6 +147,7 @@ _HOMES = {
     "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
+    "explain": "wengert.lab.provenance.explain",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
     "from_exported": "wengert.frontends.jax_programs",

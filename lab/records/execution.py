@@ -20,6 +20,7 @@ from wengert.lab.inputs import random_inputs
 from wengert.lab.measure import measure_samples
 from wengert.lab.records.record import Result
 from wengert.lab.records.work import Array, Point, Work, module_hash
+from wengert.lab.records.yardstick import yardstick
 from wengert.lab.tables import seconds
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.memory import physical, plain
@@ -73,9 +74,9 @@ def run_works(point: Point, works: Sequence[Work], effort: Effort) -> Iterator[t
         else:
             ready.append(made)
     if ready:
-        taken = measure_samples([one.call for one in ready], rounds=effort.rounds, budget=effort.budget)
+        unit, *taken = measure_samples([yardstick(), *(one.call for one in ready)], rounds=effort.rounds, budget=effort.budget)
         for one, samples in zip(ready, taken, strict=True):
-            yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls)
+            yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls, yardstick=unit.seconds)
 
 
 def _problem(error: Exception) -> Result:
