@@ -12,8 +12,9 @@ from pathlib import Path
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.cli.subject import add_subject, read_program, read_subject
+from wengert.lab.cli.subject import add_subject, read_program, request_of
 from wengert.lab.cli.usage import check_choice
+from wengert.lab.inspection.subject import asked
 from wengert.lab.report.assemble import ANALYSES, Wanted, assemble, assemble_text
 from wengert.lab.report.document import Document
 from wengert.lab.report.page import packed, page
@@ -57,8 +58,8 @@ def document_of(options: argparse.Namespace) -> Document:
     alone = read_program(options)
     if alone.primal is None:
         return assemble_text(alone.source, alone.form, alone.name)
-    asked = options.pass_pipeline or options.primal or not _has_derivative(alone.primal)
-    subject = read_subject(options, None if asked else "vjp")
+    as_it_is = options.pass_pipeline or options.primal or not _has_derivative(alone.primal)
+    subject = asked(alone, request_of(options, None if as_it_is else "vjp"), ",".join(options.pass_pipeline))
     assert subject.primal is not None
     wanted = Wanted(
         subject.request,
