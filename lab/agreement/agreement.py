@@ -36,13 +36,21 @@ class Mismatch(Exception):
 
 
 def assert_agree(
-    what: str, given: Sequence[Array], expected: Sequence[Array], noisy: Noisy, *, loose: float = 1.0, singular: Singular = "no", sums_of: Sequence[Array] = ()
+    what: str,
+    given: Sequence[Array],
+    expected: Sequence[Array],
+    noisy: Noisy,
+    *,
+    loose: float = 1.0,
+    singular: Singular = "no",
+    sums_of: Sequence[Array] = (),
+    runs: int = MORE,
 ) -> None:
     """Results agree with those of the reference, or a Mismatch says which does not.
 
     ``loose`` multiplies the tolerance. ``singular`` is for derivatives where there may be none: "infinite" if infinities and NaN count as one another,
     "anything" if an element that is not finite in one of the two says nothing. ``sums_of``: the cotangents that results are sums of, which may cancel in
-    one order of summation and leave a rounding error of their size in another.
+    one order of summation and leave a rounding error of their size in another. ``runs``: how many noisy runs there are before a difference is reported.
     """
     if len(given) != len(expected):
         raise Mismatch(f"{what}: {len(given)} results where {len(expected)} are expected")
@@ -53,7 +61,7 @@ def assert_agree(
     wrong = [k for k, passed in enumerate(passes) if not passed.all()]
     samples: list[Sequence[Array]] = []
     largest = max((float(np.max(np.abs(_wide(x)), initial=0, where=np.isfinite(_wide(x)))) for x in sums_of), default=0.0)
-    for count in (FIRST, MORE):
+    for count in (FIRST, runs):
         if not wrong:
             return
         samples += [noisy(seed) for seed in range(len(samples), count)]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import Pipeline, Step
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import is_foreign, load_options, owner_of
 from wengert.ir.printing.printer import print_module
 from wengert.lab.bisect.culprits import Culprit, find_culprit
 from wengert.lab.bisect.faults import Fault
-from wengert.lab.bisect.prefix import broken_at, shows
+from wengert.lab.bisect.prefix import broken_at, shown_with, shows
 from wengert.lab.bisect.stages import Array, patience
 from wengert.lab.bisect.walk import Broken, Progress, Tried, walk
 from wengert.lab.inputs import random_inputs
@@ -149,7 +149,7 @@ def _reduced(
     result: Bisection, steps: Pipeline, broken: Broken, module: ModuleOp, inputs: Sequence[Array], seconds: float, path: str | None, progress: Progress
 ) -> Bisection:
     """The bisection with a reproducer, and with the culprit that the reproducer shows where the whole program showed none."""
-    upto = _of_all_arguments(steps[: broken.position], lambda pipeline: shows(pipeline, broken.position, broken.fault, module, inputs, result.seed))
+    upto = shown_with(steps[: broken.position], lambda pipeline: shows(pipeline, broken.position, broken.fault, module, inputs, result.seed))
     if upto is None:
         return result
 
@@ -173,15 +173,3 @@ def _reduced(
 def _culprit_of(pipeline: Pipeline, position: int, candidate: Candidate, seed: int) -> Culprit | None:
     broken = broken_at(pipeline, position, with_main(parse(candidate.text).module, "main"), candidate.inputs, seed)
     return None if broken is None else find_culprit(broken)
-
-
-def _of_all_arguments(pipeline: Pipeline, is_shown: Callable[[Pipeline], bool]) -> Pipeline | None:
-    """The pipeline with derivatives by all arguments and of all results, which smaller programs have others of, if the fault shows with it; the pipeline as
-    it is, if it shows with that; None if with neither."""
-    changed = parse_pipeline(",".join(_without_positions(step) for step in pipeline.steps))
-    return next((one for one in (changed, pipeline) if is_shown(one)), None)
-
-
-def _without_positions(step: Step) -> str:
-    names = [name for name in ("wrt", "of") if getattr(step, name, None) is not None]
-    return print_pass(replace(step, **dict.fromkeys(names)) if names else step)  # pyright: ignore[reportArgumentType]

@@ -23,7 +23,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.passes import Step
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
-from wengert.lab.agreement.agreement import Mismatch, Noisy, assert_agree
+from wengert.lab.agreement.agreement import MORE, Mismatch, Noisy, assert_agree
 from wengert.lab.agreement.noise import Taken, noisy_run
 from wengert.lab.bisect.derivatives import EXPECTATIONS, NotComparedError
 from wengert.lab.bisect.faults import Fault
@@ -41,12 +41,14 @@ class Point:
         expected: the results; None as long as no stage could be run.
         reference: the module that says how far rounding may move them; None where that is not known.
         seed: for directions, cotangents and tangents.
+        runs: how many noisy runs of the reference there are before a difference counts.
     """
 
     inputs: tuple[Array, ...]
     expected: tuple[Array, ...] | None = None
     reference: ModuleOp | None = None
     seed: int = 0
+    runs: int = MORE
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _judge_derivative(before: Stage, step: Step, after: Stage, point: Point) -> 
     if fault is not None or not inputs:
         return Judged(after, replace(point, expected=None, reference=None), fault, note)
     fresh, unrun = started(after, inputs, point.seed)
-    return Judged(after, fresh, None, note or unrun)
+    return Judged(after, replace(fresh, runs=point.runs), None, note or unrun)
 
 
 def _judge_results(after: Stage, point: Point) -> Judged:
@@ -149,7 +151,7 @@ def difference(results: Sequence[Array], point: Point) -> Fault | None:
     """A fault if results are not those that are expected, as nearly as rounding lets them be compared."""
     assert point.expected is not None
     try:
-        assert_agree("results", results, point.expected, _noise(point))
+        assert_agree("results", results, point.expected, _noise(point), runs=point.runs)
     except Mismatch as mismatch:
         return Fault("wrong result", mismatch.details or mismatch.what)
     return None

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects.stablehlo import ConstantOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.lab.culprit import operands_of as read_by
 from wengert.lab.culprit import single_op_program
@@ -39,7 +40,7 @@ class _RecordingFrame(Frame):
         exact = super().function(op)
         if op.name in _PLAIN:
             return exact
-        given, readers = self.machine.given, [self.reader(value) for value in read_by(op)]
+        given, readers = self.machine.given, [self.reader(value) for value in read_values(op)]
 
         def noted(*operands: Any) -> Any:
             if op not in given:
@@ -54,7 +55,7 @@ class _RecordingFrame(Frame):
 
 def ops_with_values(module: ModuleOp, inputs: Sequence[Array]) -> Generator[tuple[Operation, ModuleOp, list[Array]]]:
     """The ops of a module that read and compute tensors, each with a module that is the op alone and the values that reach it, in the order of the text; an
-    op with regions comes behind those in its regions.
+    op with regions comes behind those in its regions. The values are those of :func:`read_values`.
 
     What the interpreter cannot run has no values, and is left out.
     """
@@ -66,8 +67,13 @@ def ops_with_values(module: ModuleOp, inputs: Sequence[Array]) -> Generator[tupl
         pass
     for op in _inside_out(module):
         values = recorder.given.get(op)
-        if values is not None and _fit(read_by(op), values) and all(isinstance(r.type, TensorType) for r in op.results) and op.results:
-            yield op, single_op_program(op, read_by(op)).module, values
+        if values is not None and _fit(read_values(op), values) and all(isinstance(r.type, TensorType) for r in op.results) and op.results:
+            yield op, single_op_program(op, read_values(op)).module, values
+
+
+def read_values(op: Operation) -> list[SSAValue]:
+    """The values that an op reads, but for constants, which are a part of what the op is: the number of iterations of a loop, say."""
+    return [value for value in read_by(op) if not isinstance(value.owner, ConstantOp)]
 
 
 def _inside_out(module: ModuleOp) -> Generator[Operation]:

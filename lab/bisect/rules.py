@@ -21,7 +21,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.passes import Step
 from wengert.lab.bisect.derivatives import as_given
 from wengert.lab.bisect.halves import as_one, halves_of
-from wengert.lab.bisect.recording import ops_with_values
+from wengert.lab.bisect.recording import ops_with_values, read_values
 from wengert.lab.bisect.single_ops import WrongOp
 from wengert.lab.bisect.stages import Array, Stage, advanced
 from wengert.lab.check import dot_product, epsilon_of, working_precision
@@ -74,7 +74,7 @@ def wrong_transpose(module: ModuleOp, values: Sequence[Array], seed: int = 0) ->
     tangents = [random_like(p, generator) for p in as_given(whole).signature.arguments[len(values) :]]
     linear = _depending(whole, len(values))
     for op, alone, taken in ops_with_values(whole, [*values, *tangents]):
-        flags = [value in linear for value in operands_of(op)]
+        flags = [value in linear for value in read_values(op)]
         if any(flags) and not isinstance(op, CallOp) and not _is_transposed_well(alone, taken, flags, generator):
             return op
     return None

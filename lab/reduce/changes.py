@@ -196,13 +196,19 @@ def retype(main: FuncOp) -> None:
     main.arg_attrs = main.res_attrs = None
 
 
+def small_numbers(x: Array) -> Array:
+    """0, 1, 2, 3, 4, 0, 1, ..."""
+    numbers: Array = np.arange(x.size) % 5
+    return numbers.astype(x.dtype).reshape(x.shape)
+
+
+SIMPLE: tuple[Callable[[Array], Array], ...] = (np.zeros_like, np.ones_like, small_numbers)
+"""The simplest inputs of the type of one."""
+
+
 def simpler(x: Array) -> Iterator[Array]:
-    """Simpler inputs in place of one: zeros, ones, small numbers, fewer digits, one element that is not zero."""
-    yield np.zeros_like(x)
-    yield np.ones_like(x)
-    if x.dtype.kind == "b":
-        return
-    yield np.asarray(np.arange(x.size) % 5, x.dtype).reshape(x.shape)
+    """Simpler inputs in place of one: zeros, ones, small numbers, fewer digits."""
+    yield from (form(x) for form in SIMPLE)
     if x.dtype.kind not in "fcV":
         return
     wide: Any = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)

@@ -24,6 +24,7 @@ from wengert.ir.printing.printer import print_module
 from wengert.lab.isolation import time_limit
 from wengert.lab.reduce.candidate import Array, Candidate
 from wengert.lab.reduce.changes import (
+    SIMPLE,
     WAYS,
     Change,
     bypassed,
@@ -188,17 +189,22 @@ class Reducer:
         return self._accept(text, cut)
 
     def _inputs(self) -> None:
-        """Zeros, ones, small numbers, fewer digits; then as few elements that are not zero as will do."""
+        """Zeros, ones, small numbers, fewer digits, for all inputs at once and for each; then as few elements that are not zero as will do."""
+        for form in SIMPLE:
+            if self._accept(self.best.text, [form(np.asarray(x)) for x in self.best.inputs]):
+                return
         for i in range(len(self.best.inputs)):
-            if any(self._accept_input(i, x) for x in self._simpler(i)):
-                continue
-            self._fewer_nonzeros(i)
+            if not any(self._accept_input(i, x) for x in self._simpler(i)) and not self._is_simple(i):
+                self._fewer_nonzeros(i)
 
     def _simpler(self, i: int) -> Iterator[Array]:
         for x in simpler(np.asarray(self.best.inputs[i])):
             if np.array_equal(x, self.best.inputs[i]):
                 return
             yield x
+
+    def _is_simple(self, i: int) -> bool:
+        return any(np.array_equal(form(np.asarray(self.best.inputs[i])), self.best.inputs[i]) for form in SIMPLE)
 
     def _accept_input(self, i: int, x: Array) -> bool:
         return self._accept(self.best.text, [x if k == i else y for k, y in enumerate(self.best.inputs)])

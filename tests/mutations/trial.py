@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import wengert as wg
 from mutations.mutation import Mutation, planted
+
+import wengert as wg
 from wengert.lab.bisect import Bisection, bisect
 from wengert.lab.bisect.pipelines import whole_pipeline
 from wengert.lab.inspection.subject import Request
@@ -46,7 +47,7 @@ class Trial:
         return -1 if self.result.reproducer is None else self.result.reproducer.ops
 
 
-def tried(mutation: Mutation, seconds: float = 25.0) -> Trial:
+def tried(mutation: Mutation, seconds: float = 20.0) -> Trial:
     """Bisects with a mistake planted, in a copy of this process: it may crash, and leaves nothing behind."""
     program = wg.parse(mutation.program)
     started = time.monotonic()
