@@ -26,8 +26,8 @@ from wengert.ir.translations import Form
 from wengert.lab.bisect.halves import as_one
 from wengert.lab.isolation import in_copy, time_limit
 from wengert.runtime.errors import InputError, UnsupportedOpError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.interpreter import run
-from wengert.runtime.signature import entry_function
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.codegen.cpu.translations import EmitAsm, EmitLlvm, OptimizeLlvm

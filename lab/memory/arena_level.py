@@ -20,7 +20,7 @@ from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.naming import SourceNames, plain_name, source_line
 from wengert.lab.memory.timeline import Piece, Role, Step, Timeline
-from wengert.runtime.signature import entry_function, signature_of
+from wengert.runtime.functions import entry_function, signature_of
 from wengert.transforms.analysis.memory import arena_spans, buffers_of
 
 Span = tuple[int, int]

@@ -37,9 +37,9 @@ from wengert.lab.tables import count, seconds
 from wengert.runtime.cpu.pool import default_threads
 from wengert.runtime.derivation import runnable
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
 from wengert.transforms.analysis.compiled_cost import CompiledCost, Kernel, compiled_cost
 from wengert.transforms.analysis.symbolic.executions import executions
 from wengert.transforms.analysis.symbolic.extents import STATIC

@@ -41,9 +41,9 @@ from wengert.lab.trace.tracer import Execution, Record, Tracer
 from wengert.runtime.arguments import bind
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.interpreter import run
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
 from wengert.transforms.analysis.liveness import LOOPS
 
 
