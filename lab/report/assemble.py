@@ -19,6 +19,7 @@ from wengert.ir.translations import WORDS, Form
 from wengert.lab.inspection.subject import Request, Subject, asked
 from wengert.lab.report.document import Document, LeftOut
 from wengert.lab.report.operation_table import Strings
+from wengert.lab.report.rules import rules_of
 from wengert.lab.report.source_texts import Places, SourceText
 from wengert.lab.report.stages import Stage, StageRecorder
 from wengert.runtime.derivation import derivative_pipeline, finishing, preparation, with_main
@@ -110,6 +111,8 @@ def assemble(
         problem = _record(program, _derivative(program, wanted), wanted, Observers((cast(Observer, changes), recorder)))
     texts = {source.name: source.text for source in sources}
     made: dict[str, Any] = {}
+    if wanted.request is not None:
+        made["rules"] = rules_of((text for text in recorder.strings.listed if "/" in text), wanted.request.strategy)
     for what in analyses if problem is None else ():
         if said is not None:
             said(what)

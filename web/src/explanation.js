@@ -117,7 +117,7 @@ export class Explanation {
   rule(view, op) {
     const found = this.app.model.analyses.rules?.[view.derivationOf(op)[0]];
     if (!found) return null;
-    return h("section", {}, h("h4", {}, "Rule"), h("p", {}, found.formula ? h("code", {}, found.formula) : null, h("span", { class: "dim" }, ` ${found.place}`)));
+    return h("section", {}, h("h4", {}, "Rule"), found.math ? h("p", { class: "math" }, h("code", {}, found.math)) : null, h("p", { class: "dim" }, `${found.kind}${found.kind === "sum" ? "" : ` rule of ${found.op}`}, `, h("code", {}, found.place)));
   }
 
   facts(view, op) {

@@ -111,6 +111,7 @@ def test_a_click_selects_explains_and_is_kept_in_the_address(browser: Browser, b
         assert re.search(r"block\.mlir:\d+:\d+", explained)
         assert "Derived" in explained
         assert "stablehlo.rsqrt" in explained
+        assert "rule of stablehlo.rsqrt, transforms/ad/rules/elementwise.py:" in explained
         address = shown.url
         assert "sel=" in address
     with browser.page(block, fragment="#" + address.partition("#")[2]) as (again, seen):
