@@ -15,6 +15,7 @@ const KEYS = [
   ["t", "light or dark"],
   ["Esc", "nothing selected"],
   ["graph: arrows, +, −, f", "from node to node, open, fold, fit"],
+  ["editor: Esc, then Tab", "out of the text"],
   ["memory: ← →, p", "from op to op, to the peak"],
 ];
 
