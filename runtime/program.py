@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.kept.kept import Kept
     from wengert.lab.memory.memory import MemoryReport
-    from wengert.lab.provenance.explain import Explanations
     from wengert.lab.profile.profile import Profile
+    from wengert.lab.provenance.explain import Explanations
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
     from wengert.runtime.positions import Positions
@@ -234,7 +234,7 @@ class Program(Derivable):
         return memory(self, **options)
 
     def profile(self, inputs: Sequence[Any] | None = None, **options: Any) -> Profile:
-        """The time of each kernel of a compiled run, of the program or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
+        """The time of each kernel of a compiled run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
         from wengert.lab.profile.profile import profile
 
         return profile(self, inputs, **options)

@@ -113,7 +113,7 @@ def results_of(stage: Stage, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _compiled(stage: Stage, emission: EmitLlvm, inputs: Sequence[Array]) -> list[Array]:
-    from wengert.runtime.cpu.compile import compile_text
+    from wengert.runtime.cpu.compilation import compile_text
 
     text, opt = (stage.before, stage.last.opt) if isinstance(stage.last, EmitAsm) else (stage.text, "fast")
     program = compile_text(stage.module, text, strict=emission.strict, opt=opt, flush_subnormals=emission.flush_subnormals)

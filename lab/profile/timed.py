@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.stages import stage
 from wengert.runtime.arguments import bind
-from wengert.runtime.cpu.compile import constants_of
+from wengert.runtime.cpu.compilation import constants_of
 from wengert.runtime.cpu.entry import address_of
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.interrupts import raise_pending
