@@ -10,7 +10,7 @@ import { Search } from "./search.js";
 import { selectionOf, selectionText, State } from "./state.js";
 import { Strip } from "./strip.js";
 
-const SLOTS = { source: "Source", primal: "Program", derivative: "Derivative", lowered: "Kernels and code" };
+const SLOTS = { source: "Source", primal: "Program", derivative: "Derivative", lowered: "Lowered" };
 const SECTIONS = { source: ["source"], primal: ["primal"], derivative: ["derivative"], lowered: ["kernels", "code"] };
 
 export class App {

@@ -80,11 +80,9 @@ export class Explanation {
     if (!places.length) {
       return h("section", {}, h("h4", {}, "Written"), h("p", { class: "dim" }, view.isArgument(op) ? "An argument of a block." : "Its source is unknown: the pass that made it says none."));
     }
-    return h(
-      "section",
-      {},
-      h("h4", {}, places.length > 1 ? `Written in ${places.length} places` : "Written"),
-      places.slice(0, 6).map((place) => {
+    const written = places.length - view.ops.calls[op];
+    const listed = (list) =>
+      list.slice(0, 6).map((place) => {
         const [source, line] = model.places[place];
         const shown = source >= 0 ? model.sourceViews[source] : undefined;
         const where = model.placeText(place);
@@ -95,7 +93,13 @@ export class Explanation {
           view.ops.inferred[op].includes(place) ? h("span", { class: "dim" }, " ◌ inferred") : null,
           shown ? h("pre", { class: "snippet" }, shown.lines[line - 1]?.trim().slice(0, 300) ?? "") : null,
         );
-      }),
+      });
+    return h(
+      "section",
+      {},
+      h("h4", {}, written > 1 ? `Written in ${written} places` : "Written"),
+      listed(places.slice(0, written)),
+      written < places.length ? [h("h4", {}, "Called"), listed(places.slice(written))] : null,
     );
   }
 

@@ -43,7 +43,8 @@ export function startingLevel(view) {
 }
 
 function lineOf(view, op) {
-  const place = view.ops.places[op][0];
+  const places = view.ops.places[op];
+  const place = places[view.ops.calls[op] ? places.length - 1 : 0]; // what was called is where it was called from
   return place === undefined ? -1 : view.model.places[place][1];
 }
 

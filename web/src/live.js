@@ -46,7 +46,7 @@ class EditorPane {
   light(linked, hovered) {
     this.linked = linked;
     this.hovered = hovered;
-    this.tally.textContent = linked.size ? plural(linked.size, "linked line") : "";
+    this.tally.textContent = linked.size ? `${linked.size} linked` : "";
     this.later();
   }
 
