@@ -151,7 +151,7 @@ export function dotOf(graph, sizes, wide) {
     clusters.has(cluster) ? clusters.get(cluster).push(n) : clusters.set(cluster, [n]);
   }
   for (const [cluster, members] of clusters) {
-    if (cluster) parts.push(`subgraph cluster_${cluster} { margin=14;`, ...members.map(node), "}");
+    if (cluster) parts.push(`subgraph cluster_${cluster} { margin=20;`, ...members.map(node), "}");
     else parts.push(...members.map(node));
   }
   const byKey = new Map(graph.nodes.map((n) => [n.key, n]));
