@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.lab.provenance.explain import Explanations, explain
     from wengert.lab.strategies.table import StrategyTable, strategies
+    from wengert.lab.sweep.in_python import sweep
+    from wengert.lab.sweep.series import SweepReport
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.linear_program import LinearProgram
@@ -72,6 +74,7 @@ __all__ = [
     "Signature",
     "Strategy",
     "StrategyTable",
+    "SweepReport",
     "TorchModule",
     "Traceable",
     "TracingError",
@@ -107,6 +110,7 @@ __all__ = [
     "scan",
     "stop_gradient",
     "strategies",
+    "sweep",
     "switch",
     "value_and_grad",
     "vjp",
@@ -136,6 +140,7 @@ _HOMES = {
     "Signature": "wengert.runtime.signature",
     "Strategy": "wengert.transforms.ad.strategies",
     "StrategyTable": "wengert.lab.strategies.table",
+    "SweepReport": "wengert.lab.sweep.series",
     "TorchModule": "wengert.frontends.torch_programs.module",
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
@@ -170,6 +175,7 @@ _HOMES = {
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",
+    "sweep": "wengert.lab.sweep.in_python",
     "switch": "wengert.frontends.transforms.control_flow",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
     "vjp": "wengert.frontends.transforms.linear_maps",
