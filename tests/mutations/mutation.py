@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -62,7 +62,7 @@ def found(path: str) -> Any:
 
 
 @contextmanager
-def mutated(path: str, old: str, new: str) -> Iterator[None]:
+def mutated(path: str, old: str, new: str) -> Generator[None]:
     """Replaces a piece of a function's text."""
     function = inspect.unwrap(found(path))
     function = getattr(function, "__func__", function)
@@ -98,7 +98,7 @@ def _closing_over(tree: ast.Module, function: FunctionType) -> ast.Module:
 
 
 @contextmanager
-def planted(mutation: Mutation) -> Iterator[None]:
+def planted(mutation: Mutation) -> Generator[None]:
     """Plants a mistake, and empties the caches that would hide it."""
     for path in mutation.clear:
         found(path).cache_clear()
