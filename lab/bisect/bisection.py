@@ -17,7 +17,7 @@ from wengert.lab.bisect.culprits import Culprit, find_culprit
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.pipelines import pipeline_of
 from wengert.lab.bisect.prefix import broken_at, shown_with, shows
-from wengert.lab.bisect.stages import Array, patience
+from wengert.lab.bisect.stages import SECONDS, Array, patience
 from wengert.lab.bisect.walk import Broken, Progress, Tried, walk
 from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.subject import Request
@@ -37,6 +37,10 @@ COMPARED = (
 )
 """What is compared, and the tolerance."""
 NOTHING_ALONE = "within it: no rewrite can be left out, and every op is right by itself: the mistake lies in how it puts ops together"
+
+
+SECONDS_OF_AN_OP = 0.02
+"""How long a stage of a long program may take, for each op of the program."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,8 @@ def bisect(
     steps = parse_pipeline(pipeline)
     arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
     module = with_main(program.module, program.entry)
-    walked = walk(steps, module, arrays, seed, progress)
+    with patience(max(SECONDS, SECONDS_OF_AN_OP * sum(1 for _ in module.walk()))):
+        walked = walk(steps, module, arrays, seed, progress)
     result = Bisection(program.name, pipeline, seed, walked.tried)
     broken = walked.broken
     if broken is not None:
