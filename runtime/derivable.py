@@ -182,7 +182,7 @@ class Derivable:
         gradient = (self.jacfwd if first == "forward" else self.jacrev)(wrt, of, holomorphic=holomorphic)
         if second == "compressed":
             every = tuple(range(len(gradient.signature.results)))
-            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)
+            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
         return (gradient.jacfwd if second == "forward" else gradient.jacrev)(wrt, holomorphic=holomorphic)
 
     def jacobian_mode(self, wrt: Positions = None, of: Positions = None) -> JacobianMode:

@@ -17,6 +17,13 @@ from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.pipelines import EMIT, FINISH, LOOPS, OPTIMIZE, STACKS, joined, lowering, placing
 
 
+def pipeline_of(program: Program, request: Request | None = None, pipeline: str = "") -> str:
+    """The pipeline behind a derivative, if one is asked for; without one, all that the compiler does, down to assembly."""
+    if not pipeline:
+        return whole_pipeline(program, request)
+    return pipeline if request is None else joined(derivative_passes(program, request), pipeline)
+
+
 def whole_pipeline(program: Program, request: Request | None = None) -> str:
     """From a program as it was written to assembly, by way of its derivative if one is asked for."""
     module = program.module

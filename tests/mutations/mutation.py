@@ -12,7 +12,7 @@ import ast
 import inspect
 import os
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -64,7 +64,7 @@ def found(path: str) -> Any:
 
 
 @contextmanager
-def mutated(path: str, old: str, new: str) -> Iterator[None]:
+def mutated(path: str, old: str, new: str) -> Generator[None]:
     """Replaces a piece of a function's text."""
     function = inspect.unwrap(found(path))
     function = getattr(function, "__func__", function)
@@ -100,7 +100,7 @@ def _closing_over(tree: ast.Module, function: FunctionType) -> ast.Module:
 
 
 @contextmanager
-def planted(mutation: Mutation) -> Iterator[None]:
+def planted(mutation: Mutation) -> Generator[None]:
     """Plants a mistake, and empties the caches that would hide it. Nothing that is compiled meanwhile is kept, nor what was kept before taken."""
     for path in mutation.clear:
         found(path).cache_clear()
