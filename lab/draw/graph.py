@@ -132,7 +132,7 @@ class _Reader:
                 continue
             used = [source(value) for value in (*op.operands, *_captured(op))]
             regions = tuple(
-                self.read(inner, f"region {i}", (), (), made) for i, region in enumerate(op.regions) for inner in region.blocks if not _is_combiner(op)
+                self.read(inner, f"region {i}", (), (), made) for i, region in enumerate(op.regions) for inner in region.blocks if not is_combiner(op)
             )
             name = add(self.kind(op), _lines(op), _tooltip(op), any(self._is_saved(r) for r in op.results) and self.kind(op) is not Kind.CONSTANT, regions)
             edges += [(start, name) for start in used]
@@ -173,7 +173,7 @@ def _is_seed(name: str) -> bool:
     return name.startswith(("cotangent of ", "tangent of "))
 
 
-def _is_combiner(op: Operation) -> bool:
+def is_combiner(op: Operation) -> bool:
     """A reduction or sort, whose region says how two scalars combine: an attribute in all but form."""
     return op.name in ("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "stablehlo.select_and_scatter", "stablehlo.sort", "stablehlo.map")
 
@@ -218,21 +218,29 @@ def _value_name(value: SSAValue) -> str:
 
 def short_name(op: Operation) -> str:
     """An op's name without the dialects that need no mention."""
-    for prefix in _DIALECTS:
-        if op.name.startswith(prefix):
-            return op.name[len(prefix) :]
-    return op.name
+    return without_dialect(op.name)
+
+
+def without_dialect(name: str) -> str:
+    """The name of an op without the dialects that need no mention."""
+    return next((name[len(prefix) :] for prefix in _DIALECTS if name.startswith(prefix)), name)
+
+
+def details(op: Operation) -> list[str]:
+    """The attributes of an op that matter, each as ``key=value`` in few characters."""
+    return [text for key, value in op.properties.items() if key not in _HIDDEN and (text := _detail(key, value))]
 
 
 def _lines(op: Operation) -> list[str]:
     types = ", ".join(short_type(r.type) for r in op.results[:3]) + (f", … ({len(op.results)})" if len(op.results) > 3 else "")
     if op.name == "stablehlo.constant":
-        return [_constant(op.properties["value"]), types]
-    details = [text for key, value in op.properties.items() if key not in _HIDDEN and (text := _detail(key, value))]
-    return [short_name(op), *([_cut(" ".join(details))] if details else []), *([types] if types else [])]
+        return [short_constant(op.properties["value"]), types]
+    said = details(op)
+    return [short_name(op), *([_cut(" ".join(said))] if said else []), *([types] if types else [])]
 
 
-def _constant(value: Attribute) -> str:
+def short_constant(value: Attribute) -> str:
+    """The value of a constant, cut where it is long."""
     if not isinstance(value, DenseIntOrFPElementsAttr):
         return _cut(str(value))
     array = elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", value))
