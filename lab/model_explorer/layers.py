@@ -22,7 +22,7 @@ from wengert.ir.locations import Certainty, Role, Source, describe, provenance, 
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import operands_of
 from wengert.ir.unregistered import written_name
-from wengert.lab.draw.graph import Kind, details, is_combiner, short_constant, short_name, short_type, without_dialect
+from wengert.lab.draw.graph import Kind, details, is_combiner, region_title, short_constant, short_name, short_type, without_dialect
 from wengert.lab.draw.origins import Part, Stretches, is_derived, lines_of, part_of, stretches_of
 from wengert.lab.draw.style import LOOKS, SAVED
 from wengert.lab.kept.parts import inside
@@ -121,7 +121,7 @@ class _Reader:
 
     def _region(self, op: Operation, number: int, block: Block, layers: tuple[str, ...], first: int) -> tuple[Edge, ...]:
         """Reads a region's block; the edges from what it ends with to the op."""
-        title = _title(op, number, block)
+        title = region_title(op, number)
         within = (*layers, title) if len(op.regions) > 1 else layers
         for argument in block.args:
             edges = self._edges(_entering(op, argument))
@@ -224,17 +224,6 @@ def _said(op: Operation) -> dict[str, str]:
         return {**said, "value": short_constant(op.properties["value"])}
     attributes = " ".join(details(op))
     return {**said, **({"attributes": attributes} if attributes else {})}
-
-
-_TITLES: tuple[tuple[type[Operation], tuple[str, ...]], ...] = ((hlo.WhileOp, ("condition", "body")), (hlo.IfOp, ("true", "false")), (core.ForOp, ("body",)))
-
-
-def _title(op: Operation, number: int, block: Block) -> str:
-    """What a region of an op is called."""
-    if isinstance(op, core.WhileOp):
-        return "body" if op.body.block is block else "condition"
-    named = next((names for kind, names in _TITLES if isinstance(op, kind)), ())
-    return named[number] if number < len(named) else f"{'branch' if isinstance(op, hlo.CaseOp | core.CaseOp) else 'region'} {number}"
 
 
 def _entering(op: Operation, argument: BlockArgument) -> list[SSAValue]:
