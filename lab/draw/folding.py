@@ -34,7 +34,7 @@ def readable(function: FuncOp) -> Fold:
     drawn = [op for op in function.walk() if not isinstance(op, hlo.ConstantOp | FuncOp | ReturnOp)]
     if len(drawn) <= MOST_OPS:
         return "none"
-    outer = [op for op in function.body.block.ops if op in set(drawn)]
+    outer = [op for op in drawn if op.parent_op() is function]
     return "line" if len({(part_of(op), lines_of(op.location)[:1]) for op in outer}) <= MOST_LINES else "stretch"
 
 
@@ -145,7 +145,7 @@ class _Folder:
         return Node(group.name, KINDS[group.part], tuple(line for line in lines if line), tooltip, bool(kept), regions, group.row)
 
     def _said(self, group: _Group, kept: int) -> str:
-        ops = [inner for op in group.ops for inner in (op.walk() if _holds_regions(op) else (op,)) if not isinstance(inner, hlo.ConstantOp)]
+        ops = [inner for op in group.ops for inner in _with_inner(op)]
         flops = sum(map(_flops, ops)) if not any(map(_holds_regions, ops)) else 0
         said = [f"{len(ops)} op{'s' if len(ops) > 1 else ''}", *([f"{count(flops)} flop"] if flops else []), *([f"{size(kept)} used backward"] if kept else [])]
         return ", ".join(said)
@@ -162,6 +162,17 @@ class _Folder:
 
 def _holds_regions(op: Operation) -> bool:
     return any(region.blocks for region in op.regions) and not is_combiner(op)
+
+
+def _with_inner(op: Operation) -> Iterator[Operation]:
+    """An op and those in its regions, without constants and what ends a region."""
+    if isinstance(op, hlo.ConstantOp):
+        return
+    yield op
+    if _holds_regions(op):
+        for region in op.regions:
+            for block in region.blocks:
+                yield from (inner for each in block.ops if each is not block.last_op for inner in _with_inner(each))
 
 
 def _used(op: Operation) -> Iterator[SSAValue]:

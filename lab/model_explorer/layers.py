@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.locations import Certainty, Role, Source, describe, provenance, sources
 from wengert.ir.printing.printer import printed_names
