@@ -28,7 +28,7 @@ LIMIT = 500
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture of a function: ``dot`` is text and always there; ``svg()`` needs grandalf, the extra ``draw``."""
+    """A picture of a function: ``dot`` is text and always there; ``svg()`` of one that is not folded needs grandalf, the extra ``draw``."""
 
     graph: Graph
 
@@ -60,7 +60,8 @@ class Drawing:
             return None
 
     def __repr__(self) -> str:
-        return f"<Drawing of {self.graph.title}: {len(self.graph.nodes)} nodes; .dot is text for Graphviz, .svg() needs grandalf>"
+        needs = "" if self.graph.folded else " needs grandalf"
+        return f"<Drawing of {self.graph.title}: {len(self.graph.nodes)} nodes; .dot is text for Graphviz, .svg(){needs or ' an SVG document'}>"
 
 
 def draw(program: Program, *, function: str | None = None, limit: int = LIMIT, fold: Fold = "auto") -> Drawing:

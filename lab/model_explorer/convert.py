@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
@@ -26,7 +27,7 @@ def to_builder(graphs: Sequence[LayeredGraph]) -> list[Any]:
 
 def _graph(builder: Any, graph: LayeredGraph, functions: dict[str, str]) -> Any:
     made = builder.Graph(graph.name, [_node(builder, node, functions) for node in graph.nodes])
-    made.groupNodeAttributes = {"": {key: printable(value) for key, value in graph.facts.items()}} | {"/".join(at): _layer(graph, at) for at in _layers(graph)}
+    made.groupNodeAttributes = {"": {key: printable(value) for key, value in graph.facts.items()}} | _layers(graph)
     made.groupNodeConfigs = [
         builder.GroupNodeConfig(f"^{part.value}$", backgroundColor=LOOKS[kind].fill, borderColor=LOOKS[kind].border) for part, kind in _LAYER_LOOKS.items()
     ]
@@ -60,12 +61,17 @@ def _pairs(builder: Any, **values: str) -> list[Any]:
     return [builder.KeyValue(key, printable(value)) for key, value in values.items() if value]
 
 
-def _layers(graph: LayeredGraph) -> list[tuple[str, ...]]:
-    """All layers of a graph, each once."""
-    return list(dict.fromkeys(layers for node in graph.nodes for layers in accumulate((name,) for name in node.layers)))
+def _layers(graph: LayeredGraph) -> dict[str, dict[str, str]]:
+    """What is said of each layer: sums over the nodes in it, those deeper inside among them."""
+    ops: Counter[str] = Counter()
+    sums: dict[str, Counter[str]] = {}
+    for node in graph.nodes:
+        for at in accumulate(node.layers, "{}/{}".format):
+            ops[at] += 1
+            sums.setdefault(at, Counter()).update(node.numbers)
+    return {at: _said(count, sums[at]) for at, count in ops.items()}
 
 
-def _layer(graph: LayeredGraph, at: tuple[str, ...]) -> dict[str, str]:
-    ops = sum(node.layers[: len(at)] == at for node in graph.nodes)
-    said = {"ops": str(ops), FLOPS: f"{graph.total(FLOPS, at):,}", BYTES: size(graph.total(BYTES, at))}
-    return {**said, **({KEPT: size(kept)} if (kept := graph.total(KEPT, at)) else {})}
+def _said(ops: int, sums: Mapping[str, int]) -> dict[str, str]:
+    said = {"ops": str(ops), FLOPS: f"{sums.get(FLOPS, 0):,}", BYTES: size(sums.get(BYTES, 0))}
+    return {**said, **({KEPT: size(kept)} if (kept := sums.get(KEPT, 0)) else {})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,7 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert wg.draw(program)._repr_svg_() is None
 
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = Path(__file__).resolve().parents[2] / "examples" / "transformer_block.mlir"
 LOOP = """func.func public @main(%x: tensor<4xf64>, %w: tensor<4xf64>) -> tensor<4xf64> {
   %zero = stablehlo.constant dense<0> : tensor<i64>
@@ -290,3 +292,20 @@ def test_names_with_control_characters_make_well_formed_documents():
     assert drawing.dot.isascii() or all(c.isprintable() or c == "\n" for c in drawing.dot)
     html = program._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert all(c.isprintable() or c in "\n\t" for c in html)
+
+
+def test_the_pictures_of_the_page_are_those_of_the_script() -> None:
+    pytest.importorskip("grandalf")
+    spec = importlib.util.spec_from_file_location("drawings", DOCS / "drawings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (DOCS / "pictures.md").read_text(encoding="utf-8")
+    for name, text in module.drawings().items():
+        kept = (DOCS / "pictures" / name).read_text(encoding="utf-8")
+        if name == "layer.svg":  # grandalf does not place nodes alike in every process
+            assert sorted(re.findall(r"<title>.*?</title>", kept)) == sorted(re.findall(r"<title>.*?</title>", text))
+        else:
+            assert kept == text
+        assert f"(pictures/{name})" in page
