@@ -193,8 +193,8 @@ class _Reader:
 
 
 def layer(text: str) -> str:
-    """A text as the name of a layer: Model Explorer separates them by slashes."""
-    return text.replace("/", "∕").replace(";", ",")
+    """A text as the name of a layer: Model Explorer separates them by slashes, and its font in the picture has no dashes."""
+    return text.replace("/", "|").replace("–", "-").replace(";", ",")
 
 
 def _written(source: Source) -> str:

@@ -56,7 +56,7 @@ def check_closed(graph: LayeredGraph) -> None:
             assert graph.nodes[place[edge.source]].results[edge.result].type == edge.type
         assert len({edge.input for edge in n.edges}) == len(n.edges)
         assert {name for names in n.links.values() for name in names} <= place.keys()
-        assert not any("/" in layer for layer in n.layers)
+        assert not any("/" in layer or not layer.isascii() for layer in n.layers)
     assert {name for edge in graph.kept for name in (edge.source, edge.target)} <= place.keys()
 
 
