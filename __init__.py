@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
+    from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.lab.provenance.explain import Explanations, explain
     from wengert.lab.strategies.table import StrategyTable, strategies
+    from wengert.lab.sweep.in_python import sweep
+    from wengert.lab.sweep.series import SweepReport
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.linear_program import LinearProgram
@@ -53,8 +57,10 @@ __all__ = [
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
+    "Difference",
     "Drawing",
     "ExecutionError",
+    "Explanations",
     "InputError",
     "Jit",
     "LinearProgram",
@@ -68,6 +74,7 @@ __all__ = [
     "Signature",
     "Strategy",
     "StrategyTable",
+    "SweepReport",
     "TorchModule",
     "Traceable",
     "TracingError",
@@ -77,8 +84,10 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "diff",
     "draw",
     "eval_shape",
+    "explain",
     "explain_retrace",
     "fori_loop",
     "from_exported",
@@ -101,6 +110,7 @@ __all__ = [
     "scan",
     "stop_gradient",
     "strategies",
+    "sweep",
     "switch",
     "value_and_grad",
     "vjp",
@@ -113,8 +123,10 @@ _HOMES = {
     "CompiledProgram": "wengert.runtime.compiled_program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
+    "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
+    "Explanations": "wengert.lab.provenance.explain",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
@@ -128,6 +140,7 @@ _HOMES = {
     "Signature": "wengert.runtime.signature",
     "Strategy": "wengert.transforms.ad.strategies",
     "StrategyTable": "wengert.lab.strategies.table",
+    "SweepReport": "wengert.lab.sweep.series",
     "TorchModule": "wengert.frontends.torch_programs.module",
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
@@ -136,8 +149,10 @@ _HOMES = {
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
+    "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
+    "explain": "wengert.lab.provenance.explain",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
     "from_exported": "wengert.frontends.jax_programs",
@@ -160,6 +175,7 @@ _HOMES = {
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",
+    "sweep": "wengert.lab.sweep.in_python",
     "switch": "wengert.frontends.transforms.control_flow",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
     "vjp": "wengert.frontends.transforms.linear_maps",

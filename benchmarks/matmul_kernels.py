@@ -21,6 +21,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from wengert.transforms.codegen.cpu import matmul
+from wengert.transforms.codegen.cpu.symbols import register_symbols
 from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.products.choice import choose
 from wengert.transforms.schedule.products.operands import product
@@ -115,7 +116,7 @@ def main() -> None:
     """All lines."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    matmul.register_symbols()
+    register_symbols(("wg.blas.sgemm", "wg.blas.dgemm"))
     sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024]
     for element in TYPES:
         for layout in ("NN", "NT", "TN"):

@@ -7,19 +7,21 @@ The inside is reached through ``jax.extend`` and ``jax.interpreters``; only merg
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.installation import command
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.loading import parse
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
 from wengert.transforms.shapes.arguments import fix_integer_argument
 
 
@@ -32,6 +34,9 @@ def _jax(module: str = "jax") -> Any:
 
 class ImportedFunction:
     """A function that came as a program: called with the trees that it had, also while a function is traced.
+
+    Whatever can be asked of a program can be asked of it: it has the methods and attributes of :class:`wengert.Program` (``f.vjp()``, ``f.compile()``,
+    ``f.signature``, ``f.costs()``), whose arguments are the leaves of the trees, and stands for its program in functions that take one.
 
     Attributes:
         program: its program; arguments are the leaves.
@@ -56,9 +61,22 @@ class ImportedFunction:
         """The program's text."""
         return str(self.program)
 
-    def costs(self) -> Any:
-        """The costs of the function: see :meth:`wengert.Program.costs`."""
-        return self.program.costs()
+    def __getattr__(self, name: str) -> Any:
+        """What the program has."""
+        if name.startswith("_") or "program" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not hasattr(Program, name) and not hasattr(self.program, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}, and neither has its program")
+        return getattr(self.program, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(self.program) if not name.startswith("_"))})
+
+    def __str__(self) -> str:
+        return str(self.program)
+
+    def _repr_html_(self) -> str:
+        return self.program._repr_html_()  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<imported {self.name}: {self.program.signature}>"
@@ -78,6 +96,9 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
         InputError: JAX is not there, or a rule cannot be traced.
     """
     jax = _jax()
+    _leave_us_out()
+    name = getattr(function, "__name__", type(function).__name__)
+    name = "f" if name == "<lambda>" else name
 
     # A function around it, as a function that is compiled already may drop arguments that it does not use.
     def around(*args: Any, **kwargs: Any) -> Any:
@@ -85,9 +106,8 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
 
     from wengert.frontends.jax_rules import lowered_with_rules
 
+    around.__name__ = around.__qualname__ = name  # what locations call it
     traced = jax.jit(around, keep_unused=True).trace(*args, **kwargs)
-    name = getattr(function, "__name__", type(function).__name__)
-    name = "f" if name == "<lambda>" else name
     module = lowered_with_rules(traced, name)
     lowered = traced.lower()
     program = Program(parse(lowered.as_text(debug_info=True), name).module if module is None else module, name=name)
@@ -95,6 +115,12 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     _name_arguments(program, [_path_text(path) for path, _ in paths])
     program = Program(program.module, name=name)  # with the names
     return ImportedFunction(program, lowered.in_tree, lowered.out_tree, name)
+
+
+@cache
+def _leave_us_out() -> None:
+    """Has JAX write locations without our files, as it does without its own: ops are at the user's lines, called from the user's lines."""
+    _jax("jax.extend.source_info_util").register_exclusion(str(Path(__file__).parent) + os.sep)
 
 
 def _path_text(path: Any) -> str:

@@ -5,7 +5,8 @@ the results of that one. A derivative repeats itself a lot, so this removes most
 for the price of one dictionary look-up.
 
 Provenance is recorded here and nowhere else, so that no derivative rule can forget it: every op made inside
-``with builder.deriving(op, role)`` carries a location that names the op it was derived from and its role.
+``with builder.deriving(op, role)`` carries a location that names the op it was derived from and its role. An op that is asked for at several
+places has all of them in its location.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from wengert.ir import changes
 from wengert.ir.construction import append, copy_region, detach, replace_uses
+from wengert.ir.fused_locations import merged
 from wengert.ir.locations import Role, derived
 from wengert.ir.traits import is_pure
 from wengert.ir.traversal import operands_of
@@ -69,12 +72,20 @@ class BlockBuilder:
             # Values hash by identity, which is quick. Attributes hash by all that is in them, so those are compared, unless there is nothing else.
             key = (cls, *operands) if operands else (cls, *properties.values())
             if (made := self._find(key, results, properties)) is not None:
+                if made.location is not self.location:
+                    self._share(made, self.location)
                 return made.results
         op = cls.create(operands=operands, result_types=results, properties=properties, regions=regions, location=self.location)
         self.place(op)
         if key is not None:
             self._made.setdefault(key, []).append(op)
         return op.results
+
+    def _share(self, made: Operation, location: LocationAttr) -> None:
+        """Notes that an op which was made before is also what was asked for at a location."""
+        made.location = merged(made.location, location, self.pass_name, made.name)
+        if changes.RECORDER is not None:
+            changes.RECORDER.shared(location, made)
 
     def remember(self, op: Operation) -> None:
         """Counts an op that stands in the block already among those that were made: an equal one is not made again."""
@@ -89,6 +100,8 @@ class BlockBuilder:
             if (made := self._find(key, [result.type for result in op.results], op.properties)) is not None:
                 for old, new in zip(op.results, made.results, strict=True):
                     replace_uses(old, new)
+                if made.location is not op.location:
+                    self._share(made, op.location)
                 op.drop_all_references()
                 return
             self._made.setdefault(key, []).append(op)

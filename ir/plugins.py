@@ -244,6 +244,11 @@ def note_registration(thing: object) -> None:
         _REGISTERING.add(_module_of(thing))
 
 
+def is_extended() -> bool:
+    """Whether anything from outside of this package has changed what it does: a plug-in was loaded, or something registered."""
+    return bool(LOADED or _REGISTERING)
+
+
 # -- entry points
 
 
@@ -267,6 +272,7 @@ def is_declared(group: str, name: str) -> bool:
 def load_declared(group: str, name: str) -> Any:
     """What an installed package declares under a name: a class, an object, or a module. Raises PluginError where it cannot be imported."""
     point = _declared(group)[name]
+    _REGISTERING.add(point.module)
     try:
         return point.load()
     except Exception as error:

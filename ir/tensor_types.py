@@ -253,6 +253,12 @@ def dtype_of(element: Attribute) -> np.dtype[Any]:
     return dtype
 
 
+@lru_cache(maxsize=1)
+def elements_by_name() -> dict[str, Attribute]:
+    """The element types that most programs compute with, by how they are written."""
+    return {str(element): element for element in (*_DTYPES, bf16)}
+
+
 def has_dtype(element: Attribute) -> bool:
     """Whether there are numbers of an element type."""
     return element in _DTYPES or element in _narrow_dtypes()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -165,7 +166,7 @@ def check(
     arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
     chosen, asked = program.resolve(wrt=wrt, of=of)
     wanted = set(tests) - (set() if second_order else {"second order"})
-    checker = _Checker(program, arrays, chosen, asked, seed, backend, wanted, strategy)
+    checker = Checker(program, arrays, chosen, asked, seed, backend, wanted, strategy)
     positions = chosen if wrt is not None else range(len(program.signature.arguments))
     arguments = tuple(checker.argument(i) if i in chosen else _skipped(program.signature.arguments[i]) for i in positions)
     report = CheckReport(program.name, backend, seed, checker.precision, arguments, strategy=strategy)
@@ -180,7 +181,7 @@ def _examine(seed: int, tests: set[str], strategy: str) -> Examine:
 
     def examine(program: Program, inputs: list[Array]) -> str | None:
         wrt, of = program.resolve()
-        checker = _Checker(program, inputs, wrt, of, seed, "interpreter", tests, strategy)
+        checker = Checker(program, inputs, wrt, of, seed, "interpreter", tests, strategy)
         for i in wrt:
             for finding in checker.argument(i).findings:
                 if finding.verdict == "MISMATCH":
@@ -213,11 +214,21 @@ def epsilon_of(dtype: np.dtype[Any]) -> float:
     return float(cast(Any, ml_dtypes).finfo(dtype).eps)
 
 
-class _Checker:
-    """The programs and the point that all arguments share."""
+class Checker:
+    """The programs and the point that all arguments share. The derivatives are made by a strategy, unless they are given."""
 
     def __init__(
-        self, program: Program, inputs: list[Array], wrt: tuple[int, ...], of: tuple[int, ...], seed: int, backend: str, tests: set[str], strategy: str
+        self,
+        program: Program,
+        inputs: list[Array],
+        wrt: tuple[int, ...],
+        of: tuple[int, ...],
+        seed: int,
+        backend: str,
+        tests: set[str],
+        strategy: str = "transpose",
+        jvp: Program | None = None,
+        vjp: Program | None = None,
     ):
         self.program, self.inputs, self.wrt, self.of, self.backend, self.tests = program, inputs, wrt, of, backend, tests
         dtype = working_precision(program)
@@ -225,13 +236,28 @@ class _Checker:
         self.seed = seed
         generator = np.random.default_rng([seed, 1])
         self.cotangents = [random_like(program.signature.results[j], generator) for j in of]
-        self.vjp, self.jvp = program.vjp(wrt=wrt, of=of, strategy=strategy), program.jvp(wrt=wrt, of=of, strategy=strategy)
-        count = len(program.signature.results)
+        self.strategy, self._jvp, self._vjp = strategy, jvp, vjp
+        self.reverse = vjp is not None or jvp is None
+        """Whether reverse mode is looked at: not where forward mode alone is given."""
         self.outputs = self.run(program, inputs)
-        pulled = self.run(self.vjp, [*inputs, *self.cotangents])
-        self.vjp_outputs, self.pulled = pulled[:count], dict(zip(wrt, pulled[count:], strict=True))
+
+    @cached_property
+    def jvp(self) -> Program:
+        """The forward derivative."""
+        return self._jvp or self.program.jvp(wrt=self.wrt, of=self.of, strategy=self.strategy)
+
+    @cached_property
+    def vjp(self) -> Program:
+        """The reverse derivative."""
+        return self._vjp or self.program.vjp(wrt=self.wrt, of=self.of, strategy=self.strategy)
+
+    @cached_property
+    def vjp_results(self) -> list[Array]:
+        """The outputs that the reverse derivative computes, and the cotangents of the arguments in wrt."""
+        return self.run(self.vjp, [*self.inputs, *self.cotangents])
 
     def run(self, program: Program, inputs: Sequence[Array]) -> list[Array]:
+        """The results of one of the programs."""
         return list(program.compile(self.backend)(*inputs))
 
     def direction(self, i: int) -> list[Array]:
@@ -246,13 +272,15 @@ class _Checker:
         return [moving if k == i else np.zeros(self.inputs[k].shape, self.inputs[k].dtype) for k in self.wrt]
 
     def argument(self, i: int) -> ArgumentCheck:
+        """The tests of one argument."""
         parameter = self.program.signature.arguments[i]
         v = self.direction(i)
         pushed = self.run(self.jvp, [*self.inputs, *v])
         outputs, tangents = pushed[: len(self.outputs)], pushed[len(self.outputs) :]
         findings: list[Finding] = []
         if "values" in self.tests:
-            findings.append(max(self.values("jvp", outputs), self.values("vjp", self.vjp_outputs), key=lambda f: (f.verdict == "MISMATCH", f.error)))
+            both = [self.values("jvp", outputs), *([self.values("vjp", self.vjp_results[: len(outputs)])] if self.reverse else [])]
+            findings.append(max(both, key=lambda f: (f.verdict == "MISMATCH", f.error)))
         if "differences" in self.tests:
             findings.append(self.differences(v, tangents))
         if "dot product" in self.tests:
@@ -263,18 +291,18 @@ class _Checker:
 
     def values(self, mode: str, outputs: Sequence[Array]) -> Finding:
         """The outputs that a derivative computes beside its derivatives."""
-        worst = Finding("values", "ok", 0.0, self._slack)
+        worst = Finding("values", "ok", 0.0, self.slack)
         for j, (a, b) in enumerate(zip(outputs, self.outputs, strict=True)):
             error, where = _largest(np.abs(_wide(a) - _wide(b)) / (_magnitude(b) or 1.0))
             differs = bool(np.any(np.isnan(_wide(a)) != np.isnan(_wide(b))))
             if error > worst.error or differs:
-                verdict: Verdict = "MISMATCH" if error > self._slack or differs else "ok"
+                verdict: Verdict = "MISMATCH" if error > self.slack or differs else "ok"
                 index = np.unravel_index(where, b.shape) if b.size else ()
-                worst = Finding("values", verdict, error, self._slack, _place(j, where, b.shape), f"{mode} {a[index]:.9g}", f"program {b[index]:.9g}")
+                worst = Finding("values", verdict, error, self.slack, _place(j, where, b.shape), f"{mode} {a[index]:.9g}", f"program {b[index]:.9g}")
         return worst
 
     @property
-    def _slack(self) -> float:
+    def slack(self) -> float:
         """The bound on accumulated rounding, relative to the largest magnitude."""
         return min(1e4 * self.epsilon, 0.1)
 
@@ -341,16 +369,21 @@ class _Checker:
 
     def dot_product(self, v: Array, i: int, tangents: Sequence[Array]) -> Finding:
         """Forward and reverse mode against each other."""
-        pushed = [_wide(c) * _wide(t) for c, t in zip(self.cotangents, tangents, strict=True)]
-        pulled = _wide(self.pulled[i]) * _wide(v)
-        left, right = sum(float(np.sum(p).real) for p in pushed), float(np.sum(pulled).real)
-        size = max(sum(float(np.sum(np.abs(p))) for p in pushed), float(np.sum(np.abs(pulled))))
-        bound = self._slack * size
-        error = abs(left - right)
-        verdict: Verdict = "ok" if error <= bound else "MISMATCH"
-        if not np.isfinite(size):
-            verdict = "unsettled"
-        return Finding("dot product", verdict, error, bound, "", f"cotangents . jvp = {left:.9g}", f"vjp . direction = {right:.9g}")
+        return dot_product(self.cotangents, tangents, self.vjp_results[len(self.outputs) + self.wrt.index(i)], v, self.slack)
+
+
+def dot_product(y_bars: Sequence[Array], y_dots: Sequence[Array], x_bar: Array, x_dot: Array, slack: float) -> Finding:
+    """Whether cotangents times tangents are the same behind a function as before it, within a share of the sum of magnitudes."""
+    pushed = [_wide(c) * _wide(t) for c, t in zip(y_bars, y_dots, strict=True)]
+    pulled = _wide(x_bar) * _wide(x_dot)
+    left, right = sum(float(np.sum(p).real) for p in pushed), float(np.sum(pulled).real)
+    size = max(sum(float(np.sum(np.abs(p))) for p in pushed), float(np.sum(np.abs(pulled))))
+    bound = slack * size
+    error = abs(left - right)
+    verdict: Verdict = "ok" if error <= bound else "MISMATCH"
+    if not np.isfinite(size):
+        verdict = "unsettled"
+    return Finding("dot product", verdict, error, bound, "", f"cotangents . jvp = {left:.9g}", f"vjp . direction = {right:.9g}")
 
 
 def _overall(findings: Sequence[Finding]) -> Verdict:

@@ -11,7 +11,7 @@ derivative alike. Every op of a derivative names the op of the program that it w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -201,8 +201,8 @@ class _Weighing(Counter):
     primal: dict[Place, float] = field(default_factory=dict[Place, float])
     derived: dict[Place, float] = field(default_factory=dict[Place, float])
 
-    def executed(self, op: Operation, results: Iterable[Any] = ()) -> None:
-        super().executed(op, results)
+    def executed(self, op: Operation, results: Sequence[Any] = (), operands: Sequence[Any] = ()) -> None:
+        super().executed(op, results, operands)
         if isinstance(op, stablehlo.ConstantOp):
             return
         of_op = cost(op)

@@ -71,9 +71,18 @@ def operands_of(op: Operation) -> list[SSAValue]:
 
 
 def single_op_program(op: Operation, operands: Sequence[SSAValue]) -> Program:
-    """A program that is one op, its operands the arguments and its results the results, with the functions of its module that it calls."""
+    """A program that is one op, its operands the arguments and its results the results, with the functions of its module that it calls.
+
+    What the op reads and is not among these operands has to be made by constants, which are in the program too.
+    """
     block = Block(arg_types=[v.type for v in operands])
-    copy = op.clone(dict(zip(operands, block.args, strict=True)))
+    values: dict[SSAValue, SSAValue] = dict(zip(operands, block.args, strict=True))
+    for value in operands_of(op):
+        if value not in values and isinstance(value.owner, Operation):
+            constant = value.owner.clone()
+            block.add_op(constant)
+            values[value] = constant.results[0]
+    copy = op.clone(values)
     block.add_ops([copy, ReturnOp(*copy.results)])
     kind = FunctionType.from_lists([v.type for v in operands], [r.type for r in copy.results])
     root = op.get_toplevel_object()

@@ -31,8 +31,26 @@ class Measurement:
     peak_bytes: int
 
 
+@dataclass(frozen=True)
+class Samples:
+    """Seconds per call: one sample for each round, in the order in which they were taken, each the mean of so many calls."""
+
+    seconds: tuple[float, ...]
+    calls: int
+
+
 def measure_times(calls: Sequence[Call], *, rounds: int = 15, budget: float = 0.5) -> list[Times]:
-    """The time of each call. Every round times each of them once, so that all meet the same noise.
+    """The time of each call, as :func:`measure_samples` takes it."""
+    return [times_of(taken) for taken in measure_samples(calls, rounds=rounds, budget=budget)]
+
+
+def times_of(taken: Samples) -> Times:
+    """The least and the median of samples."""
+    return Times(min(taken.seconds), median(taken.seconds), len(taken.seconds))
+
+
+def measure_samples(calls: Sequence[Call], *, rounds: int = 15, budget: float = 0.5) -> list[Samples]:
+    """Samples of the time of each call. Every round times each of them once, so that all meet the same noise.
 
     A round repeats a short call until the clock's resolution no longer matters. ``budget`` bounds the seconds per call.
     """
@@ -47,7 +65,7 @@ def measure_times(calls: Sequence[Call], *, rounds: int = 15, budget: float = 0.
             taken.append((time.perf_counter() - begin) / repeat)
         if done >= 2 and time.perf_counter() - start > budget * len(calls):
             break
-    return [Times(min(taken), median(taken), len(taken)) for taken in samples]
+    return [Samples(tuple(taken), repeat) for taken, repeat in zip(samples, repeats, strict=True)]
 
 
 def _repeats(call: Call) -> int:

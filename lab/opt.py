@@ -20,13 +20,13 @@ from typing import Any
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
 from wengert.ir.pass_options import describe_type, kebab, option_types, print_value
-from wengert.ir.passes import PASSES, PassTimes, Pipeline
+from wengert.ir.passes import PASSES, Observer, Observers, PassTimes, Pipeline
 from wengert.ir.plugins import owner_of
 from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import add_common, run
-from wengert.lab.cli.usage import Parser
+from wengert.lab.cli.usage import Parser, usage_error
 from wengert.transforms.pipelines import parse_pipeline
 
 _SPLIT = re.compile(r"^// -----.*\n?", re.MULTILINE)
@@ -58,6 +58,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split-input-file", action="store_true", help="treat the parts between lines of // ----- as programs of their own")
     inspection = parser.add_argument_group("inspection")
     inspection.add_argument("--dump-dir", metavar="DIR", help="write the program after every pass, and an index")
+    inspection.add_argument(
+        "--dump-prune", action="store_true", help="keep that folder small: no files for stages that only rename values, nor rows without one"
+    )
+    inspection.add_argument("--print-ir-after-change", action="store_true", help="print the program to stderr after every pass that changed it")
+    inspection.add_argument(
+        "--filter",
+        metavar="SELECTOR",
+        help="with these: only the ops that are named, as op:tanh (and what is derived from them), %%12, FILE:LINE or role:cotangent",
+    )
     inspection.add_argument("--time-passes", action="store_true", help="print a table of times to stderr")
     inspection.add_argument("--print-locations", action="store_true", help="print where every op comes from")
     inspection.add_argument("--print-generic", action="store_true", help="print the generic form of every op")
@@ -82,6 +91,7 @@ def execute(options: argparse.Namespace) -> int:
     except DiagnosticError as error:
         output.report_diagnostics(error, options.diagnostics)
         return Exit.USAGE
+    _check_inspection(options)
     times = PassTimes() if options.time_passes else None
     texts, failed = _run_all(options, pipeline, times)
     if not options.verify_diagnostics and texts:
@@ -116,26 +126,51 @@ def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes |
 
 def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespace, dump_dir: Path | None, times: PassTimes | None) -> str:
     from wengert.dialects.registry import make_context
-    from wengert.ir.dumps import Dumper
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.printing.printer import print_module
     from wengert.ir.verification.verifier import verify
     from wengert.transforms.optimize.undone import watched
 
-    def dumper() -> Dumper | None:
-        return Dumper(dump_dir, locations=options.print_locations) if dump_dir else None
-
     if pipeline.reads != "mlir":
-        return _ended(pipeline.translate(text, time_passes=times, observer=dumper()))
+        return _ended(pipeline.translate(text, time_passes=times, observer=_observer(options, dump_dir)))
     context = make_context()
     module = parse_module(text, file, context)
     verify(module)
-    observer = dumper()
+    observer = _observer(options, dump_dir)
     with watched(pipeline, observer) as watching:
         pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=watching)
     if pipeline.translations:
         return _ended(pipeline.translate(module, time_passes=times, observer=observer))
     return _ended(print_module(module, locations=options.print_locations, generic=options.print_generic))
+
+
+def _observer(options: argparse.Namespace, dump_dir: Path | None) -> Observer | None:
+    """What watches the pipeline: a folder of dumps, changes on stderr, both, or nothing."""
+    from wengert.ir.dumps import ChangePrinter, Dumper, Excerpt
+
+    excerpt: Excerpt | None = None
+    if options.filter is not None:
+        from wengert.lab.inspection.excerpts import excerpt_of
+
+        excerpt = excerpt_of(options.filter)
+    observers: list[Observer] = []
+    if dump_dir:
+        observers.append(Dumper(dump_dir, locations=options.print_locations, prune=options.dump_prune, excerpt=excerpt))
+    if options.print_ir_after_change:
+        observers.append(ChangePrinter(output.write_change, excerpt))
+    return None if not observers else observers[0] if len(observers) == 1 else Observers(tuple(observers))
+
+
+def _check_inspection(options: argparse.Namespace) -> None:
+    """Raises a UsageError for options that say nothing without others."""
+    words: Sequence[str] = options.words
+    for option, needed, given in (
+        ("--dump-prune", "--dump-dir", options.dump_prune and not options.dump_dir),
+        ("--filter", "--print-ir-after-change or --dump-dir", options.filter is not None and not (options.dump_dir or options.print_ir_after_change)),
+    ):
+        if given:
+            at = next((n for n, word in enumerate(words) if word.partition("=")[0] == option), None)
+            raise usage_error(options.prog, words, f"{option} is about {needed}, which is not given", word=at)
 
 
 def _ended(text: str) -> str:

@@ -42,3 +42,11 @@ def seconds(value: float) -> str:
         if value >= factor:
             return f"{value / factor:.3g} {unit}"
     return f"{value / 1e-9:.3g} ns"
+
+
+def duration(left: float) -> str:
+    """A time to wait, such as ``40 s``, ``12 min`` or ``1 h 5 min``."""
+    if left < 60:
+        return f"{round(left)} s"
+    minutes = round(left / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,13 +1,12 @@
 """The entry point of stock ``xdsl-opt``: our dialects and passes, each imported when it is first used.
 
 xDSL refuses two passes of one name, and has a ``cse`` and a ``dce`` of its own; so where a name is taken, ours is reached
-with the prefix ``wengert-``.
+with the prefix ``wengert-``. Errors of our passes are diagnostics there too (:mod:`wengert.lab.stock_opt`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import make_dataclass
 from typing import cast
 
 from xdsl.ir import Dialect
@@ -17,6 +16,7 @@ from xdsl.universe import Universe
 
 from wengert.dialects.registry import make_context
 from wengert.ir.passes import PASSES
+from wengert.lab.stock_opt import note_places, stock_pass
 from wengert.transforms.pipelines import PASS_PATHS
 
 DIALECTS = ("ad", "chlo", "core", "kernel", "stablehlo")
@@ -29,8 +29,7 @@ def _dialect_loader(name: str) -> Callable[[], Dialect]:
 
 def _pass_loader(name: str, exposed: str) -> Callable[[], type[ModulePass]]:
     def load() -> type[ModulePass]:
-        cls = cast(type[ModulePass], PASSES.load(name))
-        return cls if name == exposed else make_dataclass(cls.__name__, [], bases=(cls,), namespace={"name": exposed, "__doc__": cls.__doc__}, frozen=True)
+        return stock_pass(cast(type[ModulePass], PASSES.load(name)), exposed)
 
     return load
 
@@ -40,6 +39,8 @@ def _exposed_names() -> dict[str, str]:
     taken = get_all_passes().keys()
     return {name: PREFIX + name if name in taken else name for name in PASS_PATHS}
 
+
+note_places()
 
 UNIVERSE = Universe(
     all_dialects={name: _dialect_loader(name) for name in DIALECTS},

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
-from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import finishing, needs_ad_lowering, runnable, source_of
+from wengert.ir.plugins import is_extended
 from wengert.runtime.errors import InputError
-from wengert.runtime.known_ops import check_known, check_values
+from wengert.runtime.known_programs import keep_signatures
 from wengert.runtime.tape_memory import TapeMemoryError
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from wengert.runtime.cpu import CompiledFunction
     from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -65,6 +66,9 @@ class InterpreterExecutable:
     """Runs a program op by op in NumPy, as it was written; ``stats`` is the counter of the last run."""
 
     def __init__(self, program: Program):
+        from wengert.runtime.derivation import needs_ad_lowering, runnable
+        from wengert.runtime.known_ops import check_known, check_values
+
         self._program = program
         check_known(program.module)
         check_values(program.module)
@@ -74,6 +78,7 @@ class InterpreterExecutable:
         self.stats: Any = None
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        from wengert.runtime.arguments import bind
         from wengert.runtime.interpreter import Counter, run
 
         self.stats = counter = Counter()
@@ -94,10 +99,37 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
 
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
-        core = program.optimized_module
-        return cpu.compile(core, before=finishing(core, as_given=program.as_given), **options)
+        return _kept_for_cpu(program, options) or _compiled_for_cpu(program, program.identity, options)
+    from wengert.runtime.derivation import source_of
+
     module, before = source_of(program)
     return cpu.compile_with_dumps(module, before, dump_dir, **options)
+
+
+def _kept_for_cpu(program: Program, options: dict[str, Any]) -> Executable | None:
+    """What was compiled for the program before, in this process or another."""
+    from wengert.runtime.cpu import kept, options_of
+
+    if program.identity is None or is_extended():
+        return None
+
+    def source() -> tuple[str, ModuleOp]:
+        again = _compiled_for_cpu(program, None, options)
+        return again.llvm_text, again.kernel_module
+
+    compiled = kept.find(program.identity, options_of(**options), program.signature, source)
+    if compiled is not None:
+        keep_signatures(program.lineage)
+    return compiled
+
+
+def _compiled_for_cpu(program: Program, identity: str | None, options: dict[str, Any]) -> CompiledFunction:
+    from wengert.runtime import cpu
+    from wengert.runtime.derivation import finishing
+
+    core = program.optimized_module
+    known = not is_extended() and keep_signatures(program.lineage)
+    return cpu.compile(core, before=finishing(core, as_given=program.as_given), identity=identity if known else None, **options)
 
 
 def build_for_device(program: Program, backend: str, dump_dir: Path | None, options: dict[str, Any]) -> Executable:
@@ -106,6 +138,8 @@ def build_for_device(program: Program, backend: str, dump_dir: Path | None, opti
     ``device`` is a part of the name of one of several devices; ``poison`` fills memory with wrong values before every call, for tests. ``tf32`` lets products
     of f32 take ten bits of the mantissas of their factors, on the tensor cores of NVIDIA's devices.
     """
+    from wengert.ir.construction import copy_module
+    from wengert.runtime.derivation import finishing, source_of
     from wengert.runtime.devices import compile as devices
 
     known = {"ptx-interpreter": ("poison", "tf32"), "cuda": ("device", "poison", "tf32")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -19,14 +19,14 @@ from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
-from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.passes import PASSES, Observer
+from wengert.ir.passes import Observer
 from wengert.ir.plugins import is_foreign
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
+from wengert.runtime.requests import DEFAULT, Mode, Residuals, Strategy, positions_text
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.core.functions import is_written_out
@@ -36,16 +36,6 @@ from wengert.transforms.shapes.argument_shapes import shape_text
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
-Mode = Literal["jvp", "vjp"]
-Strategy = str
-"""The name of the strategy by which a function is differentiated: ``transpose`` (linearized, transposed and joined), ``direct`` (by the adjoint of every
-op), or that of a plug-in (:mod:`wengert.transforms.ad.strategies`)."""
-DEFAULT = "transpose"
-Residuals = str
-"""The name of the policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`): ``auto``,
-``save-all``,
-``recompute-cheap``, ``recompute-all``, or that of a plug-in."""
-
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
     """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``.
@@ -53,29 +43,6 @@ def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strat
     The passes of a strategy that is a pipeline are written out. Raises DiagnosticError for a strategy that does not exist, or takes no policy.
     """
     return joined(_asked(mode, wrt, of, strategy, residuals), STACKS if mode == "vjp" else "", OPTIMIZE)
-
-
-def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
-    """What a strategy and a policy stand for, for keys of caches: a name that a plug-in registers again stands for something else. An InputError lists the
-    names where there is none of this one."""
-    if strategy == DEFAULT and residuals in _OURS:
-        return strategy, residuals
-    from wengert.transforms.ad.residuals.policies import policy_named, policy_names
-    from wengert.transforms.ad.strategies import strategy_named, strategy_names
-
-    check_choice("strategy", strategy, strategy_names())
-    check_choice("residuals", residuals, policy_names())
-    return strategy_named(strategy), policy_named(residuals), PASSES.version
-
-
-_OURS = ("auto", "save-all", "recompute-cheap", "recompute-all")
-
-
-def check_choice(option: str, name: str, names: Sequence[str]) -> None:
-    """Raises an InputError that lists the names an option may have."""
-    if name not in names:
-        near = did_you_mean(name, names)
-        raise InputError(f"{option}: there is no '{name}'; {option}: {', '.join(names)}" + (f"; {near}" if near else ""))
 
 
 def _asked(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy, residuals: Residuals) -> str:
@@ -88,11 +55,6 @@ def _asked(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy
             return str(passes)
     chosen = ("" if strategy == DEFAULT else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
     return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}}"
-
-
-def positions_text(values: Sequence[int]) -> str:
-    """``0,1``, as pass options hold positions."""
-    return ",".join(str(v) for v in values)
 
 
 @stage()
@@ -129,7 +91,7 @@ def derive_with_dumps(
     residuals: Residuals = "auto",
 ) -> ModuleOp:
     """The same from the module as it was written, watched from the first pass on."""
-    return parse_pipeline(joined(_preparation(module), derivative_pipeline(mode, wrt, of, strategy, residuals))).run(
+    return parse_pipeline(joined(preparation_of(module), derivative_pipeline(mode, wrt, of, strategy, residuals))).run(
         with_main(module, entry), observer=observer
     )
 
@@ -168,12 +130,17 @@ def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = Fal
     """The module as plain StableHLO text that JAX reads: core ops are written out again. Kernels are written as they are."""
     from wengert.ir.printing.printer import print_module
 
+    return print_module(plain_module(module), locations=locations, generic=generic)
+
+
+def plain_module(module: ModuleOp) -> ModuleOp:
+    """The module in which core ops are written out again, as a new module; the module itself where there is nothing to write out."""
     check_known(module)
     if holds_kernels(module):
-        return print_module(module, locations=locations, generic=generic)
+        return module
     if needs_ad_lowering(module) or any(op.name.startswith("core.") or is_written_out(op) for op in all_ops(module)):
-        module = parse_pipeline(BACK).applied(module)
-    return print_module(module, locations=locations, generic=generic)
+        return parse_pipeline(BACK).applied(module)
+    return module
 
 
 def with_main(module: ModuleOp, entry: str) -> ModuleOp:
@@ -197,11 +164,11 @@ def with_main(module: ModuleOp, entry: str) -> ModuleOp:
 @stage()
 def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
-    optimized = parse_pipeline(_preparation(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
+    optimized = parse_pipeline(preparation_of(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
     return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(optimized) if has_requests(optimized) else optimized
 
 
-def _preparation(module: ModuleOp) -> str:
+def preparation_of(module: ModuleOp) -> str:
     """The pipeline that turns a module as it was written into core form with fewer ops; nothing for kernels, which are beyond it."""
     if holds_kernels(module):
         return ""
@@ -255,4 +222,4 @@ def preparation(program: Program) -> str:
     if program.optimized_module is program.module:
         return finishing(program.module)
     requests = f"expand-ad,{OPTIMIZE}" if has_requests(program.core_module) else ""
-    return joined(_preparation(program.module), requests, finishing(program.optimized_module))
+    return joined(preparation_of(program.module), requests, finishing(program.optimized_module))

@@ -31,11 +31,12 @@ from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
 from wengert.runtime.batching import Axes, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivation import Mode, Residuals, Strategy, specialized_form
+from wengert.runtime.derivation import specialized_form
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Array, Program, static_program
+from wengert.runtime.requests import Mode, Residuals, Strategy
 from wengert.runtime.signature import Parameter, Signature
 from wengert.transforms.shapes.argument_shapes import shape_text
 
@@ -138,7 +139,7 @@ class DynamicProgram(Program):
             _extended("result", self.signature.results, [(p.type, f"{noun} of {_shown(p)}") for p in derived]),
         )
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
-        return self._derived(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
+        return self._derived_for_shapes(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
 
     def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
         """As :meth:`Program.hessian`, in the order of modes that does for all shapes: forward over reverse."""
@@ -149,14 +150,14 @@ class DynamicProgram(Program):
         pairs = [(self.signature.results[j], self.signature.arguments[i]) for j in outputs for i in inputs]
         results = [(_spread(y.type, x.shape), f"derivative of {_shown(y)} by {_shown(x)}") for y, x in pairs]
         options = {"wrt": inputs, "of": outputs, "holomorphic": holomorphic, "dump_dir": dump_dir}
-        return self._derived(how, options, Signature(self.signature.arguments, _extended("result", (), results)))
+        return self._derived_for_shapes(how, options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
         """As :meth:`Program.compressed_jacobian`."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         results = [(_spread(y.type, (DYNAMIC,)), f"columns of {_shown(y)}") for y in (self.signature.results[j] for j in outputs)]
         options = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
-        return self._derived("compressed_jacobian", options, Signature(self.signature.arguments, _extended("result", (), results)))
+        return self._derived_for_shapes("compressed_jacobian", options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def vmap(self, in_axes: Axes = 0, out_axes: Axes = 0, *, size: int | None = None, dump_dir: PathLike | None = None) -> Program:  # pyright: ignore[reportIncompatibleMethodOverride]
         """As :meth:`Program.vmap`; without ``size`` the number of batch elements is one more extent that is left open."""
@@ -166,9 +167,9 @@ class DynamicProgram(Program):
             raise InputError("in_axes names no batched argument; give size= to say how many batch elements there are")
         extent = DYNAMIC if size is None else checked_size(size)
         signature = Signature(_batched(self.signature.arguments, starts, extent), _batched(self.signature.results, ends, extent))
-        return self._derived("vmap", {"in_axes": starts, "out_axes": ends, "size": size, "dump_dir": dump_dir}, signature)
+        return self._derived_for_shapes("vmap", {"in_axes": starts, "out_axes": ends, "size": size, "dump_dir": dump_dir}, signature)
 
-    def _derived(self, method: str, options: dict[str, Any], signature: Signature) -> Program:
+    def _derived_for_shapes(self, method: str, options: dict[str, Any], signature: Signature) -> Program:
         """The program that the method derives from this one."""
         if self.is_closed and (method != "vmap" or options["size"] is not None):
             return getattr(self.specialize(), method)(**options)

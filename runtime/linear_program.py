@@ -15,9 +15,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from wengert.dialects.ad_parts import forget_parts
 from wengert.ir.stages import stage, staged_property
 from wengert.ir.traversal import ops_of
-from wengert.runtime.derivation import Residuals, transform, with_main
+from wengert.runtime.derivation import transform, with_main
+from wengert.runtime.dump_folders import dump_folder
 from wengert.runtime.errors import InputError
 from wengert.runtime.labels import name_forward, name_linear
+from wengert.runtime.requests import Residuals
 from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.residuals.results_as_arguments import results_to_arguments
@@ -121,14 +123,16 @@ class LinearProgram:
             return self._program.vjp(self.wrt, of)
         module, count = _alone(self._module, "main_linear"), len(self.sources)
         results_to_arguments(function_named(module, "main"), (), [k for k, j in enumerate(self.of) if j not in of])
-        module = transform(module, f"transpose{{fn=main wrt={_text(range(count, count + len(self.wrt)))}}}", None)
+        text = f"transpose{{fn=main wrt={_text(range(count, count + len(self.wrt)))}}}"
+        module = transform(module, text, dump_folder(None, "transpose"))
         name_linear(module, count, self._results(of), self._arguments, "cotangent")
         return _made(module, f"transpose of {self._program.name}")
 
     @staged_property
     def _module(self) -> ModuleOp:
         """Both parts, ``@main`` and ``@main_linear``, with all residuals among the results of the first."""
-        return transform(self._program.optimized_module, f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)} residuals={self._policy}}},{STACKS}", None)
+        text = f"linearize{{wrt={_text(self.wrt)} of={_text(self.of)} residuals={self._policy}}},{STACKS}"
+        return transform(self._program.optimized_module, text, dump_folder(None, "linearize"))
 
     @property
     def _arguments(self) -> list[Parameter]:
@@ -209,7 +213,7 @@ def _made(module: ModuleOp, name: str) -> Program:
     from wengert.runtime.program import static_program
 
     program = static_program(module, name)
-    program.core_module = program.optimized_module = module
+    program.is_optimized = True
     return program
 
 

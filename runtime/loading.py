@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes
 from wengert.ir.stages import stage
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.known_ops import check_known
-from wengert.runtime.program import Program
+from wengert.runtime.identity import of_text
+from wengert.runtime.program import Program, program_of
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 def load(path: PathLike, *, entry: str = "main") -> Program:
@@ -25,22 +29,32 @@ def load(path: PathLike, *, entry: str = "main") -> Program:
         DiagnosticError: the text is not a valid program; names file, line and column.
         InputError: there is no function of the entry's name, or the file holds bytecode.
     """
+    return parse(read_text(path), filename=os.fspath(path), entry=entry)
+
+
+def read_text(path: PathLike) -> str:
+    """The text of a file. Raises OSError, and InputError where it holds bytecode or is not UTF-8."""
     data = read_bytes(path)
     if data.startswith(b"ML\xefR"):
         raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
     try:
-        text = decoded(data, os.fspath(path))
+        return decoded(data, os.fspath(path))
     except DiagnosticError as error:
         what = error.diagnostic.message.partition(": ")[2]
         raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
-    return parse(text, filename=os.fspath(path), entry=entry)
 
 
 @stage()
 def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
     """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
+    return program_of(lambda: _read(text, filename), of_text(text, entry), entry=entry, name=filename)
+
+
+def _read(text: str, filename: str) -> ModuleOp:
+    """The module that a text holds, verified."""
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.verification.verifier import verify
+    from wengert.runtime.known_ops import check_known
 
     module = parse_module(text, filename)
     verify(module, text)
@@ -49,7 +63,7 @@ def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Prog
         from wengert.transforms.core.quantized import expand_quantized
 
         expand_quantized(module)
-    return Program(module, entry=entry, name=filename)
+    return module
 
 
 def restore(text: str, entry: str, name: str) -> Program:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from wengert.ir.dumps import MEMORY
 from wengert.ir.passes import PASSES, Pipeline
 
 PASS_PATHS = {
@@ -108,6 +109,7 @@ TRANSLATION_PATHS = {
 
 PASSES.add(PASS_PATHS)
 PASSES.add(TRANSLATION_PATHS)
+MEMORY.append("wengert.transforms.analysis.stage_memory:stage_memory")
 
 FRONT = "to-core{keep-custom=true}"
 """From StableHLO as it is written to core-level IR, which is what derivatives are taken of. Calls are inlined, but for those of

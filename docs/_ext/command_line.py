@@ -22,7 +22,8 @@ def parsers() -> Iterator[argparse.ArgumentParser]:
     """The parser of each command."""
     for name in cli.COMMANDS:
         if name != "opt":
-            yield cli.parser_of(name)
+            parser = cli.parser_of(name)
+            yield from (parser, *parser.actions().values())
     yield build_parser()
 
 

@@ -72,7 +72,7 @@ def spec_of(leaf: Any) -> ArraySpec:
         return ArraySpec((), WEAK.get(_kind(leaf)) or np.asarray(leaf).dtype, True)
     try:
         dtype = np.dtype(_dtype(leaf))
-        dtype = dtype.newbyteorder("=") if dtype.kind in "iufc" else dtype
+        dtype = dtype if dtype.isnative else dtype.newbyteorder("=")  # which is another object even where nothing changes, and compiled code asks for this one
         element_of(dtype)
     except (KeyError, TypeError):
         raise type_error(f"there are no traced arrays of dtype {leaf.dtype}") from None

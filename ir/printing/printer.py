@@ -353,3 +353,15 @@ def print_module(module: ModuleOp | Operation, *, locations: bool = False, gener
     writer.operation(module)
     text = writer.finish()
     return text + "".join(line + "\n" for line in lines)
+
+
+def printed_names(op: Operation) -> dict[SSAValue, str]:
+    """The name, such as ``%12`` or ``%12#1``, that :func:`print_module` gives each value in an op. Values in regions next to each other may have the same."""
+    writer = Writer()
+    writer.operation(op)
+    names = writer.names.of
+    named: dict[SSAValue, str] = {}
+    for inner in op.walk():
+        arguments = (argument for region in inner.regions for block in region.blocks for argument in block.args)
+        named.update((value, name) for value in (*arguments, *inner.results) if (name := names.get(id(value))) is not None)
+    return named

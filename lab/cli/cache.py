@@ -1,4 +1,4 @@
-"""``wengert cache [--clear | --limit-mb N]``: the compiled objects on disk."""
+"""``wengert cache [--clear | --limit-mb N]``: the compiled objects on disk, and the records of the programs that they are of."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
-from wengert.runtime.cpu import cache
+from wengert.runtime import cache
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--clear", action="store_true", help="remove all objects")
-    group.add_argument("--limit-mb", type=arguments.positive, metavar="N", help="remove the objects not used for longest until N MB are left")
+    group.add_argument("--clear", action="store_true", help="remove all objects and records")
+    group.add_argument("--limit-mb", type=arguments.positive, metavar="N", help="remove what was not used for longest until N MB are left")
     parser.add_argument("--json", action="store_true", help="print what there is as JSON")
 
 
@@ -28,14 +28,16 @@ def execute(options: argparse.Namespace) -> int:
     removed = 0
     if options.clear or options.limit_mb:
         removed = cache.sweep(home, 0 if options.clear else options.limit_mb << 20)
-    objects = cache.entries(home)
-    size = sum(size for _, size, _ in objects)
+    entries = cache.entries(home)
+    objects = sum(path.suffix == cache.OBJECT for _, _, path in entries)
+    size = sum(size for _, size, _ in entries)
     if options.json:
         print(
             json.dumps(
                 {
                     "folder": str(home),
-                    "objects": len(objects),
+                    "objects": objects,
+                    "records": len(entries) - objects,
                     "bytes": size,
                     "limit_bytes": cache.limit(),
                     "removed": removed,
@@ -45,12 +47,12 @@ def execute(options: argparse.Namespace) -> int:
         )
         return Exit.OK
     if options.clear or options.limit_mb:
-        print(f"removed {removed} objects")
+        print(f"removed {removed} entries")
     if reason := cache.distrusted(home):
         print(f"{home} is not used: {reason}")
-    print(f"{home}: {len(objects)} objects, {size / 2**20:.1f} MB of at most {cache.limit() / 2**20:.0f}")
-    if objects:
-        print(f"last used: {_ago(objects[-1][0])}; not used for longest: {_ago(objects[0][0])}")
+    print(f"{home}: {objects} objects, {len(entries) - objects} records of programs, {size / 2**20:.1f} MB of at most {cache.limit() / 2**20:.0f}")
+    if entries:
+        print(f"last used: {_ago(entries[-1][0])}; not used for longest: {_ago(entries[0][0])}")
     return Exit.OK
 
 

@@ -8,6 +8,8 @@ import json
 import os
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,18 @@ from wengert.ir.plugins import LOADED
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.compare.outcome import FIGURES, Outcome
+from wengert.lab.compare.recording import record_outcomes
 from wengert.lab.compare.summary import Pair, count_lines, mean_table, means, outcome_table, worst, worst_line
 from wengert.lab.compare.task import CompareTask, run_task
 from wengert.lab.corpus import read_corpus
 from wengert.lab.plain import plain
+from wengert.lab.records.database import Database
+from wengert.lab.tables import duration
 from wengert.lab.workers import Report, run_tasks
 from wengert.runtime.errors import InputError
 
 Outcomes = dict[tuple[str, str, str], Outcome]
+_NOT_IN_TABLES = ("samples", "calls", "yardstick", "norms", "derived")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="seconds per program and precision (default: 300)")
     parser.add_argument("--csv", metavar="FILE", help="write every outcome as a line of a table")
     parser.add_argument("--json", metavar="FILE", help="write every outcome, the means and the worst programs")
+    parser.add_argument("--records", metavar="FILE.db", help="record every outcome there, with all samples")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -72,6 +79,17 @@ def _run(options: argparse.Namespace, tasks: list[CompareTask]) -> Outcomes:
     os.environ["WENGERT_NUM_THREADS"] = "1"  # for the worker processes
     os.environ["WENGERT_CACHE"] = "off"  # compile times are those of compiling
     outcomes: Outcomes = {}
+    with Database(options.records, create=True) if options.records else nullcontext() as database:
+        run = database.begin_run(["wengert", options.command, *options.words]) if database is not None else ""
+        for task in _finished(options, tasks, outcomes):
+            if database is not None:
+                record_outcomes(database, run, task, outcomes)
+    output.end_progress()
+    return outcomes
+
+
+def _finished(options: argparse.Namespace, tasks: list[CompareTask], outcomes: Outcomes) -> Iterator[CompareTask]:
+    """Each task when its last outcome is there."""
     start, done = time.monotonic(), 0
     for report in run_tasks(run_task, tasks, jobs=options.jobs, timeout=options.timeout):
         task = tasks[report.index]
@@ -81,11 +99,11 @@ def _run(options: argparse.Namespace, tasks: list[CompareTask]) -> Outcomes:
                 print(outcome, flush=True)
             outcomes[outcome.key] = outcome
         done += report.ended
+        if report.ended:
+            yield task
         if done:
             left = (time.monotonic() - start) / done * (len(tasks) - done)
             output.progress(f"{done}/{len(tasks)} {task.label}, {duration(left)} left")
-    output.end_progress()
-    return outcomes
 
 
 def _reported(task: CompareTask, report: Report, outcomes: Outcomes) -> list[Outcome]:
@@ -98,14 +116,6 @@ def _reported(task: CompareTask, report: Report, outcomes: Outcomes) -> list[Out
     lost = [Outcome(*key, "failed", reason=report.reason) for key in keys if key not in outcomes]
     untimed = [o for key in keys if (o := outcomes.get(key)) is not None and o.status == "right" and o.seconds is None]
     return lost + [replace(outcome, reason=f"not timed: {report.reason}") for outcome in untimed]
-
-
-def duration(left: float) -> str:
-    """A time to wait, such as ``40 s``, ``12 min`` or ``1 h 5 min``."""
-    if left < 60:
-        return f"{round(left)} s"
-    minutes = round(left / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _print(options: argparse.Namespace, tasks: list[CompareTask], outcomes: list[Outcome]) -> None:
@@ -138,7 +148,7 @@ def _write_csv(path: str, outcomes: list[Outcome]) -> None:
     """A line for each outcome; what is not known is empty."""
     with Path(path).open("w", newline="") as file:
         writer = csv.writer(file)
-        names = [field.name for field in fields(Outcome)]
+        names = [field.name for field in fields(Outcome) if field.name not in _NOT_IN_TABLES]
         writer.writerow(names)
         writer.writerows([getattr(outcome, name) for name in names] for outcome in outcomes)
 

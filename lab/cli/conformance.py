@@ -29,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kinds = f"of {', '.join(KINDS)}; all (default) is the first five, text the others"
     parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=kinds)
     parser.add_argument("--costs", action="store_true", help="compare predicted counts, memory and times instead, by all strategies: exact, and within 2")
+    parser.add_argument("--provenance", action="store_true", help="check that every op is traced in the derivatives, or that a pass says why it is gone")
     parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
     parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")
     parser.add_argument("--strategies", action="store_true", help="time all batched Jacobians, and say how often the predicted choice is the fastest")
@@ -43,6 +44,8 @@ def execute(options: argparse.Namespace) -> int:
         return _compare_costs(options)
     if options.strategies:
         return _strategies(options)
+    if options.provenance:
+        return _provenance(options)
     tasks = tasks_of(options)
     outcomes: list[Outcome] = []
     done = 0
@@ -89,6 +92,32 @@ def _compare_costs(options: argparse.Namespace) -> int:
     if options.json:
         Path(options.json).write_text(json.dumps({"folder": options.folder, "outcomes": [o.to_json() for o in outcomes]}, indent=1) + "\n")
     return Exit.OK if is_good(outcomes) else Exit.COST_REGRESSION
+
+
+def _provenance(options: argparse.Namespace) -> int:
+    """Checks provenance: a line for each program with an op that is lost or a source that is wrong, a summary."""
+    from wengert.lab.inspection.subject import Mode
+    from wengert.lab.provenance.over_a_corpus import MODES, ProvenanceOutcome, ProvenanceTask, provenance_summary, run_provenance_task
+
+    given = tasks_of(options)
+    modes: tuple[Mode, ...] = tuple(mode for mode in MODES if mode in options.what) or ("vjp",)
+    tasks = [ProvenanceTask(task.program, task.precision, modes, options.strategy, options.form == "generic") for task in given]
+    outcomes: list[ProvenanceOutcome] = []
+    for number, report in enumerate(run_tasks(run_provenance_task, tasks, jobs=options.jobs, timeout=options.timeout)):
+        task = tasks[report.index]
+        if report.ended and report.reason is None:
+            continue
+        outcome = ProvenanceOutcome(task.program.name, task.precision, "all", None, report.reason or "") if report.ended else report.value
+        outcomes.append(outcome)
+        output.progress(f"{number} {task.label}")
+        if not outcome.is_good or outcome.result is None:
+            output.end_progress()
+            print(outcome, flush=True)
+    output.end_progress()
+    print("\n".join(provenance_summary(outcomes)))
+    if options.json:
+        Path(options.json).write_text(json.dumps({"folder": options.folder, "outcomes": [o.to_json() for o in outcomes]}, indent=1) + "\n")
+    return Exit.OK if all(o.is_good for o in outcomes) else Exit.MISMATCH
 
 
 def _strategies(options: argparse.Namespace) -> int:

@@ -29,8 +29,21 @@ COMMANDS = {
     "calibrate": "fit the machine model by which times are predicted; takes seconds",
     "strategies": "every way to compute a derivative, and which one to use",
     "compare": "strategies of reverse mode over a corpus: right or wrong, and what they cost",
+    "sweep": "a program over sizes and modes: table, growth, crossover of the modes, plot",
+    "records": "what sweeps and comparisons recorded: list, show, export, merge, compare",
+    "replay": "run a record again, and say what differs",
+    "bisect": "the pass that breaks a program or its derivative, what is wrong within it, and a small program that shows it",
+    "reduce": "a smaller program with smaller inputs that shows the same",
+    "report": "one page with every stage of a derivative side by side, and what is known of it",
+    "explore": "the same page live: edit the program or the passes and see every stage again",
+    "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
+    "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
+    "explain": "why an op is there: its source line, rule, factors, users and passes; or why there is no cotangent",
+    "profile": "the time of each kernel of a compiled run, by source line, beside the predicted time",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
+    "diff": "what is different between two programs, derivatives, dumps or commits, op by op",
+    "trace": "the values of a run by name, and where NaN and infinity begin",
     "ops": "what can be done with each op of StableHLO and CHLO: tries it on a small program",
     "devices": "the devices that are there, and what to install for others",
     "cache": "the compiled objects on disk: where, how many, how large; --clear removes them",
@@ -99,7 +112,8 @@ def parser_of(name: str) -> Parser:
         import_module("wengert.lab.opt").configure(parser)
     else:
         _command(name).configure(parser)
-    add_common(parser)
+    for each in (parser, *parser.actions().values()):
+        add_common(each)
     return parser
 
 

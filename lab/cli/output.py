@@ -70,6 +70,15 @@ def write_ir(text: str, path: str | None) -> None:
     write_text(text, path)
 
 
+def write_change(text: str) -> None:
+    """A stage of a pipeline to stderr: in colours on a terminal."""
+    if wants_color(sys.stderr):
+        from wengert.lab.cli.highlight import highlight
+
+        text = highlight(text)
+    print(text, file=sys.stderr)
+
+
 def write_text(text: str, path: str | None) -> None:
     """Text to a file, or to stdout for none or ``-``."""
     text = text if text.endswith("\n") else text + "\n"

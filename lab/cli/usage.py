@@ -33,11 +33,21 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **{"allow_abbrev": False, **options})
         self.words: Sequence[str] = ()
+        self.intermixed = False
+        """Whether options may stand between arguments, of which the last is a list."""
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The options that the arguments are. Raises UsageError, and SystemExit after the help."""
         self.words = arguments
-        return self.parse_args(arguments)
+        for name, parser in self.actions().items():
+            if name in arguments:
+                parser.words = arguments[list(arguments).index(name) + 1 :]
+        return self.parse_intermixed_args(arguments) if self.intermixed else self.parse_args(arguments)
+
+    def actions(self) -> dict[str, Parser]:
+        """The parsers of a command's actions, as in ``wengert records list``."""
+        groups: list[Any] = [action for action in self._actions if isinstance(action, argparse._SubParsersAction)]  # pyright: ignore[reportPrivateUsage]
+        return {name: parser for group in groups for name, parser in group.choices.items()}
 
     def error(self, message: str) -> NoReturn:
         """Raises a UsageError for what argparse says."""

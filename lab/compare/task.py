@@ -19,7 +19,10 @@ from wengert.lab.conformance import is_refusal, summarize, worst
 from wengert.lab.corpus import Array, CorpusProgram, Reference
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.cost_report import symbols_at
-from wengert.lab.measure import measure_times
+from wengert.lab.measure import measure_samples
+from wengert.lab.records.execution import norm
+from wengert.lab.records.work import module_hash
+from wengert.lab.records.yardstick import yardstick
 from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.loading import load
 from wengert.runtime.program import Program
@@ -85,10 +88,11 @@ def run_task(task: CompareTask) -> Iterator[Outcome]:
 def _timed(task: CompareTask, reference: Reference, made: Sequence[_Made]) -> Iterator[Outcome]:
     """The outcomes with the times of calls, and of compiling once more."""
     again = [_derived(_optimized(task), reference, one.outcome.strategy)[2] for one in made]
-    times = measure_times([one.call for one in made], rounds=25, budget=0.3)
-    for one, second, taken in zip(made, again, times, strict=True):
+    unit, *samples = measure_samples([yardstick(), *(one.call for one in made)], rounds=25, budget=0.3)
+    for one, second, taken in zip(made, again, samples, strict=True):
         assert one.outcome.compile_seconds is not None
-        yield replace(one.outcome, seconds=taken.minimum, compile_seconds=min(one.outcome.compile_seconds, second))
+        timed = replace(one.outcome, seconds=min(taken.seconds), samples=taken.seconds, calls=taken.calls, yardstick=unit.seconds)
+        yield replace(timed, compile_seconds=min(one.outcome.compile_seconds, second))
 
 
 def _optimized(task: CompareTask) -> Program:
@@ -114,7 +118,9 @@ def _make(task: CompareTask, strategy: str, primal: Program, reference: Referenc
     def call() -> Sequence[Array]:
         return function(*arrays)
 
-    outcome = replace(_judged(task, strategy, reference, call()), compile_seconds=taken, **_figures(program, arrays))
+    results = call()
+    known = {"norms": tuple(map(norm, results)), "derived": module_hash(program.optimized_module)}
+    outcome = replace(_judged(task, strategy, reference, results), compile_seconds=taken, **known, **_figures(program, arrays))
     first = before[0] if before and before[0].outcome.strategy == task.strategies[0] else None
     if first is not None and first.program.optimized_module.is_structurally_equivalent(program.optimized_module):
         outcome = replace(outcome, equal_to=first.outcome.strategy)

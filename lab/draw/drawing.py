@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from wengert.lab.draw.dot import dot_of
 from wengert.lab.draw.graph import Graph, graph_of
 from wengert.lab.draw.svg import svg_of
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function, functions, names_of
+from wengert.runtime.functions import entry_function, functions, names_of
+from wengert.runtime.program import Program, own_program
 
 LIMIT = 300
 """Ops of a function that are drawn unless asked otherwise; of more, no picture can be read."""
@@ -76,10 +75,11 @@ def draw(program: Program, *, function: str | None = None, limit: int = LIMIT) -
     Raises:
         InputError: it is no program, there is no function of this name, or it has more ops than ``limit``.
     """
-    given: Any = program
+    given = own_program(program)
     if not isinstance(given, Program):
         hint = "of a traced function it is f.program(*args)" if callable(getattr(given, "program", None)) else "such as wg.parse gives"
         raise InputError(f"draw takes a program, found {type(given).__name__}; {hint}")
+    program = given
     drawn = entry_function(program.module, program.entry if function is None else function)
     count = sum(op.name not in ("func.func", "func.return") for op in drawn.walk())
     if count > limit:

@@ -24,7 +24,7 @@ from wengert.runtime.arguments import bind
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_values
 from wengert.runtime.positions import Positions
-from wengert.runtime.program import Program
+from wengert.runtime.program import Program, own_program
 from wengert.transforms.analysis.symbolic.polynomial import Number
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 
@@ -161,7 +161,7 @@ def strategies(
     """Every way to compute a derivative of a program, with costs and the one to use.
 
     Args:
-        program: a :class:`wengert.Program`, or what has one for these inputs (``wg.jit(f).program(x)``).
+        program: a :class:`wengert.Program`, or what has one (``wg.from_jax(f, x)``); of a traced function it is ``f.program(x)``.
         inputs: the point at which loops and branches are counted, and times measured; drawn with the seed if it is needed.
         of: "jacobian", "gradient" (of one number) or "hessian".
         wrt: positions of the arguments; every float one by default.
@@ -178,6 +178,7 @@ def strategies(
         InputError: no such derivative; complex arguments or results.
         DiagnosticError: the program is wrong.
     """
+    program = own_program(program)
     if not isinstance(program, Program):
         raise InputError(f"strategies takes a program, found {type(program).__name__}: wg.load, wg.parse, wg.from_jax and wg.jit(f).program(x) make them")
     check_values(program.module)

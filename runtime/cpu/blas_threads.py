@@ -10,7 +10,7 @@ import ctypes
 from functools import cache
 
 from wengert.runtime.cpu.engine import Library
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, shared_library
 
 
 def blas_text() -> str:
@@ -19,19 +19,15 @@ def blas_text() -> str:
 
 
 @cache
-def find_blas(library: Library) -> ctypes.CDLL:
-    """Tells the machine code the functions that get and set the number of threads, in what SciPy has loaded (if it is OpenBLAS)."""
-    import scipy.linalg.cython_blas as module
-
-    assert module.__file__ is not None
-    blas = ctypes.CDLL(module.__file__)  # a name is looked for in all that the module depends on
+def find_blas(library: Library) -> None:
+    """Tells the machine code the functions that get and set the number of threads, in what SciPy brings (if it is OpenBLAS)."""
+    blas = shared_library()  # a name is looked for in all that it depends on
     for prefix in ("scipy_openblas", "openblas"):
         names = [f"{prefix}_{what}_num_threads" for what in ("get", "set")]
-        if all(hasattr(blas, name) for name in names):
+        if blas is not None and all(hasattr(blas, name) for name in names):
             setter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library.address("wengert_blas_set"))
             setter(*[ctypes.cast(blas[name], ctypes.c_void_p) for name in names])
             break
-    return blas
 
 
 _TEXT = """

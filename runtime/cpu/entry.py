@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from msgspec import Struct, field
 
-from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.engine import Library
-from wengert.runtime.cpu.fallback import Fallback
-from wengert.runtime.cpu.interrupts import raise_pending
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
 from wengert.runtime.tape_memory import out_of_memory
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from wengert.runtime.cpu.fallback import Fallback
+
 Array = np.ndarray[Any, np.dtype[Any]]
+Source = Callable[[], "tuple[str, ModuleOp]"]
+"""Gives LLVM text and the kernels that it was emitted for."""
 _ALIGNMENT = 64
 
 _DATA_OFFSET = 2 * ctypes.sizeof(ctypes.c_void_p)
@@ -49,8 +53,9 @@ class Stats(Struct, frozen=True):
     """Statistics of a compiled program.
 
     ``interpreted`` counts, by name, the ops that run in the interpreter; ``kernels`` are distinct loop nests and ``calls``
-    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is 0 when the object came from the cache). All bytes are
-    known before the program runs, except those of tapes of loops whose number of iterations is not known.
+    how often they are called; ``compile_ms`` is the time by phase (``llvm`` is next to 0 when the object came from the cache; for a program that was
+    known the phases are ``cache`` and ``load``). All bytes are known before the program runs, except those of tapes of loops whose number of iterations is
+    not known.
     """
 
     kernels: int
@@ -84,7 +89,7 @@ class CompiledFunction:
         ExecutionError: an op that runs in the interpreter failed.
     """
 
-    __slots__ = ("__call__", "__weakref__", "_callee", "_kept", "_slow", "is_native", "kernel_module", "llvm_text", "signature", "stats")
+    __slots__ = ("__call__", "__weakref__", "_callee", "_kept", "_slow", "_source", "is_native", "signature", "stats")
     # A slot of this name makes calls of the object calls of what the slot holds: no Python function is in between.
     __call__: Callable[..., tuple[Array, ...]]
 
@@ -96,13 +101,11 @@ class CompiledFunction:
         arena_bytes: int,
         fallback: Fallback | None,
         stats: Stats,
-        text: str,
-        kernel_ir: Any,
+        source: Source,
     ):
         self.signature = signature
         self.stats = stats
-        self.llvm_text = text
-        self.kernel_module = kernel_ir
+        self._source = source
         tail = [array.ctypes.data for array in constants] + [fallback.address if fallback else 0]
         address = library.address("entry")
         self._kept = (library, constants, fallback)
@@ -113,6 +116,20 @@ class CompiledFunction:
         native = native_call(callee, slow, slow.fail, self._kept)
         self.is_native = native is not None
         self.__call__ = native or slow
+
+    @property
+    def llvm_text(self) -> str:
+        """The LLVM text; of a program that came from the cache, it is made again."""
+        return self._source()[0]
+
+    @property
+    def kernel_module(self) -> ModuleOp:
+        """The kernels on buffers that code was emitted for, as :attr:`llvm_text`."""
+        return self._source()[1]
+
+    def in_poisoned_memory(self, *inputs: Any) -> tuple[Array, ...]:
+        """The call, in memory whose bytes are all ones (NaN, for floats), so that what the code does not write, or reads before it has, shows."""
+        return self._slow.poisoned(inputs)
 
     def guarded(self, otherwise: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]] | None:
         """The same code for arrays of exactly these dtypes and shapes, and another function for all other arguments; None where
@@ -136,7 +153,7 @@ class _PythonCall:
         self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address)
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
+        arrays = inputs if self._fits(inputs) else self._bound(inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
         arena = self._arena()
@@ -146,10 +163,31 @@ class _PythonCall:
             self.fail(ctypes.addressof(table))
         return tuple(results)
 
+    def poisoned(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
+        """The call, in results and an arena whose bytes are all ones."""
+        from wengert.runtime.arguments import bind
+
+        arrays = bind(self._signature, inputs)
+        results = [np.empty(shape, dtype) for shape, dtype in self._results]
+        memory, address = self._arena()
+        for array in (*results, memory):
+            ctypes.memset(array.ctypes.data, 0xFF, array.nbytes)
+        table = self._table(*[address_of(a) for a in (*arrays, *results)], *self._tail)
+        if self._entry(ctypes.addressof(table), address):
+            self.fail(ctypes.addressof(table))
+        return tuple(results)
+
     def fail(self, table: int) -> NoReturn:
         """Raises the exception of the call with the table at this address."""
+        from wengert.runtime.cpu.interrupts import raise_pending
+
         raise_pending()
         raise self._fallback.take(table) if self._fallback is not None else out_of_memory()
+
+    def _bound(self, inputs: tuple[Any, ...]) -> Sequence[Array]:
+        from wengert.runtime.arguments import bind  # here, because calls with exactly the arrays that are expected do without it
+
+        return bind(self._signature, inputs)
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:
         """Whether the arguments can be used as they are."""

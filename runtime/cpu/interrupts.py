@@ -18,7 +18,7 @@ from typing import Any
 from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
+from wengert.transforms.codegen.cpu.symbols import CALL_BACK, POLL
 
 _NANOSECONDS = 20_000_000
 _CLOCK = 6
@@ -144,7 +144,7 @@ class _Interrupts:
             address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
             assert address is not None
             llvm.add_symbol(name, address)  # pyright: ignore[reportUnknownMemberType]
-        self._library = library = Library(object_code(_TEXT)[0])
+        self._library = library = Library(object_code(_TEXT).image)
         for name in (POLL, CALL_BACK):
             llvm.add_symbol(name, library.address(name))  # pyright: ignore[reportUnknownMemberType]
         self.set_main = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(library.address("wengert_interrupts_main"))

@@ -143,7 +143,7 @@ def _library() -> Library:
         _export(name)
     for name in ("PyEval_SaveThread", "PyEval_RestoreThread", "PyObject_Vectorcall", "PyLong_FromVoidPtr", "PyErr_NoMemory"):
         _export(name)
-    return Library(object_code(TEXT)[0])
+    return Library(object_code(TEXT).image)
 
 
 def _export(name: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import llvmlite
+from msgspec import Struct
 
-from wengert.runtime.cpu import cache
+from wengert.runtime import cache
 from wengert.transforms.codegen.cpu.machine_code import Tier, emit_object
 from wengert.transforms.schedule.host import Host, host
 
@@ -12,22 +13,30 @@ VERSION = "3"
 """Part of every cache key: raised when generated code changes its meaning without changing its text."""
 
 
-def object_code(text: str, opt: Tier = "best") -> tuple[bytes, bool]:
-    """The object file for LLVM text, made by a tier of the code generator, and whether it came from the cache.
+class ObjectFile(Struct, frozen=True):
+    """An object file, whether it came from the cache, and its name there."""
+
+    image: bytes
+    is_cached: bool
+    name: str
+
+
+def object_code(text: str, opt: Tier = "best") -> ObjectFile:
+    """The object file for LLVM text, made by a tier of the code generator.
 
     Raises:
         CompileError: LLVM does not accept the text.
         InputError: the limit of the cache is not a number.
     """
     if cache.folder() is None:
-        return emit_object(text, opt), False
+        return ObjectFile(emit_object(text, opt), False, "")
     name = entry_name(text, opt, host())
     image = cache.read(name)
     if image is not None:
-        return image, True
+        return ObjectFile(image, True, name)
     image = emit_object(text, opt)
     cache.write(name, image)
-    return image, False
+    return ObjectFile(image, False, name)
 
 
 def entry_name(text: str, opt: Tier, host: Host) -> str:

@@ -26,7 +26,7 @@ from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.cpu.pool_code import available, pool_text
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 
 
 def default_threads() -> int:
@@ -77,7 +77,7 @@ class _Pool:
     def __init__(self) -> None:
         import llvmlite.binding as llvm
 
-        self.library = Library(object_code(pool_text() + blas_text())[0])
+        self.library = Library(object_code(pool_text() + blas_text()).image)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.library))  # workers may look at the code until the process has ended
         for name in (POOL_RUN, BLAS_HOLD, BLAS_RELEASE):
             llvm.add_symbol(name, self.library.address(name))  # pyright: ignore[reportUnknownMemberType]

@@ -12,7 +12,7 @@ from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.tape_memory import tape_limit
-from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
+from wengert.transforms.codegen.cpu.symbols import ALLOWS
 
 _TEXT = f"""
 @limit = internal global i64 0, align 8
@@ -37,7 +37,7 @@ class _TapeLimit:
     def __init__(self) -> None:
         import llvmlite.binding as llvm
 
-        self._library = library = Library(object_code(_TEXT)[0])
+        self._library = library = Library(object_code(_TEXT).image)
         llvm.add_symbol(ALLOWS, library.address(ALLOWS))  # pyright: ignore[reportUnknownMemberType]
         self.set = ctypes.CFUNCTYPE(None, ctypes.c_int64)(library.address("wengert_tape_limit_set"))
 

@@ -10,9 +10,9 @@ all it holds.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.ir import Block, Operation
 
@@ -37,13 +37,20 @@ class Counter:
     _sizes: dict[int, int] = field(default_factory=dict[int, int], repr=False)
     _constants: dict[int, Any] = field(default_factory=dict[int, Any], repr=False)
 
+    allows_updates: ClassVar[bool] = True
+    """Whether ops may write to operands that nothing else refers to."""
+
     @property
     def bytes(self) -> int:
         """Bytes read and written."""
         return self.bytes_read + self.bytes_written
 
-    def executed(self, op: Operation, results: Iterable[Any] = ()) -> None:
-        """Counts one execution of the op, which gave these results; the arrays of constants are not held from here on."""
+    def entered(self, block: Block, arguments: Sequence[Any] = ()) -> None:
+        """Counts that a block begins, with these arguments."""
+        self.blocks[block] += 1
+
+    def executed(self, op: Operation, results: Sequence[Any] = (), operands: Sequence[Any] = ()) -> None:
+        """Counts one execution of the op, which gave these results of these operands; the arrays of constants are not held from here on."""
         if is_constant(op):
             self._constants.update((id(array), array) for array in results)
             return

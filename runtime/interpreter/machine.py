@@ -145,6 +145,10 @@ class Frame:
         except KeyError as missing:
             raise UnsupportedOpError(op, f"has a type or an attribute that is not supported: {missing.args[0]}") from None
 
+    def update(self, op: Operation) -> Function | None:
+        """The function that computes the op in the memory of its first operand, which nobody needs any more; None if there is none."""
+        return update_function(op, self)
+
 
 class _Code:
     """One block: its steps, and the slots that each step is the last to use."""
@@ -153,13 +157,15 @@ class _Code:
         self.values, self.counter, self.block = frame.values, frame.counter, block
         self.args = [frame.slot(a) for a in block.args]
         self.ops = [op for op in block.ops if not _ends(op)]
+        self.operands = [[frame.slot(v) for v in op.operands] for op in self.ops]
         self.results = [[frame.slot(r) for r in op.results] for op in self.ops]
         self.returned = [frame.slot(v) for op in block.ops if _ends(op) for v in op.operands]
         self.dying = _last_uses(block, self.ops, frame)
         own = {slot for slots in (self.args, *self.results) for slot in slots}
         self.own_returned = sorted(set(self.returned) & own)
+        in_place = frame.counter is None or frame.counter.allows_updates
         updates = [
-            update_function(op, frame) if op.operands and frame.slot(op.operands[0]) in dying else None
+            frame.update(op) if in_place and op.operands and frame.slot(op.operands[0]) in dying else None
             for op, dying in zip(self.ops, self.dying[1:], strict=True)
         ]
         self.updating = [update is not None for update in updates]
@@ -212,13 +218,13 @@ class _Code:
 
     def _counted(self, counter: Counter) -> tuple[Any, ...]:
         values = self.values
-        counter.blocks[self.block] += 1
+        counter.entered(self.block, [values[slot] for slot in self.args])
         for slot in self.args:
             counter.hold(values[slot])
         self._drop(self.dying[0], counter)
-        for op, step, results, dying, updating in zip(self.ops, self.steps, self.results, self.dying[1:], self.updating, strict=True):
+        for op, step, operands, results, dying, updating in zip(self.ops, self.steps, self.operands, self.results, self.dying[1:], self.updating, strict=True):
             step()
-            counter.executed(op, [values[slot] for slot in results])
+            counter.executed(op, [values[slot] for slot in results], [values[slot] for slot in operands])
             for slot in results:
                 counter.hold(values[slot])
             if updating:

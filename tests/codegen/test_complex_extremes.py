@@ -108,6 +108,21 @@ def test_infinities_and_nan(name: str, double: bool) -> None:
 
 
 @pytest.mark.parametrize("double", [True, False], ids=["f64", "f32"])
+def test_inverse_roots_with_a_subnormal_part(double: bool) -> None:
+    """The root's part is subnormal where that of the inverse root may have hundreds of times more digits."""
+    kind: Any = np.finfo(np.float64 if double else np.float32)
+    tiny = float(kind.smallest_subnormal)
+    z = np.array([(x + 1j * s * y) for x in (0.01, 0.3, 1.0, 7.0, -0.02, tiny) for y in (tiny, 11 * tiny, 1000 * tiny) for s in (1, -1)])
+    z = z.astype(np.complex128 if double else np.complex64)
+    p = program("rsqrt", z.size, double)
+    for actual in (p.compile()(z)[0], p.compile("interpreter")(z)[0]):
+        for v, y in zip(z, actual, strict=True):
+            w = exactly("rsqrt", complex(v))
+            assert w is not None
+            assert max(off(a, b, abs(b), kind) for a, b in ((y.real, w.real), (y.imag, w.imag))) <= ULPS, (v, y, complex(w))
+
+
+@pytest.mark.parametrize("double", [True, False], ids=["f64", "f32"])
 def test_quotients(double: bool) -> None:
     """By the modulus of the result; at zeros and infinities both backends, and C99: nonzero / 0, finite / infinity, infinity / finite."""
     x, y = numbers(double, ROTATION, 300), numbers(double, ROTATION + 1, 300)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from wengert.ir.parsing.parser import parse_module
-from wengert.runtime.cpu import cache, compile
+from wengert.runtime import cache
+from wengert.runtime.cpu import compile
 from wengert.runtime.errors import InputError
 
 SINE = "func.func public @main(%x: tensor<7xf64>) -> tensor<7xf64> { %0 = stablehlo.sine %x : tensor<7xf64>\n return %0 : tensor<7xf64> }"

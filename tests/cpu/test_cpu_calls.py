@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from wengert.ir.parsing.parser import parse_module
-from wengert.runtime.cpu import CompileError, cache, compile
+from wengert.runtime import cache
+from wengert.runtime.cpu import CompileError, compile
 from wengert.runtime.errors import InputError
 from wengert.transforms.codegen.cpu.machine_code import emit_object
 

@@ -5,7 +5,10 @@ By default a few imported functions; WENGERT_TRACED_FUNCTIONS=full takes all of 
 
 from __future__ import annotations
 
+import linecache
 import os
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,9 @@ from transform_sides import JAX
 
 import wengert as wg
 import wengert.numpy as wnp
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.locations import error_at
+from wengert.ir.printing.printer import print_module
 from wengert.runtime.errors import InputError
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
@@ -73,6 +79,67 @@ def test_imported_functions_keep_trees_lines_and_unused_arguments() -> None:
         f(W, X)
     rows = wg.vmap(lambda x: f({"w": W, "unused": x}, x)["y"] * f({"w": 2 * W, "unused": x}, x)["y"])(np.stack([X, X + 1]))
     np.testing.assert_allclose(rows, [np.sin(W @ x) * np.sin(2 * W @ x) for x in (X, X + 1)])
+
+
+def test_an_imported_function_stands_for_its_program() -> None:
+    f = wg.from_jax(model, {"w": W}, X)
+    results = f.vjp(wrt=(1,), of=(1,))(W, X, np.cos(W @ X))
+    np.testing.assert_allclose(results[-1], W.T @ np.cos(W @ X) ** 2)
+    assert f.signature is f.program.signature
+    assert len(f.jvp().signature.arguments) == 4
+    np.testing.assert_allclose(f.jacobian((1,), (1,)).compile()(W, X)[0], np.cos(W @ X)[:, None] * W)
+    assert f.apply("to-core,cse").signature.results == f.compile().program.signature.results
+    assert f.costs(wrt=(1,)).wrt == (1,)
+    assert f.check(W, X).ok
+    assert wg.strategies(f, wrt=(1,), results=(1,)).row("jacrev").name == "jacrev"
+    assert "stablehlo.sine" in str(f) == f.text() == f.ir()
+    assert "sine" in wg.draw(f).dot == f.draw().dot
+    assert {"vjp", "jacfwd", "save", "program", "name"} <= set(dir(f))
+    with pytest.raises(AttributeError, match="has no attribute 'vpj', and neither has its program"):
+        _ = f.vpj
+    assert not hasattr(f, "__array__")
+
+
+@jax.custom_jvp
+def halved(x: Any) -> Any:
+    return jnp.cos(x) / 2
+
+
+@halved.defjvp
+def halved_jvp(primals: Any, tangents: Any) -> Any:
+    return halved(primals[0]), -jnp.sin(primals[0]) * tangents[0] / 2
+
+
+def with_a_rule(x: Any) -> Any:
+    y = halved(x)
+    return jax.lax.fori_loop(0, 3, lambda i, z: z * y, x)
+
+
+@pytest.mark.parametrize("function", [with_a_rule, lambda x: jnp.sin(x) ** 2, lambda x: jnp.linalg.inv(jnp.outer(x, x) + jnp.eye(3))])
+def test_ops_are_at_lines_of_the_user(function: Any) -> None:
+    """Neither ours nor JAX's; what is called stands before what calls it."""
+    program = wg.from_jax(function, X).program
+    files = set(re.findall(r'loc\("([^"]+\.py)"', print_module(program.module, locations=True)))
+    root = Path(wg.__file__).resolve().parent
+    assert __file__ in files
+    assert not [file for file in files if Path(file).is_relative_to(root / "frontends") or "/jax/" in file]
+    for op in program.module.walk():
+        if op.name.startswith(("stablehlo.sine", "stablehlo.cosine")):
+            line = error_at(op.location, "").diagnostic.line
+            assert "sin(" in linecache.getline(__file__, line) or "cos(" in linecache.getline(__file__, line)
+    assert "jit(around)" not in print_module(program.module, locations=True)
+
+
+def test_a_refusal_names_the_line_of_the_user() -> None:
+    def called_back(x: Any) -> Any:
+        y = jnp.sin(x)
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), y)
+
+    with pytest.raises(DiagnosticError) as caught:
+        wg.from_jax(called_back, X).vjp()
+    found = caught.value.diagnostic
+    assert found.file == __file__
+    assert "pure_callback" in linecache.getline(__file__, found.line)
 
 
 def test_exported_artifacts() -> None:

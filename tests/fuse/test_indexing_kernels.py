@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
+from wengert.transforms.lowering import lower
 
 
 def check(text: str, *inputs: np.ndarray, interpreted: bool | None = False) -> list[np.ndarray]:
@@ -171,3 +173,17 @@ def test_whole_op_inside_a_loop() -> None:
       return %r#1 : tensor<6xf32>
     }"""
     check(text, np.abs(normal(6)), interpreted=None)
+
+
+def test_positions_of_padding_are_not_read() -> None:
+    """Outside of the guards of a padded gather there are no indices."""
+    text = """func.func public @main(%x: tensor<9x3xf32>, %i: tensor<4x1xi32>, %y: tensor<6x3xf32>) -> tensor<6x3xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>}> : (tensor<9x3xf32>, tensor<4x1xi32>) -> tensor<4x3xf32>
+      %n = stablehlo.negate %r : tensor<4x3xf32>
+      %p = stablehlo.pad %n, %zero, low = [0, 0], high = [2, 0], interior = [0, 0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<6x3xf32>
+      %s = stablehlo.multiply %p, %y : tensor<6x3xf32>
+      return %s : tensor<6x3xf32>
+    }"""
+    check(text, normal(9, 3), np.array([[3], [-5], [100], [8]], np.int32), normal(6, 3))
+    verify(lower(parse_module(text)))

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from fuzz.agreement import Noisy, Singular
 from fuzz.finiteness import is_finite
 from fuzz.generator import Program
-from fuzz.noise import Taken, noisy_run
+from wengert.lab.agreement.agreement import Noisy, Singular
+from wengert.lab.agreement.noise import Taken, noisy_run
 from wengert.runtime.derivation import needs_ad_lowering, runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.signature import Parameter

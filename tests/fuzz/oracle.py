@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.agreement import Mismatch
+from wengert.lab.agreement.agreement import Mismatch
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -14,16 +14,16 @@ import pytest
 from reference_programs import ROTATION
 
 import wengert as wg
-from fuzz.agreement import Mismatch, assert_agree
 from fuzz.case import Case, noise_of
 from fuzz.checks.every_check import CHECKS
 from fuzz.findings import load, read_annotated, save
 from fuzz.generator import Program, generate
 from fuzz.pool import Job, Pool
-from fuzz.reducer import Reducer
+from fuzz.reduction import reduced
 from fuzz.tensors import DTYPES
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
 from wengert.ir.printing.printer import print_module
+from wengert.lab.agreement.agreement import Mismatch, assert_agree
 
 PROGRAMS, CHUNKS = 2000, 40
 SHARE = 0.3
@@ -140,7 +140,7 @@ def test_a_failing_program_is_reduced_to_the_op_that_fails() -> None:
         return "chlo.erf_inv" in program.text and "chlo.scan" not in program.text and "chlo.erf_inv" in print_module(wg.parse(program.text).optimized_module)
 
     seed = next(s for s in range(1000) if is_alive(generate(s)))
-    small = Reducer(generate(seed), fails, seconds=20).reduce()
+    small = reduced(generate(seed), fails, seconds=20)
     ops = [op.name for op in wg.parse(small.text).module.walk()]
     assert ops == ["builtin.module", "func.func", "chlo.erf_inv", "func.return"], small.text
     assert not any(np.asarray(x).any() for x in small.inputs)

@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fuzz.agreement import Mismatch
 from fuzz.case import Case
 from fuzz.checks.check import Check
 from fuzz.checks.every_check import CHECKS
 from fuzz.generator import Program
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.lab.agreement.agreement import Mismatch
 from wengert.runtime.errors import UnsupportedOpError
 
 REFUSALS = re.compile(

@@ -14,7 +14,7 @@ from fuzz.case import Case
 from fuzz.checks.every_check import CHECKS
 from fuzz.generator import Program, generate
 from fuzz.pool import REDUCING, Job, fails_in_child
-from fuzz.reducer import Reducer
+from fuzz.reduction import reduced
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
 
 Begins = Callable[[str], None]
@@ -32,7 +32,7 @@ def random_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
     if outcome.finding is not None:
         begins(REDUCING)
         started = time.perf_counter()
-        outcome.program = reduced(program, outcome.finding)
+        outcome.program = same_finding(program, outcome.finding)
         outcome.times["reduce"] = time.perf_counter() - started
     return outcome
 
@@ -52,12 +52,12 @@ def crashing_program(seed: int, begins: Begins, oracle: bool) -> Outcome:
     for check in chosen(seed, oracle=False):
         if fails_in_child(lambda check=check: attempt(Case(program), check) is None, 20):
             finding = Finding(check.name, "the process crashes or hangs")
-            smaller = Reducer(program, lambda p, check=check: fails_in_child(lambda: attempt(Case(p), check) is None, 20), REDUCTION_SECONDS).reduce()
+            smaller = reduced(program, lambda p, check=check: fails_in_child(lambda: attempt(Case(p), check) is None, 20), REDUCTION_SECONDS)
             return Outcome(seed, finding=finding, program=smaller)
     return Outcome(seed)
 
 
-def reduced(program: Program, finding: Finding, seconds: float = REDUCTION_SECONDS) -> Program:
+def same_finding(program: Program, finding: Finding, seconds: float = REDUCTION_SECONDS) -> Program:
     """A smaller program with the same finding."""
     check = next(c for c in CHECKS if c.name == finding.check)
 
@@ -65,7 +65,7 @@ def reduced(program: Program, finding: Finding, seconds: float = REDUCTION_SECON
         again = attempt(Case(candidate), check)
         return isinstance(again, Finding) and again.fault == finding.fault
 
-    return Reducer(program, fails, seconds).reduce()
+    return reduced(program, fails, seconds)
 
 
 KINDS: dict[str, Kind] = {"programs": random_program, "texts": mutants.mutated_text, "files": mutants.mutated_inputs}

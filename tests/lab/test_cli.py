@@ -244,9 +244,10 @@ def test_cache(tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str],
     assert before["objects"] >= 1
     assert 0 < before["bytes"] < before["limit_bytes"]
     assert main(["cache", "--clear"]) == 0
-    assert f"removed {before['objects']} objects" in capsys.readouterr().out
+    assert before["records"] == 2, "the signature and what runs it"
+    assert f"removed {before['objects'] + before['records']} entries" in capsys.readouterr().out
     assert main(["cache"]) == 0
-    assert "0 objects" in capsys.readouterr().out
+    assert "0 objects, 0 records of programs" in capsys.readouterr().out
     monkeypatch.setenv("WENGERT_CACHE", "off")
     assert main(["cache"]) == 0
     assert "off" in capsys.readouterr().out

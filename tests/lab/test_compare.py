@@ -15,10 +15,11 @@ import pytest
 
 from wengert.ir import plugins
 from wengert.ir.passes import PASSES
-from wengert.lab.cli.compare import duration
 from wengert.lab.cli.main import main
 from wengert.lab.compare.outcome import Outcome
 from wengert.lab.compare.summary import means, worst
+from wengert.lab.records.database import Database
+from wengert.lab.tables import duration
 from wengert.transforms.ad import strategies
 
 PRODUCT = """func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
@@ -235,6 +236,42 @@ def test_a_process_that_dies(corpus: Path, plugin: Path) -> None:
     first, dying = found["outcomes"]
     assert (first["status"], first["seconds"], first["reason"]) == ("right", None, "not timed: the process died (exit code 7)")
     assert (dying["status"], dying["reason"]) == ("failed", "the process died (exit code 7)")
+
+
+def test_outcomes_are_recorded(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = plugin.with_name("r.db")
+    words = ("--strategy", "transpose,direct,wrong,refusing,failing", "--only", "product", "--records", str(file))
+    code, found = _compare(corpus, plugin, *words)
+    assert code == 3
+    with Database(file) as database:
+        records = {record.work.mode: record for record in database.records()}
+        [(run, command, _, _)] = database.runs()
+    outcomes = {o["strategy"]: o for o in found["outcomes"]}
+    assert {mode: r.result.status for mode, r in records.items()} == {
+        "reverse": "ok", "direct": "ok", "wrong": "wrong", "refusing": "refused", "failing": "failed"
+    }  # fmt: skip
+    assert "--load" in command
+    for mode, strategy in (("reverse", "transpose"), ("direct", "direct")):
+        record, outcome = records[mode], outcomes[strategy]
+        assert record.run == run
+        assert (record.label, record.sizes, record.work.wrt, record.work.of) == ("product", {"dtype": "f64"}, (0,), (0,))
+        assert record.result.counts == {name: outcome[name] for name in ("ops", "flops", "kept", "arena")}
+        assert list(record.result.samples) == outcome["samples"]
+        assert len(record.result.samples) >= 3
+        assert record.environment.threads == 1
+    assert (records["reverse"].work.plugin, records["wrong"].work.plugin != "") == ("", True)
+    assert main(["replay", records["direct"].id, "--records", str(file), "--rounds", "3"]) in (0, 4)
+    assert "IR that is run, counts and memory: the same\nresults: the same norms" in capsys.readouterr().out
+
+
+def test_recorded_comparisons_are_compared(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.db", "b.db"):
+        assert main(["compare", str(corpus), "--only", "product", "--records", str(plugin.with_name(name))]) == 0
+    capsys.readouterr()
+    assert main(["records", "compare", str(plugin.with_name("a.db")), str(plugin.with_name("b.db")), "--json"]) in (0, 4)
+    pairs = json.loads(capsys.readouterr().out)["pairs"]
+    assert [pair["name"] for pair in pairs] == ["product dtype=f64 reverse", "product dtype=f64 direct"]
+    assert all(pair["counts"] == {} and pair["status"] == ["ok", "ok"] for pair in pairs)
 
 
 def test_unknown_strategy(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:

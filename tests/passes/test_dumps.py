@@ -12,11 +12,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.dumps import Dumper, count_ops
+from wengert.ir.dumps import ChangePrinter, Dumper, count_ops
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
+from wengert.transforms.pipelines import parse_pipeline
 
 TEXT = """
 func.func public @main(%x: tensor<f64>) -> tensor<f64> {
@@ -111,10 +112,10 @@ def test_files_hold_the_stages(dumped: Path) -> None:
 def test_the_index(dumped: Path) -> None:
     rows = [line for line in (dumped / "index.md").read_text().splitlines() if re.match(r"\| \d", line)]
     assert [re.sub(r"\d+\.\d\d", "T", row) for row in rows] == [
-        "| 00 | `input` |  | 4 |  | [00-input.mlir](00-input.mlir) |",
-        "| 01 | `keep` | 4 | 4 | T | *no change* |",
-        "| 02 | `remove-first{times=2}` | 4 | 3 | T | [02-remove-first.mlir](02-remove-first.mlir) |",
-        "| 03 | `keep` | 3 | 3 | T | *no change* |",
+        "| 00 | `input` |  | 4 | 16 |  |  | [00-input.mlir](00-input.mlir) |",
+        "| 01 | `keep` | 4 | 4 |  |  | T | *no change* |",
+        "| 02 | `remove-first{times=2}` | 4 | 3 | 16 |  | T | [02-remove-first.mlir](02-remove-first.mlir) |",
+        "| 03 | `keep` | 3 | 3 |  |  | T | *no change* |",
     ]
 
 
@@ -134,7 +135,7 @@ def test_several_pipelines_and_stages_below_the_ir(tmp_path: Path) -> None:
         "3 ops",
     ]
     assert (tmp_path / "04-shout.s").read_text().endswith("# the last stage\n\n3 OPS\n")
-    assert re.search(r"\| 03 \| `count` \|  \|  \| \d+\.\d\d \| \[03-count\.ll\]\(03-count\.ll\) \|", (tmp_path / "index.md").read_text())
+    assert re.search(r"\| 03 \| `count` \|  \|  \|  \|  \| \d+\.\d\d \| \[03-count\.ll\]\(03-count\.ll\) \|", (tmp_path / "index.md").read_text())
 
 
 def test_what_an_earlier_run_left_is_removed_and_nothing_else(dumped: Path) -> None:
@@ -153,3 +154,69 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
 def test_locations_on_request(tmp_path: Path) -> None:
     Pipeline((Keep(),)).run(parse_module(TEXT, "f.mlir"), observer=Dumper(tmp_path, locations=True))
     assert 'loc("f.mlir":3:3)' in (tmp_path / "00-input.mlir").read_text()
+
+
+VJP = "to-core,vjp{wrt=0},simplify,cse,dce"
+PRODUCT = """
+func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = stablehlo.tanh %x : tensor<4xf64>
+  %1 = stablehlo.exponential %x : tensor<4xf64>
+  %2 = stablehlo.multiply %0, %1 : tensor<4xf64>
+  return %2 : tensor<4xf64>
+}
+"""
+
+
+def cells(folder: Path) -> dict[str, list[str]]:
+    """The rows of an index by pass."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (folder / "index.md").read_text().splitlines() if re.match(r"\| \d", line)]
+    return {row[1].strip("`").partition("{")[0]: row for row in rows}
+
+
+def test_the_index_has_the_memory_of_each_stage(tmp_path: Path) -> None:
+    """Of the vector and its cotangent 64 bytes; tanh, exp and what tanh has as a coefficient are read in the reverse part."""
+    parse_pipeline(f"{VJP},fuse,schedule{{target=avx2}},bufferize{{target=avx2}}").run(parse_module(PRODUCT), dump_dir=tmp_path)
+    rows = cells(tmp_path)
+    assert rows["input"][4:6] == ["128", ""]
+    assert rows["vjp"][5] == "96"
+    assert int(rows["vjp"][4]) >= 64 + 96
+    assert int(rows["bufferize"][4]) >= 4 * 32
+    assert rows["bufferize"][5].isdigit()
+
+
+def test_a_folder_is_pruned(tmp_path: Path) -> None:
+    parse_pipeline(f"{VJP},fuse").run(parse_module(PRODUCT), observer=Dumper(tmp_path, prune=True))
+    assert "*no change*" not in (tmp_path / "index.md").read_text()
+    assert re.search(r"^\d passes changed nothing\.$", (tmp_path / "index.md").read_text(), re.MULTILINE)
+    assert {row[-1].partition("]")[0][1:] for row in cells(tmp_path).values()} == {p.name for p in tmp_path.iterdir() if p.name != "index.md"}
+
+
+def test_only_an_excerpt_counts(tmp_path: Path) -> None:
+    def excerpt(module: ModuleOp) -> str:
+        return "\n".join(op.name for op in module.walk() if op.name == "stablehlo.tanh")
+
+    parse_pipeline(VJP).run(parse_module(PRODUCT), observer=Dumper(tmp_path, excerpt=excerpt))
+    assert [p.name for p in tmp_path.glob("*.mlir")] == ["00-input.mlir"]
+
+
+def test_changes_are_printed() -> None:
+    texts: list[str] = []
+    parse_pipeline(VJP).run(parse_module(PRODUCT), observer=ChangePrinter(texts.append))
+    headers = [text.splitlines()[0] for text in texts]
+    assert re.fullmatch(r"// -----// after vjp\{wrt=0\} \(pass 2 of 5; \d+ ops before, \d+ after\) //----- //", headers[0])
+    assert all("after dce" not in header for header in headers)
+    assert parse_module(texts[0]) is not None
+
+
+def test_renaming_is_no_change() -> None:
+    texts: list[str] = []
+
+    @dataclass(frozen=True)
+    class Rename(ModulePass):
+        name = "rename"
+
+        def apply(self, ctx: Context, op: ModuleOp) -> None:
+            next(iter(op.ops)).regions[0].block.args[0].name_hint = "other"
+
+    Pipeline((Rename(),)).run(parse_module(PRODUCT), observer=ChangePrinter(texts.append))
+    assert texts == []

@@ -54,3 +54,31 @@ def test_stock_xdsl_opt_runs_our_passes(generic: str, form: str, passes: str) ->
     assert done.returncode == 0, done.stderr
     assert "stablehlo.sine" in done.stdout
     assert ("stablehlo.cosine" in done.stdout) == ("vjp" in passes)
+
+
+UNKNOWN_OP = """func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %1 = "stablehlo.sine"(%x) : (tensor<3xf64>) -> tensor<3xf64>
+  %2 = "foo.bar"(%1) : (tensor<3xf64>) -> tensor<3xf64>
+  func.return %2 : tensor<3xf64>
+}
+"""
+
+
+def test_errors_have_places_and_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "unknown.mlir"
+    path.write_text(UNKNOWN_OP)
+    done = xdsl_opt("--allow-unregistered-dialect", "-p", "simplify,vjp{wrt=0}", str(path))
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"{path}:3:3: error: foo.bar has no derivative rule",
+        f"{path}:3:3: note: in pass 'vjp{{wrt=0}}' (1 of 1)",
+    ]
+    done = xdsl_opt("--allow-unregistered-dialect", "-p", "vjp{wrt=0}", "--verify-diagnostics", str(path))
+    assert done.returncode == 0, "an exception of xDSL's, which it catches"
+    assert f"{path}:3:3: error: foo.bar has no derivative rule" in done.stdout
+
+
+def test_options_that_are_wrong() -> None:
+    done = xdsl_opt("-p", "vjp{wrtt=0}", str(EXAMPLE))
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["<command line>: error: pass 'vjp' has no option 'wrtt'", "hint: did you mean 'wrt'?"]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wengert.transforms.codegen.cpu import matmul
+from wengert.transforms.codegen.cpu.symbols import register_symbols
 from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.products.choice import choose
 from wengert.transforms.schedule.products.operands import product
@@ -86,7 +87,7 @@ def compiled_parts(parts: Parts) -> Any:
 
 
 def _address(text: str) -> int:
-    matmul.register_symbols()
+    register_symbols(("wg.blas.sgemm", "wg.blas.dgemm"))
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     module = llvm.parse_assembly(text)

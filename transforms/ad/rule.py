@@ -36,6 +36,7 @@ from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.plugins import note_registration
 from wengert.ir.tensor_types import type_of
 
 Tangent = Value | None
@@ -75,6 +76,7 @@ def derivative(*ops: type[Operation]) -> Callable[[Callable[[OpBuilder, Any], Li
     """Declares the derivative of ops as a general linear map."""
 
     def register(rule: Callable[[OpBuilder, Any], LinearMap]) -> Callable[[OpBuilder, Any], LinearMap]:
+        note_registration(rule)
         for op in ops:
             _claim(RULES, op)
             RULES[op] = rule
@@ -87,6 +89,7 @@ def transpose(*ops: type[Operation]) -> Callable[[Callable[..., Sequence[Tangent
     """Declares how linear ops are transposed."""
 
     def register(rule: Callable[..., Sequence[Tangent | InPlaceAdd]]) -> Callable[..., Sequence[Tangent | InPlaceAdd]]:
+        note_registration(rule)
         for op in ops:
             _claim(TRANSPOSES, op)
             TRANSPOSES[op] = rule
@@ -106,6 +109,7 @@ def elementwise(*ops: type[Operation]) -> Callable[[Callable[..., Partial | tupl
             declared = partials(b, *op.operands, op.results[0])
             return sum_of((declared,) if callable(declared) else declared)
 
+        note_registration(partials)
         for op in ops:
             _claim(RULES, op)
             RULES[op] = rule

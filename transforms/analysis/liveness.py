@@ -50,17 +50,17 @@ def _peak(block: Block, owned: tuple[SSAValue, ...], functions: Functions) -> in
             continue
         counted.update(op.results)
         live += sum(map(_bytes, op.results))
-        peak = max(peak, live - sum(map(_bytes, op.results)) + _inside(op, functions), live)
+        peak = max(peak, live - sum(map(_bytes, op.results)) + inside_peak(op, functions), live)
         ended = counted.intersection(dying.get(op, ()))
         live -= sum(map(_bytes, ended))
         counted -= ended
     return peak
 
 
-def _inside(op: Operation, functions: Functions) -> int:
+def inside_peak(op: Operation, functions: Functions) -> int:
     """The peak of what an op's regions or callee make while it runs."""
     if isinstance(op, LOOPS):
-        return max(_peak(region.block, _replaced(op, region.block), functions) for region in op.regions)
+        return max(_peak(region.block, replaced(op, region.block), functions) for region in op.regions)
     if isinstance(op, BRANCHES):
         return max((_peak(region.block, (), functions) for region in op.regions if region.blocks), default=0)
     if isinstance(op, CallOp) and op.callee.string_value() in functions:
@@ -69,7 +69,7 @@ def _inside(op: Operation, functions: Functions) -> int:
     return 0
 
 
-def _replaced(loop: Operation, block: Block) -> tuple[SSAValue, ...]:
+def replaced(loop: Operation, block: Block) -> tuple[SSAValue, ...]:
     """The arguments of a loop's block that nobody else holds: the iteration, and what an iteration before has made of the carried values."""
     body = loop.regions[-1].block
     last = body.last_op

@@ -62,7 +62,7 @@ def _fullest(function: FuncOp, arena: int) -> tuple[int, int, str]:
     for op in reversed(ops_in(function.body.block)):
         if isinstance(op, ops.AllocOp | ops.ViewOp | ops.GlobalOp):
             continue
-        written, read, scratch = (_ranges(values) for values in _buffers(op))
+        written, read, scratch = (arena_spans(values) for values in buffers_of(op))
         count += _set(live, [*written, *read, *scratch], True)
         full = count
         count += _set(live, [*written, *scratch], False)
@@ -75,7 +75,7 @@ def _fullest(function: FuncOp, arena: int) -> tuple[int, int, str]:
 Span = tuple[int, int]
 
 
-def _buffers(op: Operation) -> tuple[list[SSAValue], list[SSAValue], list[SSAValue]]:
+def buffers_of(op: Operation) -> tuple[list[SSAValue], list[SSAValue], list[SSAValue]]:
     """The buffers that an op writes as a whole, those that it reads, and those that it uses while it runs."""
     if isinstance(op, ops.LaunchOp):
         return list(op.written), list(op.read), [op.scratch] if op.scratch is not None else []
@@ -90,7 +90,7 @@ def _buffers(op: Operation) -> tuple[list[SSAValue], list[SSAValue], list[SSAVal
     return [], list(operands_of(op)), []
 
 
-def _ranges(values: list[SSAValue]) -> list[Span]:
+def arena_spans(values: list[SSAValue]) -> list[Span]:
     """The parts of the arena that buffers are, in units of the alignment."""
     spans: list[Span] = []
     for value in values:

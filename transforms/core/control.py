@@ -17,6 +17,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.construction import copy_region
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import i32, i64, tensor
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.closing import close_regions, copy_ops, dependencies
@@ -140,7 +141,7 @@ def _counted_loop(b: OpBuilder, loop: _Loop, counter: Counter) -> Sequence[SSAVa
     env: dict[SSAValue, SSAValue] = dict(zip(old, rest, strict=False))
     start_values = dict(zip(starts, rest[len(old) :], strict=False))
     env.update(zip([loop.arguments[i] for i in kept], rest[len(constants) :], strict=True))
-    inner = OpBuilder(target, location=loop.op.location)
+    inner = OpBuilder(target, location=rewritten(loop.op.location, loop.op.name, "to-core"))
     for i, step in steps.items():
         start = start_values[i] if i in start_values else _constant_again(inner, loop.op.operands[i])
         env[loop.arguments[i]] = induction_value(inner, start, step, iteration)
@@ -203,11 +204,11 @@ def open_for(b: OpBuilder, op: core.ForOp) -> Sequence[SSAValue]:
     zero = b.scalar(0, i64)
     carried = [zero, *op.initial]
     condition = Block(arg_types=[v.type for v in carried])
-    test = OpBuilder(condition, location=op.location)
+    test = OpBuilder(condition, location=rewritten(op.location, op.name, "from-core"))
     limit = _constant_again(test, op.trip_count) if constant_integer(op.trip_count) is not None else op.trip_count
     condition.add_op(hlo.ReturnOp.create(operands=[test.compare("LT", condition.args[0], limit)]))
     body = Block(arg_types=[v.type for v in carried])
-    inner = OpBuilder(body, location=op.location)
+    inner = OpBuilder(body, location=rewritten(op.location, op.name, "from-core"))
     block = op.block
     env: dict[SSAValue, SSAValue] = {block.args[0]: body.args[0]}
     env.update(zip(block.args[1:], [*op.inputs[:fixed], *body.args[1:]], strict=True))

@@ -31,6 +31,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
+from wengert.ir import changes
 from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import MOST_CALLERS, called_from, calls_around, error_at
@@ -184,6 +185,8 @@ def _move_body(call: Operation, callee: FuncOp) -> None:
 
 
 def _replace_call(call: Operation, values: Sequence[SSAValue]) -> None:
+    if changes.RECORDER is not None:
+        changes.RECORDER.removed(call, f"@{_callee_name(call)} was inlined")
     for result, value in zip(call.results, values, strict=True):
         replace_uses(result, value)
     erase(call)

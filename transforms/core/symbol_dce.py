@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from wengert.ir import changes
 from wengert.ir.traversal import all_ops
 
 
@@ -42,6 +43,8 @@ def symbol_dce(module: ModuleOp) -> None:
                 pending.append(private[name])
     for name, op in private.items():
         if name not in kept:
+            if changes.RECORDER is not None:
+                changes.RECORDER.removed(op, f"nothing refers to @{name}")
             module.body.block.erase_op(op, safe_erase=False)
 
 

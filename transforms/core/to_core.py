@@ -28,7 +28,10 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.ir import changes
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, insert_before
+from wengert.ir.fused_locations import absorbing
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.core import one_device
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound
@@ -102,10 +105,10 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     for op in known:
         rewriter.move_to(op)
         for recognise in RECOGNISERS.get(type(op), ()):
-            if (values := recognise(rewriter, op)) is not None:
+            if (values := recognise(rewriter, op)) is not None and may_rewrite(_name_of(recognise), op):
                 operands = list(op.operands)
                 rewriter.replace(op, values)
-                _erase_unused(operands)
+                _erase_unused(operands, values)
                 break
     factorised = recognise_lapack(module)
     close_control(module)
@@ -113,6 +116,11 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         expand_maps(module)
     if factorised:
         recognise_systems(module)
+
+
+def _name_of(recognise: Recogniser) -> str:
+    """The name of the rewrite that a recogniser makes."""
+    return recognise.__name__.strip("_").replace("_", "-")
 
 
 def _end_functions(module: ModuleOp) -> None:
@@ -138,11 +146,16 @@ _FEEDERS = (
 )
 
 
-def _erase_unused(values: Sequence[SSAValue]) -> None:
-    """Erases constants, broadcasts of them, counts and steps of a formula that only fed what was replaced."""
+def _erase_unused(values: Sequence[SSAValue], replacements: Sequence[SSAValue]) -> None:
+    """Erases constants, broadcasts of them, counts and steps of a formula that only fed what was replaced; ``replacements`` stand for them too."""
     pending = list(values)
     while pending:
         op = pending.pop().owner
         if isinstance(op, _FEEDERS) and op.parent is not None and not op.results[0].uses:
             pending.extend(op.operands)
+            for value in replacements:
+                if isinstance(value.owner, Operation):
+                    value.owner.location = absorbing(value.owner.location, op, ToCorePass.name)
+            if changes.RECORDER is not None:
+                changes.RECORDER.removed(op, "what was recognised says it")
             op.parent.erase_op(op)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
+from wengert.ir.actions import may_rewrite
 from wengert.ir.traversal import ops_of
 from wengert.transforms.rewriter import Rewriter
 
@@ -34,6 +35,6 @@ def replace_ops(
     """
     b = Rewriter(name)
     for op in ops_of(module, *classes):
-        if matched := match(op):
+        if (matched := match(op)) and may_rewrite(name, op):
             b.move_to(op)
             b.replace(op, [make(b, op, matched)])

@@ -65,7 +65,7 @@ def _added_from(b: OpBuilder, op: core.TapeAddFromOp) -> Value:
     integer: TensorType[Any] = tensor((), i64)
     types: list[Attribute] = [integer, op.index.type, op.other.type, op.operand.type]
     block = Block(arg_types=types)
-    inner = OpBuilder(block, location=op.location, pass_name=b.pass_name)
+    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     iteration, start, other, tape = block.args
     other_type = op.other.type
     assert isinstance(other_type, core.TapeType)

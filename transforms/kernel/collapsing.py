@@ -15,6 +15,7 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import NestOp, StripMineOp
+from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array
 from wengert.ir.traversal import ops_in
 from wengert.transforms.analysis.loops import Loops
@@ -41,7 +42,8 @@ def collapse_loops(block: Block) -> None:
         elif isinstance(op, NestOp) and op.schedule is None and op.gpu_schedule is None:
             loops = Loops.of(op)
             loops.collapse()
-            if tuple(loops.extents) != op.extents or any(before != after for before, after in loops.moved):
+            changed = tuple(loops.extents) != op.extents or any(before != after for before, after in loops.moved)
+            if changed and may_rewrite("collapse-loops", op):
                 op.properties["bounds"] = int_array(loops.extents)
                 for inner in ops_in(op.body.block):
                     move(inner, loops.__getitem__)

@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import NestOp, Write, nest, yielded
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, copy_op, erase, insert_before, replace_uses
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks
@@ -42,7 +43,7 @@ class FissionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in kernel_blocks(op):
             for nest_op in ops_in(block):
-                if isinstance(nest_op, NestOp) and nest_op.gpu_schedule is None and len(groups := _groups(nest_op)) > 1:
+                if isinstance(nest_op, NestOp) and nest_op.gpu_schedule is None and len(groups := _groups(nest_op)) > 1 and may_rewrite("fission", nest_op):
                     _split(nest_op, groups)
 
 

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
+from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array
 from wengert.ir.construction import append
 from wengert.ir.traversal import ops_in, result_of
@@ -58,7 +59,7 @@ def unroll_phases(block: Block) -> None:
             rest = _uneven_rest(op)
             loops = Loops(op.extents if rest is None else rest.shortened(), accesses(ops_in(op.body.block)[:-1], op.writes))
             loops.collapse()
-            if _pays(op, loops):
+            if _pays(op, loops) and may_rewrite("unroll-phases", op):
                 _Phases(op, loops, rest).replace()
 
 

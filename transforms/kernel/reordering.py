@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.overwriting import root
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import insert_before
 from wengert.ir.traversal import ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks
@@ -78,7 +79,7 @@ def _move_behind_readers(block: Block, op: Operation, value: SSAValue) -> None:
             moving.append(other)
             results.update(other.results)
             read.update(root(operand) for operand in other.operands)
-    if last > 0:
+    if last > 0 and may_rewrite("hoist-reads", op):
         for moved in moving:
             moved.detach()
             insert_before(following[last], moved)

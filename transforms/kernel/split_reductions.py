@@ -28,6 +28,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index
+from wengert.ir.actions import may_rewrite
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.analysis.loops import Loops
@@ -109,7 +110,7 @@ class _Parts:
         enough = min(FEW_ITERATIONS, chunks)
         counts = [parts(d) for d in range(len(extents))]
         d = next((d for d, count in enumerate(counts) if count >= enough), max(range(len(extents)), key=lambda d: counts[d]))
-        if counts[d] > 1 and any(d not in dimensions(loops[write.at]) for write in combined):
+        if counts[d] > 1 and any(d not in dimensions(loops[write.at]) for write in combined) and may_rewrite("split-reduction", op):
             _Parts(op, loops, d, counts[d]).replace()
 
     def replace(self) -> None:

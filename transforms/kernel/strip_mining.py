@@ -31,7 +31,9 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, EmptyOp, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp, YieldOp, nest
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
+from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array, int_attr
+from wengert.ir.fused_locations import merged_all
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks
@@ -104,7 +106,7 @@ def _strip_mine_run(run: list[NestOp], reassociate: bool) -> None:
         ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
         groups = [_longest_group(run, leading, rows, crossing) for leading, crossing in ways]
         best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
-        if best is None or not best.pays:
+        if best is None or not best.pays or not may_rewrite("strip-mine", run[0]):
             run = run[1:]
             continue
         best.replace()
@@ -264,7 +266,7 @@ class _Group(Struct, dict=True):
         outer = last.parent
         assert outer is not None
         strips = self._strip_mined(kept)
-        strips.location = last.location
+        strips.location = merged_all((member.op.location for member in reversed(self.members)), "strip-mine")
         outer.insert_op_before(strips, last)
         kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
         for old, new in zip(kept, strips.results, strict=True):

@@ -27,6 +27,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, at_attr, nest, yielded
 from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes, root
 from wengert.dialects.kernel.positions import ZERO, flatten, index
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, erase, insert_before
 from wengert.ir.tensor_types import element, size, tensor
 from wengert.ir.traversal import ops_in
@@ -51,7 +52,7 @@ class StageUpdatesPass(ModulePass):
 def stage_updates(block: Block, carried: Collection[SSAValue]) -> None:
     """Splits the nests of a block that would copy an array in order to change a small part; ``carried`` are the arguments that may be overwritten."""
     for op in ops_in(block):
-        if type(op) is NestOp and any(tie >= 0 for tie in op.tied) and _is_split(op, carried):
+        if type(op) is NestOp and any(tie >= 0 for tie in op.tied) and _is_split(op, carried) and may_rewrite("stage-update", op):
             _split(op)
 
 

@@ -3,7 +3,7 @@
 A forward walk keeps a table of the ops seen so far by class, operands, properties and result types; a pure op that is in the
 table already is replaced by the one there. A nested region sees the ops before its own op (a closed one sees nothing outside), and
 what it adds is forgotten after it, so an op is only ever shared with one that runs before it whenever it runs. Ops with regions are equal if their
-regions are, up to the names of the values inside.
+regions are, up to the names of the values inside. The op that stays has the locations of all.
 
 Before and after::
 
@@ -24,8 +24,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.facts import Facts, Work
+from wengert.ir import changes
+from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, replace_uses
-from wengert.ir.traversal import operands_of, ops_in
+from wengert.ir.fused_locations import merged
+from wengert.ir.traversal import all_ops, operands_of, ops_in
 from wengert.transforms.optimize.effects import is_shareable
 from wengert.transforms.optimize.flows import CLOSED
 
@@ -88,11 +91,14 @@ class _Sharer:
                         break
                 if earlier is None:
                     tables[0][key] = op
-                else:
+                elif self._may_merge(op):
                     self._merge(op, earlier)
                     changed = True
             op = following
         return changed
+
+    def _may_merge(self, op: Operation) -> bool:
+        return may_rewrite("share-equal-op", op)
 
     def _merge(self, op: Operation, earlier: Operation) -> None:
         """Shares an op with an equal one before it."""
@@ -143,6 +149,9 @@ class _Counter(_Sharer):
         self.repeated = 0
         self._same: dict[SSAValue, SSAValue] = {}
 
+    def _may_merge(self, op: Operation) -> bool:
+        return True
+
     def _merge(self, op: Operation, earlier: Operation) -> None:
         facts: Facts | None = getattr(type(op), "FACTS", None)
         self.repeated += facts is None or facts.work is not Work.NONE
@@ -153,6 +162,13 @@ class _Counter(_Sharer):
 
 
 def _replace(op: Operation, earlier: Operation) -> None:
+    if changes.RECORDER is not None:
+        changes.RECORDER.merged(op, earlier)
+    if op.regions:
+        for inner, same in zip(all_ops(op), all_ops(earlier), strict=True):
+            same.location = merged(same.location, inner.location, CsePass.name, inner.name)
+    else:
+        earlier.location = merged(earlier.location, op.location, CsePass.name, op.name)
     for result, same in zip(op.results, earlier.results, strict=True):
         replace_uses(result, same)
     erase(op)

@@ -24,6 +24,8 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from wengert.ir import changes
+from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import erase
 from wengert.ir.traversal import operands_of, ops_in
@@ -127,36 +129,43 @@ class _Needed:
         self._need(flow.passed[argument.index - flow.own_arguments] if result is None else parent.results[result])
 
 
-def _sweep_regions(op: Operation, needed: _Needed) -> bool:
-    changed = [_sweep(block, needed) for region in op.regions for block in region.blocks]
+def _sweep_regions(op: Operation, needed: _Needed, *, asked: bool = False) -> bool:
+    changed = [_sweep(block, needed, asked=asked) for region in op.regions for block in region.blocks]
     return any(changed)
 
 
-def _sweep(block: Block, needed: _Needed) -> bool:
+def _sweep(block: Block, needed: _Needed, *, asked: bool) -> bool:
+    """Removes what is not needed from a block; ``asked``: as a part of a rewrite that was allowed."""
     changed = False
     op = block.last_op
     while op is not None:
-        before = op.prev_op
+        before, allowed = op.prev_op, asked
         if op not in needed.ops:
-            erase(op)
-            changed = True
+            if asked or may_rewrite("remove-unused-op", op):
+                if changes.RECORDER is not None:
+                    changes.RECORDER.removed(op)
+                erase(op)
+                changed = True
         elif op.regions:
             flow = flow_of(op)
             if flow is not None:
-                shrunk = _shrink(flow, needed)
+                shrunk = _shrink(flow, needed, asked=asked)
+                allowed = asked or shrunk is not op  # what it carried goes with it
                 changed |= shrunk is not op
                 op = shrunk
-            changed |= _sweep_regions(op, needed)
+            changed |= _sweep_regions(op, needed, asked=allowed)
         op = before
     return changed
 
 
-def _shrink(flow: Flow, needed: _Needed) -> Operation:
-    """The op without the results, carried values and constants that nothing needs; the op itself if it has none of those."""
+def _shrink(flow: Flow, needed: _Needed, *, asked: bool) -> Operation:
+    """The op without the results, carried values and constants that nothing needs; the op itself if it has none of those, or may not lose them."""
     op = flow.op
     results = [i for i, result in enumerate(op.results) if result in needed.values]
     constants = [i for i in range(flow.constants) if any(block.args and block.args[flow.own_arguments + i] in needed.values for block in flow.blocks)]
     if len(results) == len(op.results) and len(constants) == flow.constants:
+        return op
+    if not (asked or may_rewrite("remove-unused-results", op)):
         return op
     passed = [*constants, *(flow.constants + i for i in results)] if flow.is_loop else constants
     for end in flow.returning():

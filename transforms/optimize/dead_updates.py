@@ -10,6 +10,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from wengert.dialects import core, stablehlo
+from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import shape
 from wengert.transforms.optimize.matching import splat
@@ -25,7 +26,7 @@ def drop_dead_updates(op: core.ForOp) -> bool:
     first = 1 + int_of(op.constants)
     changed = False
     for k, (argument, result) in enumerate(zip(op.block.args[first:], op.results, strict=True)):
-        if result.first_use is None and _overwrites_behind(op, argument, end.operands[k]):
+        if result.first_use is None and _overwrites_behind(op, argument, end.operands[k]) and may_rewrite("drop-dead-update", op):
             end.operands[k] = argument
             changed = True
     return changed

@@ -27,6 +27,7 @@ from xdsl.traits import Pure
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
+from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.traversal import ops_of
 from wengert.transforms.optimize.matching import splat
@@ -91,7 +92,7 @@ def _moving(candidates: Sequence[Operation]) -> list[Operation]:
     for op in reversed(candidates):
         if not isinstance(op, _ARRANGING) or any(use.operation in wanted for result in op.results for use in result.uses):
             wanted.add(op)
-    return [op for op in candidates if op in wanted]
+    return [op for op in candidates if op in wanted and may_rewrite("hoist", op)]
 
 
 def _move(loop: Loop, block: Block, outside: dict[SSAValue, SSAValue], moving: Sequence[Operation]) -> None:

@@ -25,6 +25,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
+from wengert.ir import changes
+from wengert.ir.actions import counting, may_rewrite
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, shape
@@ -151,7 +153,7 @@ class Simplifier(Rewriter):
                 continue
             for block in flow.blocks:
                 argument = block.args[flow.own_arguments + index]
-                if argument.uses:
+                if argument.uses and may_rewrite("bring-in-constant", maker):
                     copy = maker.clone()
                     block.insert_op_before(copy, cast(Operation, block.first_op))
                     argument.replace_all_uses_with(copy.results[0])
@@ -183,19 +185,29 @@ class Simplifier(Rewriter):
     def _rewritten(self, op: Operation) -> Sequence[SSAValue] | None:
         if self._has_dynamic_shapes and any(_is_dynamic(value) for value in (*operands_of(op), *op.results)):
             return None  # laws of shapes compute with extents
-        candidates = self._table.get(type(op))
+        candidates, counted = self._table.get(type(op)), counting()
         makers = {type(operand.owner) for operand in operands_of(op)}
         values: Rewritten = fold(self, op) if makers == _CONSTANT else None
         if values is not None:
-            if self._trace is not None:
-                self._trace("fold-constants", op)
-            return (values,)
+            return (values,) if self._may_make("fold-constants", op) else None
         for candidate in candidates or ():
             if candidate.given and makers.isdisjoint(candidate.given):
                 continue
+            if counted is not None and not counted.tries(candidate.name, op):
+                return None
             values = candidate.function(self, op)
             if values is not None:
-                if self._trace is not None:
-                    self._trace(candidate.name, op)
+                if not self._may_make(candidate.name, op):
+                    return None
                 return (values,) if isinstance(values, SSAValue) else values
         return None
+
+    def _may_make(self, name: str, op: Operation) -> bool:
+        """Whether an op may be replaced by what a rewrite has built, which is traced; else that is dead code."""
+        if not may_rewrite(name, op):
+            return False
+        if self._trace is not None:
+            self._trace(name, op)
+        if changes.RECORDER is not None:
+            changes.RECORDER.why = name
+        return True

@@ -74,7 +74,7 @@ def main_block(module: ModuleOp) -> Block:
 def program_of(module: ModuleOp, name: str) -> Program:
     """The module, which is at core level, as a program."""
     program = Program(module, name=name)
-    program.core_module = program.optimized_module = module
+    program.is_optimized = True
     return program
 
 

@@ -138,9 +138,21 @@ def logistic(z: Any) -> Any:
 
 
 def rsqrt(z: Any) -> Any:
-    """1 / sqrt(z), where one over an infinity is zero (NumPy's division gives NaN)."""
-    root = np.sqrt(z)
-    return _where(np.isinf(root.real) | np.isinf(root.imag), 0.0, 1.0 / root)
+    """1 / sqrt(z), where one over an infinity is zero (NumPy's division gives NaN).
+
+    Numbers below 1 are multiplied by a power of 4, and the one above the fraction by its root, since a part of the root that is subnormal has lost digits.
+    The ratio of the parts of a root may be subnormal where the smaller part of the quotient is not: it is divided last.
+    """
+    one, digits = z.real.dtype.type(1), np.finfo(z.real.dtype).nmant + 1
+    shift = _where(np.maximum(np.abs(z.real), np.abs(z.imag)) < 1, digits, 0)
+    root = np.sqrt(make_complex(np.ldexp(z.real, 2 * shift), np.ldexp(z.imag, 2 * shift)))
+    steep = np.abs(root.imag) > np.abs(root.real)
+    large, small = _where(steep, root.imag, root.real), _where(steep, root.real, root.imag)
+    whole = np.ldexp(one, shift) / (large + small * (small / large))
+    part = small * whole / large
+    inverse = make_complex(_where(steep, part, whole), 0.0 - _where(steep, whole, part))
+    inverse = _where(root == 0, make_complex(np.copysign(np.inf, root.real), np.full_like(root.imag, np.nan)), inverse)
+    return _where(np.isinf(root.real) | np.isinf(root.imag), 0.0, inverse)
 
 
 def cbrt(z: Any) -> Any:

@@ -83,3 +83,33 @@ def test_a_loop_whose_tangents_depend_on_nothing() -> None:
         np.testing.assert_array_equal(x_dot, np.zeros(3))
     np.testing.assert_array_equal(linear.pull(residuals, [np.ones(3)] * 2)[0], np.zeros((2, 3)))
     wg.parse(str(program.vjp())).module.verify()
+
+
+WHOLE_QUOTIENTS = """
+func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> {
+  %first = stablehlo.rsqrt %x : tensor<2xf64>
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %one = stablehlo.constant dense<1> : tensor<i64>
+  %two = stablehlo.constant dense<2> : tensor<i64>
+  %0:2 = stablehlo.while(%i = %zero, %v = %first) : tensor<i64>, tensor<2xf64>
+    cond { %c = stablehlo.compare LT, %i, %two : (tensor<i64>, tensor<i64>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1> }
+    do { %p = stablehlo.constant dense<0.4> : tensor<2xf64>
+      %q = stablehlo.multiply %v, %p : tensor<2xf64>
+      %r = stablehlo.remainder %v, %q : tensor<2xf64>
+      %n = stablehlo.add %i, %one : tensor<i64>
+      stablehlo.return %n, %r : tensor<i64>, tensor<2xf64> }
+  return %0#1 : tensor<2xf64>
+}
+"""
+
+
+def test_coefficients_that_reach_a_reverse_loop_through_steps_only() -> None:
+    """The reverse loop of a remainder depends on its tape through floor, which has no derivative: differentiated by what the tape was made of, it is zero."""
+    program = wg.parse(WHOLE_QUOTIENTS)
+    x, bar, dot = np.array([0.3, 0.7]), np.array([1.0, -2.0]), np.array([0.5, 1.0])
+    reverse = program.vjp()
+    step = 1e-6
+    expected = ((reverse(x + step * dot, bar)[1] - reverse(x - step * dot, bar)[1]) / (2 * step)) @ np.ones(2)
+    for second in (reverse.jvp(wrt=0, of=1)(x, bar, dot)[-1] @ np.ones(2), reverse.vjp(wrt=0, of=1)(x, bar, np.ones(2))[-1] @ dot):
+        np.testing.assert_allclose(second, expected, rtol=1e-6, atol=1e-8)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import wengert as wg
-from fuzz.agreement import Singular, assert_agree
 from fuzz.case import Case, direction, interpreted, noise_of
 from fuzz.checks.check import Array, Family
+from wengert.lab.agreement.agreement import Singular, assert_agree
 
 check = Family()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fuzz.agreement import assert_agree
 from fuzz.case import Case, noise_of
 from fuzz.checks.batching import assert_batched, batch_of
 from fuzz.checks.check import Family
+from wengert.lab.agreement.agreement import assert_agree
 
 check = Family()
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from fuzz.agreement import Mismatch, Singular, assert_agree
 from fuzz.case import Case, direction, interpreted, noise_of
 from fuzz.checks.check import Array, Family
+from wengert.lab.agreement.agreement import Mismatch, Singular, assert_agree
 
 check = Family()
 NARROW = re.compile(r"[x<](bf16|f16|f32|f[468]E\w+)>")

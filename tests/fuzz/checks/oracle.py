@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from fuzz.agreement import assert_agree
 from fuzz.case import Case, noise_of
 from fuzz.checks.check import Family
+from wengert.lab.agreement.agreement import assert_agree
 
 check = Family()
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import wengert as wg
-from fuzz.agreement import Mismatch, assert_agree
 from fuzz.case import Case
 from fuzz.checks.check import Family
 from wengert.ir.printing.printer import print_module
+from wengert.lab.agreement.agreement import Mismatch, assert_agree
 
 check = Family()
 

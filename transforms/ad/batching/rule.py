@@ -35,6 +35,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import Batching as Kind
 from wengert.dialects.facts import MissingFactsError, facts_of
 from wengert.ir.attributes import int_array, int_attr, int_of
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import DYNAMIC, i1, i64, rank, shape, shape_of_type, tensor, type_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.core.closing import free_values
@@ -140,7 +141,7 @@ class Batching:
             return [Mapped(value, False) for value in self._unbatched(op)]
         if any(isinstance(r.type, TensorType) and DYNAMIC in shape(r) for r in op.results):
             raise refuse(op, "cannot be batched: the shape of its result is known only at run time")
-        with self.b.at(op.location):
+        with self.b.at(rewritten(op.location, op.name, self.b.pass_name or "batch")):
             rule = element_by_element if any(x.batched for x in captured) else rule_of(op)
             return [x if isinstance(x, Mapped) else Mapped(x, True) for x in rule(self, op, operands)]
 

@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role, derived
+from wengert.ir.locations import Role, derived, rewritten
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Pullback, is_inactive
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import discard
@@ -58,11 +58,10 @@ class Sweep:
         """Emits ops in the new function, and lists the active ones."""
         for op in ops:
             active = not self.active.isdisjoint(op.results) and not is_inactive(op)
-            with self.b.at(op.location):
-                if not active:
-                    self.bind(op.results, self.emit(op).results)
-                else:
-                    self._emit_active(op)
+            if not active:
+                self.bind(op.results, self.emit(op).results)
+            else:
+                self._emit_active(op)
 
     def reverse(self, b: OpBuilder, cotangents: Cotangents) -> None:
         """Emits the adjoints of the active ops, from the last to the first."""
@@ -97,7 +96,8 @@ class Sweep:
     def _emit_active(self, op: Operation) -> None:
         location = derived(op, Role.COTANGENT, self.b.pass_name)
         if (step := STEPS.get(type(op))) is not None:
-            pullback = step(self, op)
+            with self.b.at(rewritten(op.location, op.name, self.b.pass_name)):
+                pullback = step(self, op)
             self.active_ops.append(ActiveOp([self._primals[result] for result in op.results], pullback, location))
             return
         rule = ADJOINTS.get(type(op))

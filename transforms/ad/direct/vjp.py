@@ -14,7 +14,7 @@ import wengert.transforms.ad.direct.adjoints  # noqa: F401  # pyright: ignore[re
 from wengert.transforms.ad.direct.activity import active_in
 from wengert.transforms.ad.direct.sweep import Sweep
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import begin_function, finish_function
+from wengert.transforms.ad.function import begin_function, finish_function, place_cotangents, place_primals, tangent_places
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.ad.rewrites.guards import expand_guards
@@ -29,9 +29,11 @@ def direct_vjp_function(request: Request, name: str) -> FuncOp:
     wrt = [request.block.args[i] for i in request.wrt]
     sweep = Sweep(b, request.module, active_in(request.block, wrt, [request.results[j] for j in request.of]))
     primals = block.args[: len(inputs)]
+    place_primals(request.function, primals)
+    place_cotangents(request.function, request.of, block.args[len(inputs) :], b.pass_name)
     sweep.bind(request.block.args, primals)
     sweep.forward(request.ops)
-    cotangents = Cotangents(b)
+    cotangents = Cotangents(b, primal=True, places=tangent_places(request.function, request.wrt, primals, b.pass_name))
     for j, y_bar in zip(request.of, block.args[len(inputs) :], strict=True):
         value = sweep.primal(request.results[j])
         if sweep.has_cotangent(value):

@@ -13,7 +13,7 @@ from wengert.ir.tensor_types import size
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import begin_function, finish_function
+from wengert.transforms.ad.function import begin_function, finish_function, place_primals, place_tangents
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.ad.residuals.policies import AUTO, Policy
 
@@ -25,6 +25,8 @@ def jvp_function(request: Request, name: str, pass_name: str = "jvp") -> FuncOp:
     block = Block(arg_types=[*inputs, *(inputs[i] for i in request.wrt)])
     b = begin_function(block, request.function, pass_name)
     primals, tangents = block.args[: len(inputs)], block.args[len(inputs) :]
+    place_primals(request.function, primals)
+    place_tangents(request.function, request.wrt, tangents, pass_name)
     sweep = sweep_function(request, b, block, list(primals), list(tangents))
     outputs = [sweep.primal(value) for value in request.results]
     y_dots = [materialized(b, sweep.tangent(request.results[j]), request.results[j].type) for j in request.of]

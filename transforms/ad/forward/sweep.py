@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role, derived
+from wengert.ir.locations import Role, rewritten
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
@@ -67,14 +67,19 @@ class ForwardSweep:
         return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
 
     def set(self, old: Sequence[SSAValue], primals: Sequence[Value], tangents: Sequence[Tangent]) -> None:
-        """Binds results of an op, and marks their tangents as linear, but for those that depend on no tangent and so were computed among the primals."""
-        self.bind(old, primals, tangents)
-        self.lb.linear.update(x_dot for x_dot in tangents if x_dot is not None and (isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block))
+        """Binds results of an op with regions, and marks their tangents as linear.
+
+        A linear map of no tangent is zero: tangents that were computed among the primals, because nothing that they are computed from depends on a
+        tangent, are structural zeros. (A value may be active by a function without a derivative, such as floor.)
+        """
+        dots = [x_dot if x_dot is None or isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block else None for x_dot in tangents]
+        self.bind(old, primals, dots)
+        self.lb.linear.update(x_dot for x_dot in dots if x_dot is not None)
 
     def _step(self, op: Operation) -> None:
         step = STEPS.get(type(op))
         if step is not None and any(operand in self.tangents for operand in operands_of(op)):
-            with self.b.at(op.location), self.lb.at(derived(op, Role.TANGENT, self.b.pass_name)):
+            with self.b.at(rewritten(op.location, op.name, self.b.pass_name)), self.lb.deriving(op, Role.TANGENT):
                 step(self, op)
             return
         new = self._emit_primal(op)

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import element, i64, shape, tensor
 from wengert.transforms.ad.batching.function import batched_type
 from wengert.transforms.ad.derive import prepare
@@ -139,7 +140,7 @@ def _derivative(request: Request, cls: type[Operation], wrt: Sequence[int], of: 
     """Adds a function that requests a derivative at its arguments; returns its name."""
     block = Block(arg_types=[*request.function.function_type.inputs, *given])
     properties = {"callee": SymbolRefAttr(f"{request.function.sym_name.data}_primal"), "wrt": int_array(wrt), "of": int_array(of)}
-    b = OpBuilder(block, location=request.function.location)
+    b = OpBuilder(block, location=rewritten(request.function.location, request.function.name, "jacobian"))
     block.add_op(ReturnOp(*b.create(cls, block.args, types, properties)))
     taken = {op.sym_name.data for op in request.module.ops if isinstance(op, FuncOp)}
     name = next(name for n in range(len(taken) + 1) if (name := f"{request.function.sym_name.data}_{cls.name.removeprefix('ad.')}_{n}") not in taken)

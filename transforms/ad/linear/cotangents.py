@@ -6,53 +6,65 @@ A sum is not always a chain of additions. Contributions that are zero where the 
 
 from __future__ import annotations
 
-from msgspec import Struct, field
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, TensorType
-from xdsl.ir import SSAValue
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import cast
+
+from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role, with_role
+from wengert.ir.locations import Role, derived, provenance, with_role
 from wengert.ir.tensor_types import size
 from wengert.transforms.ad.linear.disjoint_sums import fewer_terms
 from wengert.transforms.ad.rule import InPlaceAdd, Tangent
 
-
-class _Contributions(Struct):
-    """The contributions to one cotangent so far, and the location of the last one."""
-
-    values: list[Value] = field(default_factory=list[Value])
-    location: LocationAttr = UNKNOWN_LOC
+NO_PLACES: Mapping[SSAValue, LocationAttr] = MappingProxyType({})
 
 
 class Cotangents:
-    """The cotangents of the values of a linear program, while its ops are transposed from the last to the first."""
+    """The cotangents of the values of a linear program, while its ops are transposed from the last to the first.
 
-    def __init__(self, b: OpBuilder):
+    A sum is located at the op that makes the value, whose location says that its tangent is computed there; where values are ``primal``, at what is
+    derived from their op. Arguments of a block are at their own locations (or those given as ``places``), if they have any, else at what is being built.
+    """
+
+    def __init__(self, b: OpBuilder, *, primal: bool = False, places: Mapping[SSAValue, LocationAttr] = NO_PLACES):
         self.b = b
-        self._contributions: dict[SSAValue, _Contributions] = {}
+        self._primal = primal
+        self._places = places
+        self._contributions: dict[SSAValue, list[Value]] = {}
 
     def add(self, value: SSAValue, x_bar: Tangent | InPlaceAdd) -> None:
         """Adds a contribution to a value's cotangent. One without elements is dropped, and no op is transposed for it (some take no empty operands)."""
         if x_bar is None or (isinstance(value.type, TensorType) and size(value) == 0):
             return
-        entry = self._contributions.setdefault(value, _Contributions())
-        entry.location = self.b.location
+        values = self._contributions.setdefault(value, [])
         if isinstance(x_bar, InPlaceAdd):
-            entry.values = [x_bar.accumulate(self._sum(entry))]
+            self._contributions[value] = [x_bar.accumulate(self._sum(value, values))]
         else:
-            entry.values.append(x_bar)
+            values.append(x_bar)
 
     def take(self, value: SSAValue) -> Tangent:
         """Removes and returns a value's cotangent, complete once all of its users were transposed; None if it has no contribution."""
-        entry = self._contributions.pop(value, None)
-        return None if entry is None else self._sum(entry)
+        values = self._contributions.pop(value, None)
+        return None if values is None else self._sum(value, values)
 
-    def _sum(self, entry: _Contributions) -> Tangent:
-        values = entry.values
+    def _sum(self, value: SSAValue, values: Sequence[Value]) -> Tangent:
         if len(values) == 1:
             return values[0]
-        with self.b.at(with_role(entry.location, Role.ACCUMULATION)):
+        with self.b.at(self._location(value)):
             total: Tangent = None
             for x_bar in fewer_terms(self.b, values):
                 total = x_bar if total is None else self.b.add(total, x_bar)
         return total
+
+    def _location(self, value: SSAValue) -> LocationAttr:
+        """The location of the sum of a value's cotangents."""
+        if isinstance(value, BlockArgument):
+            place = self._places.get(value, value.location)
+            return with_role(self.b.location if isinstance(place, UnknownLoc) else place, Role.ACCUMULATION)
+        op = cast(Operation, value.owner)
+        if not self._primal and provenance(op.location) is not None:
+            return with_role(op.location, Role.ACCUMULATION)
+        return derived(op, Role.ACCUMULATION, self.b.pass_name)

@@ -44,7 +44,12 @@ def join_bodies(b: OpBuilder, forward: Block, linear: Block, residuals: Sequence
     taken = [values[k] for k in residuals]
     given = iter(behind_barrier(b, taken) if recompute else taken)
     for i, argument in enumerate(linear.args):
-        replace_uses(argument, forward.insert_arg(argument.type, len(forward.args)) if i in active else next(given))
+        if i in active:
+            moved = forward.insert_arg(argument.type, len(forward.args))
+            moved.location = argument.location
+            replace_uses(argument, moved)
+        else:
+            replace_uses(argument, next(given))
     *body, returned = ops_in(linear)
     for op in body:
         b.take(op)

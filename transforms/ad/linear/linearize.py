@@ -19,7 +19,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import append, detach, rename_operands
 from wengert.transforms.ad.forward.jvp import sweep_function
 from wengert.transforms.ad.forward.tangents import materialized
-from wengert.transforms.ad.function import begin_function, finish_body, function_of
+from wengert.transforms.ad.function import begin_function, finish_body, function_of, place_primals, place_tangents
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.ad.residuals.plan import Plan, prune, residuals_of
 from wengert.transforms.ad.residuals.policies import AUTO, Policy, Site
@@ -48,6 +48,8 @@ def linearize(request: Request, policy: Policy, pass_name: str) -> Halves:
     forward = Block(arg_types=[arg.type for arg in request.block.args])
     linear = Block(arg_types=[request.block.args[i].type for i in request.wrt])
     b = begin_function(forward, request.function, pass_name)
+    place_primals(request.function, forward.args)
+    place_tangents(request.function, request.wrt, linear.args, pass_name)
     sweep = sweep_function(request, b, linear, list(forward.args), list(linear.args), policy)
     y_dots = [sweep.tangent(request.results[j]) for j in request.of]
     y_dots = [y_dot if y_dot in sweep.lb.linear else None for y_dot in y_dots]
@@ -72,6 +74,7 @@ def _linear_body(request: Request, old: Block, linear_ops: Sequence[Operation], 
     """The body of the linear function: recomputed coefficients and linear ops; its arguments are the residuals and the tangents."""
     block = Block(arg_types=[*(r.type for r in plan.stored), *(t.type for t in old.args)])
     b = begin_function(block, request.function, pass_name)
+    place_tangents(request.function, request.wrt, block.args[len(plan.stored) :], pass_name)
     env: dict[SSAValue, SSAValue] = dict(zip([*plan.stored, *old.args], block.args, strict=True))
     copy_ops(b, plan.recomputed, env)
     _move(linear_ops, block, env)

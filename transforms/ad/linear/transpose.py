@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects.ad_parts import RECOMPUTE, linear_arguments, mark_linear
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import detach
+from wengert.ir.locations import Role, derived_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.ad.errors import refuse
@@ -51,6 +52,7 @@ def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: 
     cotangents = Cotangents(b)
     for result in results:
         y_bar = block.insert_arg(result.type, len(block.args))
+        y_bar.location = derived_at(origin.location, "result", Role.COTANGENT, pass_name)
         if result in linear:
             if is_differentiable(result.type):
                 cotangents.add(result, y_bar)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import facts_of
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import Role, with_role
+from wengert.ir.locations import Role, derived, provenance, with_role
 from wengert.ir.tensor_types import type_of
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
@@ -37,11 +38,20 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
         if op.regions:
             regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside
-            with target.at(op.location):
+            with target.at(op.location if target is lb else with_role(op.location, Role.COEFFICIENT)):
                 results = target.create(type(op), operands, [r.type for r in op.results], op.properties, regions)
         else:
-            results = target.copy(op, operands)
+            results = lb.copy(op, operands) if target is lb else _copy_coefficient(lb.primal, op, operands)
         env.update(zip(op.results, results, strict=True))
+
+
+def _copy_coefficient(b: OpBuilder, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Copies an op of a linear function that does not depend on a tangent, whatever it is derived from: what it computes is a coefficient."""
+    results = b.copy(op, operands)
+    owner = results[0].owner if results else None
+    if isinstance(owner, Operation) and owner.location is op.location:
+        owner.location = with_role(op.location, Role.COEFFICIENT)
+    return results
 
 
 def _with_zeros(op: Operation, operands: Sequence[SSAValue], lb: LinearBuilder) -> Sequence[SSAValue]:
@@ -69,6 +79,12 @@ def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
     return not positions or all(position in positions for position, flag in enumerate(flags) if flag)
 
 
+def _transposed(op: Operation, pass_name: str) -> LocationAttr:
+    """The location of the transpose of a linear op: of what the op was derived from, or of the op if a user wrote it."""
+    location = with_role(op.location, Role.COTANGENT)
+    return derived(op, Role.COTANGENT, pass_name) if location is op.location and provenance(location) is None else location
+
+
 def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue], cotangents: Cotangents) -> None:
     """Transposes linear ops, given from the last to the first; ``linear`` is the set of values that depend on a tangent."""
     for op in ops:
@@ -82,7 +98,7 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
             raise refuse(op, "is not a linear op: it has no transpose")
         if not _is_linear(op, is_linear):
             raise refuse(op, "is not linear in its operands that depend on a tangent, so it has no transpose")
-        with b.at(with_role(op.location, Role.COTANGENT)):
+        with b.at(_transposed(op, b.pass_name)):
             if step is not None:
                 step(b, op, is_linear, y_bars, cotangents)
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 
 from wengert.ir.plugins import is_foreign, owner_of, warn_undone
-from wengert.transforms.ad.function import function_of
+from wengert.transforms.ad.function import function_of, place_cotangents
 from wengert.transforms.ad.linear.join import join_bodies
 from wengert.transforms.ad.linear.linearize import linearize
 from wengert.transforms.ad.linear.transpose import transpose_body
@@ -28,5 +28,6 @@ def vjp_function(request: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     count, residual_count = len(request.results), halves.residuals
     transposed = transpose_body(halves.linear, range(residual_count, residual_count + len(request.wrt)), request.function, NAME, declared=True)
     cotangents = range(residual_count, residual_count + len(request.of))
+    place_cotangents(request.function, request.of, transposed.args[residual_count:], NAME)
     body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + residual_count), cotangents, policy.marks)
     return function_of(body, name, request.function)

@@ -115,7 +115,7 @@ class RecomputeAll(Policy, frozen=True):
                 continue
             seen.add(value)
             owner = value.owner
-            if isinstance(owner, Operation) and _can_run_again(owner):
+            if isinstance(owner, Operation) and can_run_again(owner):
                 pending.extend(reversed(owner.operands))
             else:
                 stored[value] = None
@@ -142,7 +142,7 @@ register_policy, policy_names, policy_named = POLICIES.register, POLICIES.names,
 _TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp)
 
 
-def _can_run_again(op: Operation) -> bool:
+def can_run_again(op: Operation) -> bool:
     """Whether an op of a site may run twice: it then has the same results twice, and no other effect.
 
     A tape may be filled twice if it is created twice. One that was stored can only be read: it is part of a record that has the tapes
@@ -152,7 +152,7 @@ def _can_run_again(op: Operation) -> bool:
         return False
     consumed = op.initial if isinstance(op, core.ForOp | core.WhileOp) else op.operands if op.regions else ()
     for value in consumed:
-        if isinstance(value.type, core.TapeType) and not (isinstance(value.owner, Operation) and _can_run_again(value.owner)):
+        if isinstance(value.type, core.TapeType) and not (isinstance(value.owner, Operation) and can_run_again(value.owner)):
             return False
     return _is_repeatable(op)
 

@@ -136,7 +136,7 @@ def _sequentially(b: OpBuilder, module: ModuleOp, op: hlo.ScatterOp, numbers: Sc
     captured = free_values([op.update_computation])
     constants, initial = [indices, *updates, *captured], list(op.inputs)
     block = Block(arg_types=[tensor((), i64), *(v.type for v in (*constants, *initial))])
-    inner = OpBuilder(block, location=op.location, pass_name=b.pass_name)
+    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     iteration, index_rows, *rest = block.args
     rows, outer, carried = rest[: len(updates)], rest[len(updates) : len(updates) + len(captured)], rest[len(updates) + len(captured) :]
     vector, *now = [batch_element(inner, x, iteration) for x in (index_rows, *rows)]

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, UnknownLoc
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import buffers
-from wengert.ir.locations import describe, provenance
+from wengert.ir.locations import describe, flat, provenance, unmarked
 from wengert.ir.traversal import ops_of
 from wengert.transforms.analysis.liveness import BRANCHES, LOOPS
 
@@ -83,7 +83,9 @@ def path_of(op: Operation) -> Key:
 
 
 def _source(location: LocationAttr) -> LocationAttr:
-    """The location of what an op was derived from."""
-    while isinstance(location, NameLoc) and provenance(location) is not None:
+    """The location of what an op was derived from or rewritten from, and of the first of several that were merged."""
+    while True:
+        location = unmarked(flat(location)[0][0])[1]
+        if not isinstance(location, NameLoc) or provenance(location) is None:
+            return location
         location = cast(LocationAttr, location.location)
-    return location

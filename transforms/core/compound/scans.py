@@ -20,7 +20,7 @@ def expand_scan(b: OpBuilder, op: chlo.ScanOp) -> Sequence[Value]:
     extent = shape((*op.inputs, *op.outputs)[0])[dimension]
     initial = [*(b.zeros(type_of(y)) for y in op.outputs), *op.inits]
     block = Block(arg_types=[tensor((), i64), *(v.type for v in (*op.inputs, *initial))])
-    inner = OpBuilder(block, location=op.location, pass_name=b.pass_name)
+    inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     iteration, *arguments = block.args
     place = inner.subtract(inner.scalar(extent - 1, i64), iteration) if backward else iteration
     n, m = len(op.inputs), len(op.outputs)

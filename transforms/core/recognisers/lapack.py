@@ -18,7 +18,9 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
+from wengert.ir import changes
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
+from wengert.ir.fused_locations import merged
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
@@ -177,8 +179,12 @@ def _decomposition(b: OpBuilder, op: hlo.CustomCallOp, packed: SSAValue, tau: SS
         r_type = tensor([*batch, columns, n], element(a))
         q, r = b.create(core.QrOp, (matrix,), (generator.results[0].type, r_type), {"full": bool_attr(columns > min(m, n))})
         generator.results[0].replace_all_uses_with(q)
+        assert isinstance(q.owner, Operation)
         for gone in dict.fromkeys((generator, feeder)):
             assert gone.parent is not None
+            q.owner.location = merged(q.owner.location, gone.location, "to-core", gone.name)
+            if changes.RECORDER is not None:
+                changes.RECORDER.merged(gone, q.owner)
             gone.parent.erase_op(gone)
         high = [0] * len(batch) + [m - columns, 0]
         return r if m == columns else b.pad(r, b.scalar(0, element(r)), [0] * len(high), high)

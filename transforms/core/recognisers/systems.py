@@ -19,8 +19,10 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, Transpose, TransposeAttr, dimensions
+from wengert.ir import changes
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.construction import erase
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import DYNAMIC, element, i32, is_complex, rank, shape, tensor, type_of
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.kinds import constant_scalar
@@ -66,7 +68,7 @@ class _Factors:
     def recognise(self) -> None:
         _decide_signs(self.op.info)
         for loop in permutation_loops(self.op.pivots):
-            Rewriter().replace(loop, [self.permutation])
+            Rewriter("to-core").replace(loop, [self.permutation])
         if self._permutation is not None:
             _decide_signs(self._permutation)
         if shape(self.op.a)[-2] == shape(self.op.a)[-1]:
@@ -115,6 +117,7 @@ def _behind(op: Operation) -> Rewriter:
     assert op.next_op is not None
     rewriter = Rewriter("to-core")
     rewriter.move_to(op.next_op)
+    rewriter.location = rewritten(op.location, op.name, "to-core")
     return rewriter
 
 
@@ -147,6 +150,8 @@ def _decide(predicate: SSAValue, truth: bool) -> None:
         if isinstance(op, _VIEWS):
             _decide(op.result, truth)
         elif isinstance(op, hlo.SelectOp) and use.index == 0:
+            if changes.RECORDER is not None:
+                changes.RECORDER.removed(op, "its condition is known: pivots and permutations are never negative")
             op.result.replace_all_uses_with(op.on_true if truth else op.on_false)
             erase(op)
 

@@ -29,7 +29,7 @@ class _BranchCotangents(Cotangents):
     """Cotangents of a branch's values. The running sum of an input is an operand only for contributions that add to it in place."""
 
     def __init__(self, b: OpBuilder, sums: dict[SSAValue, Value]):
-        super().__init__(b)
+        super().__init__(b, primal=True)
         self.sums = sums
         self.in_place: set[SSAValue] = set()
 

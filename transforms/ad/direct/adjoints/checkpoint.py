@@ -33,7 +33,7 @@ def checkpoint(sweep: Sweep, op: ad.CheckpointOp) -> Pullback:
         inner = Sweep(b, sweep.module, active_in(block, varied, useful))
         inner.bind(block.args, barred)
         inner.forward(list(block.ops)[:-1])
-        bars = Cotangents(b)
+        bars = Cotangents(b, primal=True)
         for value, y_bar in zip(terminator_operands(block), y_bars, strict=True):
             if inner.has_cotangent(inner.primal(value)):
                 bars.add(inner.primal(value), y_bar)

@@ -143,7 +143,7 @@ class _LoopSweep:
 
     def _reverse(self, inner: Sweep, reverse: ReverseBody, active_carried: list[int], active_constants: list[int]) -> list[Value]:
         """Sweeps backward over the body; returns cotangents of the carried values before the iteration, and the sums after it."""
-        cotangents = Cotangents(reverse.b)
+        cotangents = Cotangents(reverse.b, primal=True)
         sums = [self.body.args[self.first + i] for i in active_constants]
         for argument, total in zip(sums, reverse.block.args[len(active_carried) :], strict=True):
             cotangents.add(argument, total)

@@ -3,8 +3,7 @@
 Small and medium products get a register-blocked kernel with all sizes baked in; large ones call the gemm of SciPy's BLAS.
 """
 
-from wengert.transforms.codegen.cpu.matmul.blas import register_symbols
 from wengert.transforms.codegen.cpu.matmul.emission import declarations, emit_function
 from wengert.transforms.codegen.cpu.matmul.task import emit_task
 
-__all__ = ["declarations", "emit_function", "emit_task", "register_symbols"]
+__all__ = ["declarations", "emit_function", "emit_task"]

@@ -1,39 +1,13 @@
-"""Emits large products as calls of the gemm that SciPy brings: its address is taken from the capsules of scipy.linalg.cython_blas.
+"""Emits large products as calls of the gemm that SciPy brings.
 
-The text calls the symbols `wg.blas.sgemm` and `wg.blas.dgemm`; `register_symbols` makes them known to LLVM before a module that uses
-them is linked.  BLAS is column-major, so it is asked for C^T = B^T A^T.
+The text calls the symbols `wg.blas.sgemm` and `wg.blas.dgemm`, which are made known to LLVM before a module that uses them is loaded
+(:mod:`wengert.transforms.codegen.cpu.symbols`). BLAS is column-major, so it is asked for C^T = B^T A^T.
 """
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
-
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.products.plan import MatmulPlan
-
-ROUTINES = {"wg.blas.sgemm": "sgemm", "wg.blas.dgemm": "dgemm"}
-
-
-@cache
-def symbol_addresses() -> dict[str, int]:
-    """Addresses of the routines by symbol."""
-    import scipy.linalg.cython_blas as cython_blas
-
-    capsules: dict[str, object] = vars(cython_blas)["__pyx_capi__"]
-    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return {symbol: pointer_of(capsules[routine], name_of(capsules[routine])) for symbol, routine in ROUTINES.items()}
-
-
-@cache
-def register_symbols() -> None:
-    """Registers the addresses with LLVM (once per process)."""
-    import llvmlite.binding as llvm
-
-    for symbol, address in symbol_addresses().items():
-        llvm.add_symbol(symbol, address)  # pyright: ignore[reportUnknownMemberType]
 
 
 def gemm_constants(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> dict[str, str]:

@@ -137,13 +137,20 @@ def is_finite(builder: MathBuilder, z: Complex) -> Mask:
     return (builder.abs(z.re) < INFINITY) & (builder.abs(z.im) < INFINITY)
 
 
-def reciprocal(builder: MathBuilder, z: Complex) -> Complex:
-    """1 / z, for numbers that are roots: far from the ends of the range, or zero, infinite or NaN."""
-    one, zero = builder.constant(1.0), builder.constant(0.0)
-    q = smith(builder, Complex(one, zero), z)
-    nothing = z.re.equals(0.0) & z.im.equals(0.0)
-    q = choose(builder, nothing, Complex(builder.copysign(builder.constant(INFINITY), z.re), builder.constant(NAN)), q)
-    return choose(builder, is_unbounded(builder, z), Complex(zero, zero), q)
+def _over_root(builder: MathBuilder, scale: Float, root: Complex) -> Complex:
+    """scale / root, for numbers that are roots: far from the ends of the range, or zero, infinite or NaN.
+
+    The ratio of the parts of a root may be subnormal where the smaller part of the quotient is not: it is divided last.
+    """
+    zero = builder.constant(0.0)
+    steep = builder.abs(root.im) > builder.abs(root.re)
+    large, small = builder.select(steep, root.im, root.re), builder.select(steep, root.re, root.im)
+    whole = scale / (large + small * (small / large))
+    part = small * whole / large
+    q = Complex(builder.select(steep, part, whole), zero - builder.select(steep, whole, part))
+    nothing = root.re.equals(0.0) & root.im.equals(0.0)
+    q = choose(builder, nothing, Complex(builder.copysign(builder.constant(INFINITY), root.re), builder.constant(NAN)), q)
+    return choose(builder, is_unbounded(builder, root), Complex(zero, zero), q)
 
 
 def sqrt(builder: MathBuilder, z: Complex) -> Complex:
@@ -168,8 +175,14 @@ def sqrt(builder: MathBuilder, z: Complex) -> Complex:
 
 
 def rsqrt(builder: MathBuilder, z: Complex) -> Complex:
-    """1 / sqrt(z)."""
-    return reciprocal(builder, sqrt(builder, z))
+    """1 / sqrt(z).
+
+    Numbers below 1 are multiplied by a power of 4, and the one above the fraction by its root, since a part of the root that is subnormal has lost digits.
+    """
+    below_one = builder.larger(builder.abs(z.re), builder.abs(z.im)) < 1.0
+    up, one = 2.0 ** (builder.format.mantissa + 1), builder.constant(1.0)
+    near = z.scaled(builder.select(below_one, up * up, one))
+    return _over_root(builder, builder.select(below_one, up, one), sqrt(builder, near))
 
 
 def cbrt(builder: MathBuilder, z: Complex) -> Complex:

@@ -1,0 +1,96 @@
+"""``wengert report p.mlir -o report.html``: one page with every stage of a derivative, side by side, and what is known of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from wengert.lab.cli import arguments
+from wengert.lab.cli.exit_codes import Exit
+from wengert.lab.cli.subject import add_subject, read_subject
+from wengert.lab.cli.usage import check_choice
+from wengert.lab.inspection.subject import Subject
+from wengert.lab.report.assemble import ANALYSES, Wanted, assemble, assemble_text
+from wengert.lab.report.document import Document
+from wengert.lab.report.page import packed, page
+from wengert.lab.report.source_texts import sources_of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    add_subject(parser)
+    parser.add_argument(
+        "--primal", action="store_true", help="the program alone (the reverse derivative is shown unless another one, or passes, are asked for)"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.html", help="write there (default: the program's name with .html; - for stdout)")
+    parser.add_argument("--skip", type=arguments.names, default=(), metavar="A,B", help=f"leave out analyses: {', '.join(ANALYSES)}")
+    parser.add_argument("--with", dest="only", type=arguments.names, default=(), metavar="A,B", help="make these analyses of large programs too")
+    parser.add_argument("--json", action="store_true", help="write what the page shows, as JSON, to stdout or the output")
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Writes the page."""
+    check_choice(options, "skip", options.skip, ANALYSES)
+    check_choice(options, "with", options.only, ANALYSES)
+    document = document_of(options)
+    if options.json:
+        return _write(json.dumps(document.to_json(), indent=1) + "\n", options.output or "-")
+    path = options.output or f"{_file_name(options.program)}.html"
+    text = page(document.title, packed(document))
+    if path != "-":
+        print(f"{path}: {len(document.stages)} stages, {len(text) / 1e6:.1f} MB; open it in a browser, it needs no network", file=sys.stderr)
+    for found in document.diagnostics:
+        print(f"warning: the pipeline stopped: {found['message']}", file=sys.stderr)
+    return _write(text, path)
+
+
+def document_of(options: argparse.Namespace) -> Document:
+    """The document that the command line asks for."""
+    passes = bool(options.pass_pipeline)
+    subject = read_subject(options)
+    if subject.primal is None:
+        return assemble_text(subject.source, subject.form, subject.name)
+    derivable = subject.primal.resolve()[0] and not holds_kernels_of(subject)
+    if subject.request is None and not passes and not options.primal and derivable:
+        subject = read_subject(options, "vjp")
+    assert subject.primal is not None
+    wanted = Wanted(
+        subject.request,
+        subject.pipeline,
+        skip=frozenset(options.skip),
+        only=frozenset(options.only),
+        given=tuple(_given(options.words)),
+        traced=not subject.source,
+    )
+    return assemble(subject.primal, sources_of(subject), wanted, subject.name)
+
+
+def _given(words: Sequence[str]) -> Iterator[str]:
+    """The options of the command line that say what the program is, as they were written."""
+    for name in ("--entry", "--shapes"):
+        for word, value in pairwise([*words, ""]):
+            if word.partition("=")[0] == name:
+                yield from (word,) if "=" in word else (word, value)
+
+
+def holds_kernels_of(subject: Subject) -> bool:
+    """Whether a subject is kernels already, which have no derivative."""
+    from wengert.dialects.kernel.level import holds_kernels
+
+    return subject.primal is not None and holds_kernels(subject.primal.module)
+
+
+def _file_name(program: str) -> str:
+    return "report" if program == "-" else Path(program.replace(":", "-")).stem or "report"
+
+
+def _write(text: str, path: str) -> int:
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        Path(path).write_text(text, encoding="utf-8")
+    return Exit.OK

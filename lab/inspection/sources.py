@@ -1,0 +1,31 @@
+"""Places in the texts that programs were read from, and the lines there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+Place = tuple[str, int, int]
+"""File, line and column; an empty name and zeros where unknown."""
+NOWHERE: Place = ("", 0, 0)
+
+
+class Sources:
+    """The texts that programs were read from, by the names that locations give them; other files are read when they are asked for."""
+
+    def __init__(self, texts: Mapping[str, str] | None = None):
+        self._lines: dict[str, list[str]] = {name: text.splitlines() for name, text in (texts or {}).items()}
+
+    def lines(self, file: str) -> list[str]:
+        """The lines of a file; none where it cannot be read."""
+        if file not in self._lines:
+            try:
+                self._lines[file] = Path(file).read_text().splitlines()
+            except (OSError, UnicodeDecodeError, ValueError):
+                self._lines[file] = []
+        return self._lines[file]
+
+    def line(self, place: Place) -> str:
+        """The text of a line; empty where it is not known."""
+        lines = self.lines(place[0]) if place[0] else []
+        return lines[place[1] - 1] if 0 < place[1] <= len(lines) else ""

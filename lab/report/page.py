@@ -1,0 +1,63 @@
+"""The page: the template, with the document and the scripts in it, as one file that asks for nothing else.
+
+The document is JSON, compressed, in base64: no text of a program is ever markup. What the scripts write into the page is text too. A content security
+policy lets only these scripts run, and no request leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import secrets
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from wengert.lab.draw.escaping import printable
+from wengert.lab.report.document import Document
+
+ASSETS = Path(__file__).parent / "assets"
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def packed(document: Document | dict[str, Any]) -> str:
+    """A document as base64 of its compressed JSON."""
+    data = document.to_json() if isinstance(document, Document) else document
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "surrogatepass"), 6, mtime=0)).decode()
+
+
+@cache
+def asset(name: str) -> str:
+    """A vendored file as text."""
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def packed_asset(name: str) -> str:
+    """A vendored script that only some tabs need, compressed as the document is."""
+    return base64.b64encode(gzip.compress((ASSETS / name).read_bytes(), 9, mtime=0)).decode()
+
+
+def page(title: str, document: str, *, live: bool = False) -> str:
+    """The page as HTML.
+
+    Args:
+        title: what the window is called.
+        document: a packed document; empty for a page that asks its server for one.
+        live: whether the page is served by ``wengert explore``: it has an editor then, and may ask its own server.
+    """
+    from jinja2 import Environment, FileSystemLoader
+
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("page.html").render(
+        title=printable(title),
+        nonce=secrets.token_urlsafe(16),
+        document=document,
+        style=asset("report.css"),
+        script=asset("report.js"),
+        editor=asset("editor.js") if live else "",
+        graphviz=packed_asset("graph_worker.js"),
+        live=live,
+    )

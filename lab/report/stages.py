@@ -1,0 +1,108 @@
+"""The stages of a pipeline, recorded as it runs: for each pass its time, the ops and the peak after it, the text, and the ops on its lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from xdsl.dialects.builtin import ModuleOp
+
+from wengert.dialects.kernel.level import holds_kernels
+from wengert.ir.dumps import count_ops
+from wengert.ir.locations import provenance
+from wengert.ir.pass_options import print_pass
+from wengert.ir.passes import PassRun, Pipeline
+from wengert.ir.plugins import is_foreign
+from wengert.ir.translations import Form, Translation
+from wengert.lab.report.operation_lines import write_module
+from wengert.lab.report.operation_table import OperationTable, Strings, operation_table
+from wengert.lab.report.source_texts import Places
+from wengert.transforms.analysis.stage_memory import stage_memory
+
+Section = Literal["primal", "derivative", "kernels", "code"]
+"""The part of the way down that a stage belongs to: what was written, its derivative, kernels, or text that is no MLIR."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a pipeline.
+
+    Attributes:
+        name: the name of the pass, or ``input``.
+        label: the pass with its options, as a pipeline is written.
+        section: where in the report it belongs.
+        form: the language of the text.
+        text: the program; empty where the pass changed nothing.
+        same_as: the number of the stage whose text this one has, or -1.
+        operations: the ops on the lines; None for text that is no MLIR.
+        seconds: the wall time of the pass.
+        ops: how many ops there are, None for text that is no MLIR.
+        peak: bytes that are live at most, None where that is not known.
+        kept: bytes that are kept for the reverse part, None where there is none or that is not known.
+        foreign: whether the pass comes from a plug-in.
+    """
+
+    name: str
+    label: str
+    section: Section
+    form: Form = "mlir"
+    text: str = ""
+    same_as: int = -1
+    operations: OperationTable | None = None
+    seconds: float | None = None
+    ops: int | None = None
+    peak: int | None = None
+    kept: int | None = None
+    foreign: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary for JSON."""
+        entry = {key: value for key, value in vars(self).items() if key != "operations"}
+        return {**entry, "operations": self.operations.to_json() if self.operations is not None else None}
+
+
+@dataclass
+class StageRecorder:
+    """Records stages. It is an observer of pipelines, several of which may follow one another."""
+
+    strings: Strings
+    places: Places
+    stages: list[Stage] = field(default_factory=list[Stage])
+    _text: str = ""
+    _shown: int = -1
+    """The number of the last stage that has a text."""
+
+    def begin(self, pipeline: Pipeline, module: ModuleOp) -> None:
+        """Records the input, unless it is what the last pipeline left."""
+        self._record(module, "input", "", None, False, always=False)
+
+    def after(self, run: PassRun, pipeline: Pipeline, module: ModuleOp) -> None:
+        """Records what a pass left."""
+        self._record(module, run.pass_.name, print_pass(run.pass_), run.seconds, is_foreign(run.pass_), always=True)
+
+    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
+        """Records the text of a translation."""
+        assert isinstance(run.pass_, Translation)
+        self._text, self._shown = text, len(self.stages)
+        self.stages.append(Stage(run.pass_.name, print_pass(run.pass_), "code", run.pass_.writes, text, seconds=run.seconds, foreign=is_foreign(run.pass_)))
+
+    def _record(self, module: ModuleOp, name: str, label: str, seconds: float | None, foreign: bool, *, always: bool) -> None:
+        written = write_module(module)
+        if written.text == self._text:
+            if always:
+                before = self.stages[self._shown]
+                same = Stage(name, label, before.section, same_as=self._shown, seconds=seconds, ops=before.ops, foreign=foreign)
+                self.stages.append(replace(same, peak=before.peak, kept=before.kept))
+            return
+        self._text, self._shown = written.text, len(self.stages)
+        table = operation_table(module, written, self.strings, self.places)
+        memory = stage_memory(module)
+        stage = Stage(name, label, section_of(module), "mlir", written.text, -1, table, seconds, count_ops(module), memory.peak, memory.kept, foreign)
+        self.stages.append(stage)
+
+
+def section_of(module: ModuleOp) -> Section:
+    """Where a module belongs: it holds kernels, or ops that were derived, or neither."""
+    if holds_kernels(module):
+        return "kernels"
+    return "derivative" if any(provenance(op.location) is not None for op in module.walk()) else "primal"

@@ -1,0 +1,1 @@
+"""``wengert trace``: the values of a run by name, and where NaN and infinity begin."""
