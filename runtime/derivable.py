@@ -16,7 +16,7 @@ from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.identity import of_module
-from wengert.runtime.jacobians import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
+from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
@@ -233,7 +233,7 @@ class Derivable:
             self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
             return self._derivatives[key]
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
-        mode = next((mode for mode in MODES if mode == how), None)
+        mode: JacobianMode | None = "jacfwd" if how == "jacfwd" else "jacrev" if how == "jacrev" else None
         text = how if mode is None else jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
 
         def finish(module: ModuleOp) -> None:
