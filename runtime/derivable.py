@@ -16,7 +16,7 @@ from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.identity import of_module
-from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
+from wengert.runtime.jacobians import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
@@ -182,7 +182,7 @@ class Derivable:
         gradient = (self.jacfwd if first == "forward" else self.jacrev)(wrt, of, holomorphic=holomorphic)
         if second == "compressed":
             every = tuple(range(len(gradient.signature.results)))
-            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)
+            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
         return (gradient.jacfwd if second == "forward" else gradient.jacrev)(wrt, holomorphic=holomorphic)
 
     def jacobian_mode(self, wrt: Positions = None, of: Positions = None) -> JacobianMode:
@@ -223,8 +223,8 @@ class Derivable:
     def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         """The Jacobian by ``jacfwd`` or ``jacrev``, by another pass, as text, or (``jacobian``) by what is predicted to be the fastest."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
+        key = ("jacobian", inputs, outputs, holomorphic)
         if how == "jacobian":
-            key = ("jacobian", inputs, outputs, holomorphic)
             if dump_dir is None and key in self._derivatives:
                 return self._derivatives[key]
             from wengert.lab.strategies.default import jacobian_passes
@@ -233,7 +233,7 @@ class Derivable:
             self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
             return self._derivatives[key]
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
-        mode: JacobianMode | None = "jacfwd" if how == "jacfwd" else "jacrev" if how == "jacrev" else None
+        mode: JacobianMode | None = next((known for known in MODES if how == known), None)
         text = how if mode is None else jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
 
         def finish(module: ModuleOp) -> None:

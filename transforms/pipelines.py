@@ -206,9 +206,10 @@ def placing(*, strict: bool = False) -> str:
     return joined(f"{SCHEDULE}{{strict=true}}" if strict else SCHEDULE, BUFFERIZE)
 
 
-def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
+def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best", debug_lines: bool = False) -> str:
     """:func:`placing` and :data:`EMIT` with these options of the compiler."""
-    options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
+    given = (("strict=true", strict), ("flush-subnormals=true", flush_subnormals), ("debug-lines=true", debug_lines))
+    options = " ".join([name for name, chosen in given if chosen])
     emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
     return joined(placing(strict=strict), emit, *(("optimize-llvm", "emit-asm") if opt == "best" else (f"emit-asm{{opt={opt}}}",)))
 
