@@ -192,6 +192,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "jacfwd" in capsys.readouterr().out
     assert main(["strategies", str(path), "--of", "hessian", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["of"] == "hessian"
+    assert main(["strategies", "--measure-ties", str(path), "--json"]) == 0
+    assert any(row.get("measured") for row in json.loads(capsys.readouterr().out)["rows"])
     assert main(["strategies", str(path), "--budget", "1B"]) == 1
     assert "No row has an arena of at most 1 B" in capsys.readouterr().out
     assert main(["strategies", str(path), "--budget", "1 parsec"]) == 2
