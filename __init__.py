@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
+    from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
+    from wengert.lab.bisect.bisection import Bisection, bisect
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.lab.provenance.explain import Explanations, explain
@@ -54,6 +56,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArraySpec",
+    "Bisection",
     "CompiledProgram",
     "Diagnostic",
     "DiagnosticError",
@@ -80,6 +83,7 @@ __all__ = [
     "TracingError",
     "Transform",
     "__version__",
+    "bisect",
     "checkpoint",
     "cond",
     "custom_jvp",
@@ -105,6 +109,7 @@ __all__ = [
     "linearize",
     "load",
     "load_plugin",
+    "may_rewrite",
     "parse",
     "register",
     "scan",
@@ -120,6 +125,7 @@ __all__ = [
 
 _HOMES = {
     "ArraySpec": "wengert.frontends.tracing.signatures",
+    "Bisection": "wengert.lab.bisect.bisection",
     "CompiledProgram": "wengert.runtime.compiled_program",
     "Diagnostic": "wengert.ir.diagnostics",
     "DiagnosticError": "wengert.ir.diagnostics",
@@ -145,6 +151,7 @@ _HOMES = {
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
     "Transform": "wengert.frontends.transforms.derivatives",
+    "bisect": "wengert.lab.bisect.bisection",
     "checkpoint": "wengert.frontends.transforms.differentiation_control",
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
@@ -170,6 +177,7 @@ _HOMES = {
     "linearize": "wengert.frontends.transforms.linear_maps",
     "load": "wengert.runtime.loading",
     "load_plugin": "wengert.ir.plugins",
+    "may_rewrite": "wengert.ir.actions",
     "parse": "wengert.runtime.loading",
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",

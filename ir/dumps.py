@@ -23,8 +23,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.ir.observers import PassRun
 from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import PassRun, Pipeline
+from wengert.ir.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.ir.reproducers import opt_command
 from wengert.ir.translations import COMMENTS, Form, Translation

@@ -313,7 +313,7 @@ def _collect(location: LocationAttr, so_far: Source, listed: dict[Source, None])
                 pass_name, word, op_name = mark
                 if word in _ROLES:
                     steps = (*steps, Provenance(pass_name, _ROLES[word], op_name))
-                else:
+                elif pass_name not in passes:
                     passes = (*passes, pass_name)
                 if word == ABSORBED:
                     certainty = Certainty.INFERRED

@@ -29,7 +29,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -39,6 +39,7 @@ from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.locations import error_at
+from wengert.ir.observers import Observer, PassRun, PassTimes
 from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
 from wengert.ir.plugins import PASS_GROUP, PluginError, blamed, declared_names, is_declared, is_foreign, load_declared, owner_of, raised_by
 from wengert.ir.registry import refuse_taken
@@ -94,51 +95,6 @@ PASSES = PassRegistry(group=PASS_GROUP)
 """The passes and translations that :meth:`Pipeline.parse` knows."""
 
 
-class PassRun(Struct, frozen=True):
-    """One execution of a pass or translation: its position in the pipeline (from 1), the pass, and its wall time in seconds."""
-
-    position: int
-    pass_: Step
-    seconds: float
-
-
-class Observer(Protocol):
-    """Watches a pipeline run."""
-
-    def begin(self, pipeline: Pipeline, module: ModuleOp) -> None:
-        """Called before the first pass."""
-        ...
-
-    def after(self, run: PassRun, pipeline: Pipeline, module: ModuleOp) -> None:
-        """Called after each pass."""
-        ...
-
-    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
-        """Called after each translation."""
-        ...
-
-
-class Observers(Struct, frozen=True):
-    """Several observers as one."""
-
-    all: tuple[Observer, ...]
-
-    def begin(self, pipeline: Pipeline, module: ModuleOp) -> None:
-        """Called before the first pass."""
-        for one in self.all:
-            one.begin(pipeline, module)
-
-    def after(self, run: PassRun, pipeline: Pipeline, module: ModuleOp) -> None:
-        """Called after each pass."""
-        for one in self.all:
-            one.after(run, pipeline, module)
-
-    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
-        """Called after each translation."""
-        for one in self.all:
-            one.translated(run, pipeline, text)
-
-
 @runtime_checkable
 class Selective(Protocol):
     """A pass that is about some ops only, and tells beforehand whether it would change anything."""
@@ -155,29 +111,6 @@ class Rebuilding(Protocol):
     def rebuilt(self, module: ModuleOp) -> ModuleOp:
         """What the pass makes of the module, which stays as it is, as a new module."""
         ...
-
-
-class PassTimes(Struct):
-    """Collects the wall time of each pass; ``str`` is a table."""
-
-    runs: list[PassRun] = field(default_factory=list[PassRun])
-
-    def begin(self, pipeline: Pipeline, module: ModuleOp) -> None:
-        """Nothing is timed before the first pass."""
-
-    def after(self, run: PassRun, pipeline: Pipeline, module: ModuleOp) -> None:
-        """Notes the run."""
-        self.runs.append(run)
-
-    def translated(self, run: PassRun, pipeline: Pipeline, text: str) -> None:
-        """Notes the run."""
-        self.runs.append(run)
-
-    def __str__(self) -> str:
-        total = sum(r.seconds for r in self.runs)
-        lines = [f"{'ms':>10}  {'%':>5}  pass"]
-        lines += [f"{1e3 * r.seconds:10.2f}  {100 * r.seconds / total if total else 0:5.1f}  {print_pass(r.pass_)}" for r in self.runs]
-        return "\n".join([*lines, f"{1e3 * total:10.2f}  100.0  total"])
 
 
 class InternalError(Exception):

@@ -2,7 +2,7 @@
 
 Central differences D(h) = (f(x + hv) - f(x - hv)) / 2h are taken on a ladder of steps. For every element of every
 output, the step is chosen at which the estimated error is least: what changed since the step before (truncation), plus
-the rounding of f divided by h. This is Ridders' idea without the extrapolation, which a kink anywhere near would spoil.
+the rounding of f divided by h, and what smaller steps say against it. This is Ridders' idea without the extrapolation, which a kink anywhere near would spoil.
 
 At a kink central differences settle on the mean of two slopes, and the derivative is a matter of convention. It shows
 in the one-sided differences, which do not approach each other as h shrinks.
@@ -97,6 +97,7 @@ def _settle(rungs: list[tuple[float, Array, Array]], center: Array, reach: float
     change = np.abs(np.diff(central, axis=0, prepend=central[1:2]))
     error = change + noise
     error = np.where(np.isfinite(error), error, np.inf)
+    error = _contradicted(central, error)
     best = np.argmin(error, axis=0, keepdims=True)
 
     def at(values: Array, index: Array) -> Array:
@@ -113,6 +114,17 @@ def _settle(rungs: list[tuple[float, Array, Array]], center: Array, reach: float
         kink = clear.any(axis=0) & lasting & large
     value = at(central, best)
     return Slopes(value, at(error, best), steps[best[0]], at(left, last), at(right, last), kink)
+
+
+def _contradicted(central: Array, error: Array) -> Array:
+    """The errors with those of steps that a smaller step contradicts: a function that bends within a step may have a difference that hardly changes from one
+    large step to the next, and is wrong. A smaller step is nearer to the derivative, as far as its own error goes."""
+    wider = error.copy()
+    with np.errstate(invalid="ignore"):
+        for k in range(len(central) - 1):
+            apart = np.abs(central[k] - central[k + 1 :]) - error[k + 1 :]
+            wider[k] = np.maximum(error[k], np.max(np.nan_to_num(apart, nan=0.0, posinf=0.0, neginf=0.0), axis=0))
+    return wider
 
 
 def _wider(array: Array) -> np.dtype[Any]:

@@ -92,8 +92,10 @@ def _end(child: int) -> None:
 def _work_and_exit(work: Callable[[], Any], writing: int) -> NoReturn:
     """The life of the copy."""
     try:
+        import faulthandler
         import resource
 
+        faulthandler.disable()  # what crashes here is told to whoever waits
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)

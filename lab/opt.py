@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+from wengert.ir.observers import Observer, Observers, PassTimes
 from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
 from wengert.ir.pass_options import describe_type, kebab, option_types, print_value
-from wengert.ir.passes import PASSES, Observer, Observers, PassTimes, Pipeline
+from wengert.ir.passes import PASSES, Pipeline
 from wengert.ir.plugins import owner_of
 from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output

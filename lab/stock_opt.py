@@ -1,4 +1,4 @@
-"""Our passes under stock ``xdsl-opt``: errors that say ``file:line:col`` and what is wrong, and no traceback.
+"""Our passes and ops under stock ``xdsl-opt``: errors that say ``file:line:col`` and what is wrong, and no traceback.
 
 xDSL's parser gives an op a location only where the text has one. So places are noted while it reads, and ops without a location get them before the first of
 our passes runs; whoever runs none of our passes sees nothing of it. A pass runs as ``wengert-opt`` would run it: its errors name it, and one that is our fault
@@ -8,11 +8,12 @@ leaves a reproducer. What is raised is an exception of xDSL's (``--verify-diagno
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from bisect import bisect_left
 from functools import wraps
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, LocationAttr, ModuleOp
@@ -20,15 +21,17 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import ParseError, PassFailedException
 
-from wengert.ir.diagnostics import DiagnosticError, did_you_mean
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.locations import at
 from wengert.ir.pass_options import kebab
 from wengert.ir.passes import InternalError, Pipeline
 from wengert.ir.plugins import PluginError
 
-_PLACE = "_wengert_place"
+_PLACE, _TEXT = "_wengert_place", "_wengert_text"
+_OURS = re.compile(r"(?:%[^=\n]*=\s*)?\"?(?:stablehlo|chlo|core|kernel|ad)\.")
+"""The beginning of one of our ops."""
 
 
 class StockError(PassFailedException):
@@ -44,11 +47,24 @@ def note_places() -> None:
     @wraps(read)
     def noting(self: Parser) -> Operation:
         start = self._current_token.span.start  # pyright: ignore[reportPrivateUsage]
-        op = read(self)
+        try:
+            op = read(self)
+        except ParseError as error:
+            if _OURS.match(self.lexer.input.content, start):
+                _say_only(error, _diagnostic(error).render())
+            raise
         setattr(op, _PLACE, (self.lexer.input, start))
         return op
 
     Parser.parse_operation = noting
+
+
+def _diagnostic(error: ParseError) -> Diagnostic:
+    """What is wrong with a text, and where."""
+    source, start = error.span.input, error.span.start
+    text = cast(str, source.content)
+    line, before = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start) + 1
+    return Diagnostic(error.msg, source.name, line, start - before + 1, source_line=text[before:].partition("\n")[0])
 
 
 def give_places(module: ModuleOp) -> None:
@@ -118,18 +134,26 @@ def stock_pass(cls: type[ModulePass], exposed: str) -> type[ModulePass]:
 
 
 def _shown(text: str) -> StockError:
-    """The error of this text; from now on the interpreter says no more than the text of such an error."""
-    if sys.excepthook is not _say:
-        _before.append(sys.excepthook)
-        sys.excepthook = _say
-    return StockError(text)
+    """The error of this text, which is all that is said of it."""
+    error = StockError(text)
+    _say_only(error, text)
+    return error
 
 
 _before: list[Any] = []
 
 
+def _say_only(error: Exception, text: str) -> None:
+    """Makes the interpreter say this text, and no traceback, if nobody catches the error."""
+    setattr(error, _TEXT, text)
+    if sys.excepthook is not _say:
+        _before.append(sys.excepthook)
+        sys.excepthook = _say
+
+
 def _say(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    if isinstance(error, StockError):
-        print(error, file=sys.stderr)
+    text: str | None = getattr(error, _TEXT, None)
+    if text is not None:
+        print(text, file=sys.stderr)
     else:
         (_before[-1] if _before else sys.__excepthook__)(kind, error, trace)

@@ -97,7 +97,7 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
     """Native code for this machine. With a folder for dumps: every stage, down to the assembly."""
     from wengert.runtime import cpu
 
-    _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
+    _check_options("cpu", options, ("strict", "opt", "flush_subnormals", "debug_lines"))
     if dump_dir is None:
         return _kept_for_cpu(program, options) or _compiled_for_cpu(program, program.identity, options)
     from wengert.runtime.derivation import source_of

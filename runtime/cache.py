@@ -20,6 +20,7 @@ import os
 import stat
 import time
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
@@ -138,13 +139,23 @@ def write(name: str, data: bytes, suffix: Suffix = OBJECT) -> None:
     if home is None:
         return
     try:
-        _make_folder(home)
-        with _opened(home) as descriptor:
+        with _opened_or_made(home) as descriptor:
             _write_file(descriptor, name + suffix, _header(name, data) + data)
         if suffix == OBJECT and next(_writes) % _SWEEP_EVERY == 0:
             sweep(home)
     except OSError:
         return
+
+
+def _opened_or_made(home: Path) -> AbstractContextManager[int]:
+    """The folder, made if it is not there, as a file descriptor; OSError if it is not this user's alone."""
+    try:
+        is_right = _objection(os.stat(home), "folder") is None
+    except FileNotFoundError:
+        is_right = False
+    if not is_right:
+        _make_folder(home)
+    return _opened(home)
 
 
 def _make_folder(home: Path) -> None:

@@ -10,13 +10,13 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.identity import of_module
-from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
+from wengert.runtime.jacobians import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
 from wengert.runtime.positions import Positions, choose
 from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
@@ -157,18 +157,39 @@ class Derivable:
         return self._jacobian("jacrev", wrt, of, holomorphic, dump_dir)
 
     def jacobian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None) -> Program:
-        """The Jacobian by the mode that is predicted to be faster: :meth:`jacfwd` or :meth:`jacrev`, whose arguments, results and errors it has.
+        """The Jacobian by what is predicted to be the fastest: a mode, batched in one of several ways, both modes from a narrow cut, or columns or rows
+        compressed. Arguments, results and errors are those of :meth:`jacfwd`, to rounding.
 
-        Both are taken down to buffers for the prediction (:func:`wengert.strategies` shows it, with more ways). Where it depends on what only a run tells, or
-        the program is complex, the mode with fewer directions is taken.
+        The candidates are taken down to buffers for the prediction, once for each choice of positions (:func:`wengert.strategies` shows it, with more ways).
+        Where it depends on what only a run tells, or the program is complex, the mode with fewer directions is taken.
         """
         return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir)
 
     def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
-        """Second derivatives, forward over reverse: one array for each result in ``of`` and each pair of arguments in ``wrt``, of
-        the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
+        """Second derivatives, by the order of modes that is predicted to be the fastest, as for :meth:`jacobian`: one array for each result in ``of`` and each
+        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        return self.jacrev(inputs, outputs, holomorphic=holomorphic).jacfwd(inputs, holomorphic=holomorphic)
+        key = ("hessian", inputs, outputs, holomorphic)
+        if key not in self._derivatives:
+            from wengert.lab.strategies.default import hessian_plan
+
+            self._derivatives[key] = self._hessian(hessian_plan(cast("Program", self), inputs, outputs), inputs, outputs, holomorphic)
+        return self._derivatives[key]
+
+    def _hessian(self, plan: str, wrt: tuple[int, ...], of: tuple[int, ...], holomorphic: bool) -> Program:
+        """The Hessian by a row of the table, such as ``forward over reverse``."""
+        second, _, first = plan.partition(" over ")
+        gradient = (self.jacfwd if first == "forward" else self.jacrev)(wrt, of, holomorphic=holomorphic)
+        if second == "compressed":
+            every = tuple(range(len(gradient.signature.results)))
+            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
+        return (gradient.jacfwd if second == "forward" else gradient.jacrev)(wrt, holomorphic=holomorphic)
+
+    def jacobian_mode(self, wrt: Positions = None, of: Positions = None) -> JacobianMode:
+        """The one of :meth:`jacfwd` and :meth:`jacrev` that is predicted to be faster, chosen as in :meth:`jacobian`."""
+        from wengert.lab.strategies.default import jacobian_mode
+
+        return jacobian_mode(cast("Program", self), *self.resolve(wrt=wrt, of=of))
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
         """The columns of a Jacobian whose rows do not mix: inputs -> one array for each result in ``of``.
@@ -199,21 +220,28 @@ class Derivable:
 
         return self._transformed("compressed-jacobian", text, dump_dir, finish)
 
-    def _jacobian(self, mode: JacobianMode | Literal["jacobian"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+        """The Jacobian by ``jacfwd`` or ``jacrev``, by another pass, as text, or (``jacobian``) by what is predicted to be the fastest."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        if mode == "jacobian":
-            from wengert.lab.strategies.default import jacobian_mode
+        key = ("jacobian", inputs, outputs, holomorphic)
+        if how == "jacobian":
+            if dump_dir is None and key in self._derivatives:
+                return self._derivatives[key]
+            from wengert.lab.strategies.default import jacobian_passes
 
-            mode = jacobian_mode(cast("Program", self), inputs, outputs)
+            passes = jacobian_passes(cast("Program", self), inputs, outputs)
+            self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
+            return self._derivatives[key]
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
-        text = jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
+        mode: JacobianMode | None = next((known for known in MODES if how == known), None)
+        text = how if mode is None else jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
 
         def finish(module: ModuleOp) -> None:
             from wengert.runtime.labels import name_jacobian
 
             name_jacobian(module, self.signature, arguments, results)
 
-        return self._transformed(mode, text, dump_dir, finish)
+        return self._transformed(text.partition("{")[0], text, dump_dir, finish)
 
     # -- batching
 

@@ -19,7 +19,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
-from wengert.ir.passes import Observer
+from wengert.ir.observers import Observer
 from wengert.ir.plugins import is_foreign
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of

@@ -20,7 +20,7 @@ derivative of whichever static program its inputs ask for. All are made by the p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -34,7 +34,6 @@ from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derivation import specialized_form
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Array, Program, static_program
 from wengert.runtime.requests import Mode, Residuals, Strategy
@@ -142,12 +141,16 @@ class DynamicProgram(Program):
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
         return self._derived_for_shapes(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
 
-    def _jacobian(self, mode: JacobianMode | Literal["jacobian"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
+        """As :meth:`Program.hessian`, in the order of modes that does for all shapes: forward over reverse."""
+        return self._hessian("forward over reverse", *self.resolve(wrt=wrt, of=of), holomorphic)
+
+    def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         pairs = [(self.signature.results[j], self.signature.arguments[i]) for j in outputs for i in inputs]
         results = [(_spread(y.type, x.shape), f"derivative of {_shown(y)} by {_shown(x)}") for y, x in pairs]
         options = {"wrt": inputs, "of": outputs, "holomorphic": holomorphic, "dump_dir": dump_dir}
-        return self._derived_for_shapes(mode, options, Signature(self.signature.arguments, _extended("result", (), results)))
+        return self._derived_for_shapes(how, options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
         """As :meth:`Program.compressed_jacobian`."""

@@ -9,6 +9,7 @@ from wengert.runtime.requests import positions_text
 from wengert.runtime.signature import Signature
 
 JacobianMode = Literal["jacfwd", "jacrev"]
+MODES: tuple[JacobianMode, ...] = ("jacfwd", "jacrev")
 
 
 def jacobian_pass(mode: JacobianMode, signature: Signature, wrt: tuple[int, ...], of: tuple[int, ...], *, holomorphic: bool) -> str:
@@ -18,6 +19,11 @@ def jacobian_pass(mode: JacobianMode, signature: Signature, wrt: tuple[int, ...]
         if parameter.dtype.kind == "c" and not holomorphic:
             raise InputError(f"{mode}: {parameter} is complex; say holomorphic=True if the program is, else take its jvp or vjp")
     return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}}}"
+
+
+def seeded_jacobian_pass(wrt: tuple[int, ...], of: tuple[int, ...]) -> str:
+    """Forward mode along the colours of the columns."""
+    return f"seeded-jacobian{{mode=forward wrt={positions_text(wrt)} of={positions_text(of)}}}"
 
 
 def compressed_jacobian_pass(signature: Signature, wrt: tuple[int, ...], of: tuple[int, ...]) -> str:

@@ -7,16 +7,18 @@ is on disk; its module is made when somebody looks at it, which calls of compile
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
 
 from wengert.runtime import cache as disk
-from wengert.runtime.signature import KeptType, Parameter, Signature, kept_dtypes
+from wengert.runtime.signature import KeptType, Parameter, Signature, kept_dtype
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import TensorType
+    from xdsl.ir import Attribute
 
 
 class Identified(Struct, frozen=True):
@@ -90,8 +92,13 @@ def _kept_type(parameter: Parameter) -> KeptType | None:
     from xdsl.dialects.builtin import NoneAttr
 
     type = cast("TensorType[Any]", parameter.type)
-    element = str(type.element_type)
-    return KeptType(element, parameter.shape) if isinstance(type.encoding, NoneAttr) and element in kept_dtypes() else None
+    element = _written(type.element_type)
+    return KeptType(element, parameter.shape) if isinstance(type.encoding, NoneAttr) and kept_dtype(element) is not None else None
+
+
+@cache
+def _written(element: Attribute) -> str:
+    return str(element)
 
 
 def _restored(role: Literal["argument", "result"], parameters: Sequence[_Named]) -> tuple[Parameter, ...]:

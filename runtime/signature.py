@@ -36,9 +36,17 @@ class KeptType(Struct, frozen=True, array_like=True):
         return f"tensor<{''.join(f'{extent}x' for extent in self.shape)}{self.element}>"
 
 
+def kept_dtype(element: str) -> np.dtype[Any] | None:
+    """The NumPy dtype of elements that are written so; None where they are not among those of types that are kept."""
+    if element == "bf16":
+        import ml_dtypes  # here, because most programs do without
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return _dtypes().get(element)
+
+
 @cache
-def kept_dtypes() -> dict[str, np.dtype[Any]]:
-    """The NumPy dtypes of the elements of types that are kept, by how they are written."""
+def _dtypes() -> dict[str, np.dtype[Any]]:
     dtypes = {f"f{width}": np.dtype(f"float{width}") for width in (16, 32, 64)} | {f"complex<f{width}>": np.dtype(f"complex{2 * width}") for width in (32, 64)}
     integers = {f"{u}i{width}": np.dtype(f"{u}int{width}") for u in ("", "u") for width in (8, 16, 32, 64)}
     return dtypes | integers | {"i1": np.dtype(np.bool_)}
@@ -70,7 +78,9 @@ class Parameter(Struct, frozen=True, dict=True, eq=False):
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements (an ml_dtypes one for bf16)."""
         if isinstance(self.given, KeptType):
-            return kept_dtypes()[self.given.element]
+            dtype = kept_dtype(self.given.element)
+            assert dtype is not None, "no other is kept"
+            return dtype
         from wengert.ir.tensor_types import dtype_of
 
         try:

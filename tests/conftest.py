@@ -23,6 +23,8 @@ from hypothesis import HealthCheck, settings
 from upstream_verifier import upstream  # noqa: F401, a fixture
 from xla_oracle import xla  # noqa: F401, a fixture
 
+from wengert.ir import plugins
+
 # Time limits measure the machine, not the code; a failure prints what reproduces it.
 settings.register_profile("wengert", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("wengert")
@@ -43,5 +45,6 @@ def _folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
     os.environ["WENGERT_CACHE"] = str(shared / "cache")
+    plugins._REGISTERING.add("tests")  # they replace parts of the compiler: what one of them compiles must not be known to another
     os.environ["WENGERT_REPRODUCER_DIR"] = str(shared / "reproducers")
     os.environ.pop("WENGERT_DUMP_DIR", None)

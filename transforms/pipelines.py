@@ -41,6 +41,8 @@ PASS_PATHS = {
     "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
+    "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
+    "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
@@ -204,9 +206,10 @@ def placing(*, strict: bool = False) -> str:
     return joined(f"{SCHEDULE}{{strict=true}}" if strict else SCHEDULE, BUFFERIZE)
 
 
-def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best") -> str:
+def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best", debug_lines: bool = False) -> str:
     """:func:`placing` and :data:`EMIT` with these options of the compiler."""
-    options = " ".join([name for name, chosen in (("strict=true", strict), ("flush-subnormals=true", flush_subnormals)) if chosen])
+    given = (("strict=true", strict), ("flush-subnormals=true", flush_subnormals), ("debug-lines=true", debug_lines))
+    options = " ".join([name for name, chosen in given if chosen])
     emit = f"emit-llvm{{{options}}}" if options else "emit-llvm"
     return joined(placing(strict=strict), emit, *(("optimize-llvm", "emit-asm") if opt == "best" else (f"emit-asm{{opt={opt}}}",)))
 

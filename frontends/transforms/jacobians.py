@@ -9,8 +9,8 @@ import numpy as np
 
 from wengert.frontends.pytrees import flatten, unflatten
 from wengert.frontends.tracing.context import current_trace
-from wengert.frontends.tracing.errors import type_error
-from wengert.frontends.tracing.function import Call, name_of
+from wengert.frontends.tracing.errors import TracingError, type_error
+from wengert.frontends.tracing.function import Call, name_of, write_main
 from wengert.frontends.tracing.signatures import ArraySpec
 from wengert.frontends.transforms.batching import vmap
 from wengert.frontends.transforms.derivatives import Positions, Transform, argument_position, check_differentiable, jvp, with_auxiliary
@@ -61,30 +61,61 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
 
 
 def jac(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
-    """A function that returns the Jacobian by the mode that takes fewer derivatives: forward where the arguments have no more elements
-    than the results, else reverse; as :func:`jacfwd`."""
+    """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is predicted to be faster (:meth:`wengert.Program.jacobian_mode`).
+
+    The mode is chosen when the function is traced, once for each signature. Where nothing is predicted (the function uses values of a transform around it, or
+    is complex) it is the one that takes fewer derivatives.
+    """
     forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        from wengert.frontends.transforms.shapes import eval_shape
-
-        inputs = sum(_spec(x).size for k in as_tuple(argnums) for x in flatten(args[k])[0])
-        value, _ = eval_shape(with_auxiliary(function, has_aux), *args, **kwargs)
-        results = sum(y.size for y in flatten(value)[0])
-        return (forward if inputs <= results else reverse)(*args, **kwargs)
+        return (forward if _mode(function, argnums, has_aux, args, kwargs) == "jacfwd" else reverse)(*args, **kwargs)
 
     return _named(jacobian, function, "Jacobian")
 
 
 def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
-    """A function that returns all second derivatives, forward over reverse; the trees nest as those of :func:`jacfwd`."""
+    """A function that returns all second derivatives: the mode that is predicted to be faster over reverse mode, chosen as by :func:`jac`; the trees nest as
+    those of :func:`jacfwd`."""
     gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
-    forward_over_reverse = jacfwd(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic)
+    forward, reverse = (mode(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def second(*args: Any, **kwargs: Any) -> Any:
-        return forward_over_reverse(*args, **kwargs)
+        return (reverse if _mode(gradient, argnums, has_aux, args, kwargs) == "jacrev" else forward)(*args, **kwargs)
 
     return _named(second, function, "Hessian")
+
+
+def _mode(function: Function, argnums: Positions, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """The mode for a function's Jacobian at arguments of these shapes."""
+    value_and_aux = with_auxiliary(function, has_aux)
+
+    def values(*args: Any, **kwargs: Any) -> Any:
+        return value_and_aux(*args, **kwargs)[0]
+
+    call = Call(values, args, kwargs)
+    wrt = call.argument_positions(args, [argument_position(function, args, k) for k in as_tuple(argnums)])
+    predicted = _predicted_mode(call, wrt)
+    if predicted is not None:
+        return predicted
+    from wengert.frontends.transforms.shapes import abstract_call
+
+    call = Call(values, args, kwargs)
+    abstract_call(call)
+    return "jacfwd" if sum(call.specs[p].size for p in wrt) <= sum(y.size for y in call.results) else "jacrev"
+
+
+def _predicted_mode(call: Call, wrt: Sequence[int]) -> str | None:
+    """The mode that is predicted to be faster for a call; None if it uses traced values from outside, cannot be traced, or something is no real number."""
+    from wengert.runtime.program import Program
+
+    try:
+        module, _ = write_main(call.body, call.specs)
+    except TracingError:
+        return None
+    if not all(spec.dtype.kind == "f" for spec in (*(call.specs[p] for p in wrt), *call.results)):
+        return None
+    return Program(module.module).jacobian_mode(wrt, range(len(call.results)))
 
 
 class _Point:

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.printing.printer import Writer
 
 Op = TypeVar("Op", bound=Operation)
@@ -32,9 +32,19 @@ def read_operation(cls: type[Op], parser: Parser) -> Op:
         syntax.read(reader, state)
         op = cast(Op, reader.build(state))
     except DiagnosticError as error:
-        parser.raise_error(error.diagnostic.message, reader.here)
+        parser.raise_error(error.diagnostic.message, _position(parser.lexer.input.content, error.diagnostic, reader.here))
     parser._resume_from(reader.here)  # pyright: ignore[reportPrivateUsage]
     return op
+
+
+def _position(text: str, diagnostic: Diagnostic, default: int) -> int:
+    """Where in a text a diagnostic points."""
+    if not diagnostic.line:
+        return default
+    start = 0
+    for _ in range(diagnostic.line - 1):
+        start = text.find("\n", start) + 1
+    return start + diagnostic.column - 1
 
 
 def _syntax_of(cls: type[Operation]) -> Any:

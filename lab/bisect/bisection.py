@@ -15,10 +15,12 @@ from wengert.ir.plugins import is_foreign, load_options, owner_of
 from wengert.ir.printing.printer import print_module
 from wengert.lab.bisect.culprits import Culprit, find_culprit
 from wengert.lab.bisect.faults import Fault
+from wengert.lab.bisect.pipelines import pipeline_of
 from wengert.lab.bisect.prefix import broken_at, shown_with, shows
-from wengert.lab.bisect.stages import Array, patience
+from wengert.lab.bisect.stages import SECONDS, Array, patience
 from wengert.lab.bisect.walk import Broken, Progress, Tried, walk
 from wengert.lab.inputs import random_inputs
+from wengert.lab.inspection.subject import Request
 from wengert.lab.plain import plain
 from wengert.lab.reduce.candidate import Candidate
 from wengert.lab.reduce.reducer import Reducer
@@ -35,6 +37,10 @@ COMPARED = (
 )
 """What is compared, and the tolerance."""
 NOTHING_ALONE = "within it: no rewrite can be left out, and every op is right by itself: the mistake lies in how it puts ops together"
+
+
+SECONDS_OF_AN_OP = 0.02
+"""How long a stage of a long program may take, for each op of the program."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +109,10 @@ def _table(tried: Sequence[Tried]) -> list[str]:
 
 def bisect(
     program: Program,
-    pipeline: str,
+    pipeline: str = "",
     inputs: Sequence[Any] | None = None,
     *,
+    request: Request | None = None,
     seed: int = 0,
     reduce: bool = True,
     seconds: float = 30.0,
@@ -116,8 +123,10 @@ def bisect(
 
     Args:
         program: the program, as it is written.
-        pipeline: passes, and translations behind them; derivative passes too, whose results are compared with differences.
+        pipeline: passes, and translations behind them; derivative passes too, whose results are compared with differences. By default all that the compiler
+            does, down to assembly.
         inputs: what the program is run on; drawn at random with the seed by default.
+        request: a derivative, made before the pipeline.
         seed: for inputs, directions and cotangents.
         reduce: whether to make the program smaller, to a reproducer.
         seconds: how long that may take.
@@ -129,10 +138,12 @@ def bisect(
         DiagnosticError: the text is no pipeline.
     """
     begun = time.monotonic()
+    pipeline = pipeline_of(program, request, pipeline)
     steps = parse_pipeline(pipeline)
     arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
     module = with_main(program.module, program.entry)
-    walked = walk(steps, module, arrays, seed, progress)
+    with patience(max(SECONDS, SECONDS_OF_AN_OP * sum(1 for _ in module.walk()))):
+        walked = walk(steps, module, arrays, seed, progress)
     result = Bisection(program.name, pipeline, seed, walked.tried)
     broken = walked.broken
     if broken is not None:

@@ -9,11 +9,19 @@ from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.stablehlo import WhileOp as StablehloWhileOp
 from wengert.ir.traversal import ops_of
 from wengert.lab.inspection.subject import Request
-from wengert.runtime.derivation import derivative_pipeline, positions_text, preparation_of
+from wengert.runtime.derivation import derivative_pipeline, preparation_of
 from wengert.runtime.program import Program
+from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.pipelines import EMIT, FINISH, LOOPS, OPTIMIZE, STACKS, joined, lowering, placing
+
+
+def pipeline_of(program: Program, request: Request | None = None, pipeline: str = "") -> str:
+    """The pipeline behind a derivative, if one is asked for; without one, all that the compiler does, down to assembly."""
+    if not pipeline:
+        return whole_pipeline(program, request)
+    return pipeline if request is None else joined(derivative_passes(program, request), pipeline)
 
 
 def whole_pipeline(program: Program, request: Request | None = None) -> str:

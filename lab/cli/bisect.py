@@ -8,13 +8,12 @@ import sys
 
 from wengert.ir.translations import WORDS
 from wengert.lab.bisect.bisection import Bisection, bisect
-from wengert.lab.bisect.pipelines import derivative_passes, whole_pipeline
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, request_of
 from wengert.lab.inspection.subject import read_subject
 from wengert.runtime.errors import InputError
-from wengert.transforms.pipelines import joined, parse_pipeline
+from wengert.transforms.pipelines import parse_pipeline
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +37,11 @@ def execute(options: argparse.Namespace) -> int:
     parse_pipeline(pipeline)  # a mistake in it is said first
     inputs = arguments.inputs_of(options, subject.primal, options.seed)
     program = subject.primal.specialized_for(inputs)
-    if not pipeline:
-        pipeline = whole_pipeline(program, request)
-    elif request is not None:
-        pipeline = joined(derivative_passes(program, request), pipeline)
     result = bisect(
         program,
         pipeline,
         inputs,
+        request=request,
         seed=options.seed,
         reduce=not options.no_reduce,
         seconds=options.seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from wengert.lab.cli.subject import add_subject, read_subject, request_of
 from wengert.lab.cli.usage import Parser, usage_error
 from wengert.lab.diff.commits import is_of_commit, text_in_commit
 from wengert.lab.diff.difference import Difference, diff
-from wengert.lab.inspection.subject import Subject, subject_of
+from wengert.lab.inspection.subject import Subject, form_of, subject_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 
@@ -84,14 +85,15 @@ def _sides(options: argparse.Namespace) -> tuple[argparse.Namespace, argparse.Na
         second.program = options.other
     for name in ("strategy", "residuals"):
         _split(first, second, name)
-    if _same(first, second):
+    if options.other is None and _same(first, second):
         _fail(options, options.words[-1], "there is nothing to compare with", "name a second program, or see the examples of wengert diff --help")
     return first, second
 
 
 def _behind(options: argparse.Namespace) -> argparse.Namespace:
     """The options of the second one: those of the first, with what stands behind ``--against``."""
-    parser = Parser(prog=options.prog, usage=argparse.SUPPRESS)
+    given: list[str] = list(options.words)
+    parser = Parser(prog=shlex.join([*options.prog.split(), *given[: given.index("--against") + 1]]), usage=argparse.SUPPRESS)
     _configure(parser)
     words: list[str] = list(options.against)
     actions = {option: action for action in parser._actions for option in action.option_strings}
@@ -133,6 +135,9 @@ def _subject(options: argparse.Namespace) -> Subject:
     if not is_of_commit(options.program):
         return read_subject(options)
     text = text_in_commit(options.program)
+    form = form_of(options.program, text)
+    if form != "mlir":
+        return Subject(options.program, text, form)
     program = parse(text, options.program, entry=options.entry)
     if options.shapes is not None:
         program = program.specialize(*[type.shape for type in options.shapes])

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_subject(parser)
     arguments.add_inputs(parser)
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu, the backend whose kernels can be timed")
+    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default) or opencl")
     parser.add_argument("--budget", type=_seconds, default=BUDGET, metavar="SECONDS", help=f"how long to repeat the run (default: {BUDGET:g})")
     parser.add_argument("--trace", metavar="FILE.json", help="write a run as a trace in Chrome's format, which ui.perfetto.dev opens")
     parser.add_argument("--all", action="store_true", help=f"list all kernels and lines, not the {SHOWN} longest")
@@ -31,11 +31,16 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the program and prints the times of its kernels."""
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)
-    if options.backend != "cpu":
-        raise InputError(f"profile times kernels of the backend cpu; '{options.backend}' has no clock around its kernels (wengert run --stats counts launches)")
+    if options.backend not in ("cpu", "opencl"):
+        raise InputError(f"profile times kernels of the backends cpu and opencl; of '{options.backend}' nothing says when a kernel ran")
     subject = read_subject(options)
     inputs = arguments.inputs_of(options, subject.program)
-    profile = profile_of_subject(subject, inputs, options.budget)
+    if options.backend == "opencl":
+        from wengert.lab.profile.devices import profile_on_opencl
+
+        profile = profile_on_opencl(subject, inputs, options.budget)
+    else:
+        profile = profile_of_subject(subject, inputs, options.budget)
     if options.trace is not None:
         Path(options.trace).write_text(json.dumps(profile.trace()))
     print(json.dumps(profile.to_json(), indent=1) if options.json else profile.text(width_of_output(), None if options.all else SHOWN))

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from wengert.lab.bisect.pipelines import derivative_passes, whole_pipeline
+from wengert.lab.bisect.pipelines import pipeline_of
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, request_of
@@ -15,7 +15,7 @@ from wengert.lab.inspection.subject import Request, read_subject
 from wengert.lab.reduce.reduction import CRASHES, Predicate, command_predicate, fault_predicate, reduce
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
-from wengert.transforms.pipelines import joined, parse_pipeline
+from wengert.transforms.pipelines import parse_pipeline
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +65,4 @@ def _predicate(options: argparse.Namespace, program: Program, request: Request |
         if pipeline or request is not None:
             raise usage_error(options.prog, options.words, "--predicate says all; passes and derivatives are a part of its command")
         return command_predicate(options.predicate)
-    if not pipeline:
-        pipeline = whole_pipeline(program, request)
-    elif request is not None:
-        pipeline = joined(derivative_passes(program, request), pipeline)
-    return fault_predicate(pipeline, options.seed, None if options.wrong else CRASHES)
+    return fault_predicate(pipeline_of(program, request, pipeline), options.seed, None if options.wrong else CRASHES)

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from wengert.lab.cli import arguments
+from wengert.dialects.kernel.level import holds_kernels
+from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.cli.subject import add_subject, read_subject
+from wengert.lab.cli.subject import add_subject, read_program, request_of
 from wengert.lab.cli.usage import check_choice
-from wengert.lab.inspection.subject import Subject
+from wengert.lab.inspection.subject import asked
 from wengert.lab.report.assemble import ANALYSES, Wanted, assemble, assemble_text
 from wengert.lab.report.document import Document
 from wengert.lab.report.page import packed, page
 from wengert.lab.report.source_texts import sources_of
+from wengert.runtime.program import Program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,10 @@ def execute(options: argparse.Namespace) -> int:
     """Writes the page."""
     check_choice(options, "skip", options.skip, ANALYSES)
     check_choice(options, "with", options.only, ANALYSES)
-    document = document_of(options)
+    try:
+        document = document_of(options)
+    finally:
+        output.end_progress()
     if options.json:
         return _write(json.dumps(document.to_json(), indent=1) + "\n", options.output or "-")
     path = options.output or f"{_file_name(options.program)}.html"
@@ -49,14 +54,12 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def document_of(options: argparse.Namespace) -> Document:
-    """The document that the command line asks for."""
-    passes = bool(options.pass_pipeline)
-    subject = read_subject(options)
-    if subject.primal is None:
-        return assemble_text(subject.source, subject.form, subject.name)
-    derivable = subject.primal.resolve()[0] and not holds_kernels_of(subject)
-    if subject.request is None and not passes and not options.primal and derivable:
-        subject = read_subject(options, "vjp")
+    """The document that the command line asks for: of the reverse derivative, if no other one, no passes and not the program alone are asked for."""
+    alone = read_program(options)
+    if alone.primal is None:
+        return assemble_text(alone.source, alone.form, alone.name)
+    as_it_is = options.pass_pipeline or options.primal or not _has_derivative(alone.primal)
+    subject = asked(alone, request_of(options, None if as_it_is else "vjp"), ",".join(options.pass_pipeline))
     assert subject.primal is not None
     wanted = Wanted(
         subject.request,
@@ -66,7 +69,13 @@ def document_of(options: argparse.Namespace) -> Document:
         given=tuple(_given(options.words)),
         traced=not subject.source,
     )
-    return assemble(subject.primal, sources_of(subject), wanted, subject.name)
+    return assemble(subject.primal, sources_of(subject), wanted, subject.name, said=lambda what: output.progress(f"wengert report: {what}"))
+
+
+def _has_derivative(program: Program) -> bool:
+    """Whether a derivative may be taken of a program: kernels have none, nor have programs on integers alone."""
+    signature = program.signature
+    return not holds_kernels(program.module) and any(p.differentiable for p in signature.arguments) and any(p.differentiable for p in signature.results)
 
 
 def _given(words: Sequence[str]) -> Iterator[str]:
@@ -75,13 +84,6 @@ def _given(words: Sequence[str]) -> Iterator[str]:
         for word, value in pairwise([*words, ""]):
             if word.partition("=")[0] == name:
                 yield from (word,) if "=" in word else (word, value)
-
-
-def holds_kernels_of(subject: Subject) -> bool:
-    """Whether a subject is kernels already, which have no derivative."""
-    from wengert.dialects.kernel.level import holds_kernels
-
-    return subject.primal is not None and holds_kernels(subject.primal.module)
 
 
 def _file_name(program: str) -> str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, read_subject
 from wengert.lab.cli.usage import Parser
-from wengert.lab.inputs import shaped
 from wengert.lab.trace.trace import trace
-from wengert.runtime.dynamic_program import DynamicProgram
-from wengert.runtime.errors import InputError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,14 +32,14 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the program and prints its values."""
     subject = read_subject(options)
     program = subject.program
-    if isinstance(program, DynamicProgram) and not program.is_closed and shaped(program) is program:
-        raise InputError(f"{program.what_is_open}; --shapes says them")
     inputs = arguments.point_of(options, program)
     traced = trace(subject, inputs, *options.selectors, iteration=options.iteration, keep=options.save is not None)
     if options.save is not None:
         traced.save(options.save)
+        print(f"{len({value.name for value in traced.values})} values are in {options.save}", file=sys.stderr)
     if options.json:
-        print(json.dumps(traced.first.to_json() if options.first_nan and traced.first else traced.to_json(), indent=1))
+        report = traced.to_json()
+        print(json.dumps({key: report[key] for key in ("program", "results", "first")} if options.first_nan else report, indent=1))
     elif options.first_nan:
         print(traced.first if traced.first is not None else f"no NaN and no infinity in {len(traced)} values of {traced.program}")
     elif options.save is None:

@@ -8,10 +8,11 @@ were left out of the fit, in turn.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ Vector = np.ndarray[Any, np.dtype[np.float64]]
 PRIOR = 0.05
 """How much a feature's distance from the shipped model counts, squared, against a program's distance from its measured time."""
 FOLDS = 8
+MOST_DIRECTIONS, MOST_ELEMENTS = 400, 20_000
+"""The Jacobian of a larger program is not timed."""
 _LEAST = 1e-4
 """Nanoseconds; nothing is taken to be free."""
 
@@ -58,12 +61,29 @@ def calibrate(progress: Callable[[str], None] = lambda line: None) -> tuple[Mach
 
 
 def sampled(program: Program) -> list[Sample]:
-    """A program and its reverse derivative, timed in turns."""
-    variants = [program, program.vjp()]
+    """A program and its derivatives, timed in turns."""
+    variants = list(_variants(program))
     inputs = [random_inputs(variant.signature, 0) for variant in variants]
     calls = [partial(variant.compile(), *given) for variant, given in zip(variants, inputs, strict=True)]
     times = measure_times(calls, rounds=9, budget=0.03)
     return [Sample(variant.name, program.name, features_of(variant, given), time.minimum) for variant, given, time in zip(variants, inputs, times, strict=True)]
+
+
+def _variants(program: Program) -> Iterator[Program]:
+    """A program, its reverse derivative, and its Jacobian in both modes where that is small: kernels of batches are others than those of programs."""
+    yield program
+    yield program.vjp()
+    signature, (wrt, of) = program.signature, program.resolve()
+    arguments, results = [signature.arguments[i] for i in wrt], [signature.results[j] for j in of]
+    columns, rows = (sum(prod(x.shape) for x in group) for group in (arguments, results))
+    if (
+        0 < columns <= MOST_DIRECTIONS
+        and 0 < rows <= MOST_DIRECTIONS
+        and columns * rows <= MOST_ELEMENTS
+        and all(x.dtype.kind == "f" for x in (*arguments, *results))
+    ):
+        yield program.jacfwd()
+        yield program.jacrev()
 
 
 def features_of(program: Program, inputs: Sequence[Any]) -> dict[str, float]:

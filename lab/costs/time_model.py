@@ -31,7 +31,7 @@ from wengert.transforms.analysis.symbolic.polynomial import ZERO, Number, Polyno
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 from wengert.transforms.schedule.host import host
 
-VERSION = 1
+VERSION = 2
 """The version of the features: a model of another one is not read."""
 SHIPPED = Path(__file__).parent / "machine_model.json"
 _FEMTO = 10**15
@@ -69,9 +69,9 @@ class MachineModel(Struct, frozen=True):
         return total * Fraction(1, _FEMTO)
 
     def _like(self, name: str) -> float:
-        """The time of a feature that the model has not: of code that is not known, that of its kind."""
-        kind = name.rpartition(" ")[2]
-        return self.nanoseconds.get(f"other {kind}", 0.0)
+        """The time of a feature that the model has not: in f32 as in f64, and of a function or of code that is not known, that of its kind."""
+        general = name.removeprefix("f32 ")
+        return self.nanoseconds.get(general, self.nanoseconds.get(f"other {general.partition(' ')[2]}", 0.0))
 
 
 @dataclass(frozen=True)

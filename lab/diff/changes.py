@@ -203,4 +203,4 @@ def _heavier(kept: int) -> tuple[str, ...]:
 
 
 def _listed(lines: list[str] | tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(lines[:2]) + ((f"and {len(lines) - 2} more ops",) if len(lines) > 2 else ())
+    return tuple(lines[:2]) + ((f"and {len(lines) - 2} more op{'s' if len(lines) > 3 else ''}",) if len(lines) > 2 else ())

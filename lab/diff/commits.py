@@ -8,30 +8,35 @@ import subprocess
 
 from wengert.runtime.errors import InputError
 
+_DUMPS = (".mlir", ".ll", ".s", ".isa")
 _WRITTEN = re.compile(r"(?P<revision>[^:\s]+):(?P<path>[^:\s]*[./][^:]*)")
 
 
 def is_of_commit(given: str) -> bool:
     """Whether a text names a file in a commit, and no file that is there."""
     match = _WRITTEN.fullmatch(given)
-    return (
-        match is not None
-        and not os.path.exists(given)
-        and not match["path"].endswith(":")
-        and _git("rev-parse", "-q", "--verify", f"{match['revision']}^{{}}") is not None
-    )
+    if match is None or os.path.exists(given):
+        return False
+    return os.path.splitext(match["path"])[1] in _DUMPS or _is_commit(match["revision"])
 
 
 def text_in_commit(given: str) -> str:
-    """The text of the file. Raises InputError where the commit has none of this path."""
+    """The text of the file. Raises InputError where there is no such commit, or none with a file of this path."""
     match = _WRITTEN.fullmatch(given)
     assert match is not None
     revision, path = match["revision"], match["path"]
+    if not _is_commit(revision):
+        where = "this folder is in no repository of git" if _git("rev-parse", "--git-dir") is None else f"there is no commit {revision}"
+        raise InputError(f"{given}: {where}")
     for name in (f"./{path}", path):
         text = _git("show", f"{revision}:{name}")
         if text is not None:
             return text
     raise InputError(f"{given}: the commit {revision} has no file {path}, neither from this folder nor from the top of the repository")
+
+
+def _is_commit(revision: str) -> bool:
+    return not revision.startswith("-") and _git("rev-parse", "-q", "--verify", f"{revision}^{{commit}}") is not None
 
 
 def _git(*arguments: str) -> str | None:

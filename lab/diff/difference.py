@@ -140,7 +140,7 @@ def compared(a: Subject, b: Subject) -> Difference:
         raise InputError(f"{a.title} is {a.form} and {b.title} is {b.form}: only dumps of one kind can be compared op by op")
     graphs = _graph(a), _graph(b)
     sources = Sources(a.sources), Sources(b.sources)
-    files = {a.name: b.name} if a.source and b.source else {}
+    files = _counterparts(*graphs)
     lines = LineMap(*sources, files)
     matching = matched(*graphs, lines.translated)
     heavy = _weights(a, b, matching)
@@ -167,6 +167,13 @@ def _subject(given: Any) -> Subject:
 
 def _graph(subject: Subject) -> Graph:
     return module_graph(subject.printed) if subject.form == "mlir" else text_graph(subject.text, subject.form, subject.name)
+
+
+def _counterparts(a: Graph, b: Graph) -> dict[str, str]:
+    """The file that only the first program comes from, by that which only the second one comes from: two versions of one, two dumps."""
+    ours, theirs = ({node.origin[0] for node in graph.nodes if node.origin[0]} for graph in (a, b))
+    only, others = ours - theirs, theirs - ours
+    return {only.pop(): others.pop()} if len(only) == len(others) == 1 else {}
 
 
 def _weights(a: Subject, b: Subject, matching: Matching) -> tuple[Weights, Weights]:

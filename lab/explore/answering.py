@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -67,9 +68,9 @@ def _limit(memory: int) -> None:
         return
     limits: Any = resource
     limits.setrlimit(limits.RLIMIT_CORE, (0, 0))
-    if memory:
-        with open("/proc/self/statm", encoding="ascii") as statistics:
-            pages = int(statistics.read().split()[0])
+    statistics = Path("/proc/self/statm")
+    if memory and statistics.exists():
+        pages = int(statistics.read_text(encoding="ascii").split()[0])
         most = pages * os.sysconf("SC_PAGE_SIZE") + memory
         limits.setrlimit(limits.RLIMIT_AS, (most, most))
 

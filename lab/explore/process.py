@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -60,7 +63,8 @@ class Explorer:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, self._plugins, self._memory), daemon=True)
-        self._process.start()
+        with _without_interrupts():
+            self._process.start()
         theirs.close()
         self._connection = ours
         try:
@@ -78,6 +82,20 @@ class Explorer:
         if self._connection is not None:
             self._connection.close()
         self._process = self._connection = None
+
+
+@contextmanager
+def _without_interrupts() -> Generator[None]:
+    """Ctrl-C reaches all processes of a terminal: one that is started inside does not see it, and ends when the explorer does."""
+    if not hasattr(signal, "pthread_sigmask"):  # not a POSIX system
+        yield
+        return
+    resource_tracker.ensure_running()  # which unblocks interrupts where it is not running yet
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _said(message: str) -> bytes:

@@ -15,7 +15,8 @@ STYLE = f"""<style>
 :root[data-theme=dark] .wg,body[data-jp-theme-light=false] .wg{{{_DARK}}}
 .wg table{{border-collapse:collapse;margin:.4em 0}}
 .wg th,.wg td{{border-bottom:1px solid var(--wg-line);padding:.15em .6em;text-align:left;vertical-align:top}}
-.wg th{{color:var(--wg-faint);font-weight:600}}.wg .n{{text-align:right;font-variant-numeric:tabular-nums}}.wg .f{{color:var(--wg-faint)}}
+.wg th{{color:var(--wg-faint);font-weight:600}}.wg .n{{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}}
+.wg p{{margin:.25em 0}}.wg .f{{color:var(--wg-faint)}}
 .wg code{{font:12px ui-monospace,monospace}}.wg svg{{max-width:100%;height:auto}}
 </style>"""
 

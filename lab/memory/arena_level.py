@@ -19,6 +19,7 @@ from wengert.ir.locations import provenance
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.naming import SourceNames, plain_name, source_line
+from wengert.lab.memory.reach import reached_by
 from wengert.lab.memory.timeline import Piece, Role, Step, Timeline
 from wengert.runtime.functions import entry_function, signature_of
 from wengert.transforms.analysis.memory import arena_spans, buffers_of
@@ -38,11 +39,13 @@ def arena_timeline(module: ModuleOp, names: SourceNames, cotangents: Sequence[in
     function = entry_function(module, "main")
     steps = [op for op in ops_in(function.body.block)[:-1] if not isinstance(op, ops.AllocOp | ops.ViewOp | ops.GlobalOp)]
     lives = list(_lives(steps))
-    split, forward = _parts(function, steps, cotangents, results) if cotangents else (None, len(steps))
-    describe = Describer(names, steps)
-    pieces = [*describe.given(function), *describe.constants(function), *(describe.piece(life, split, forward) for life in lives)]
+    reached = reached_by(function, steps, cotangents) if cotangents else [set[SSAValue]() for _ in steps]
+    split = next((number for number, values in enumerate(reached) if values), None)
+    forward = _forward(function, steps, results) if cotangents else 0
+    describe = Describer(names, steps, reached, forward)
+    pieces = [*describe.given(function), *describe.constants(function), *(describe.piece(life) for life in lives)]
     arena = sum(byte_size(op.memref) for op in ops_of(function, ops.AllocOp) if space_of(op.memref.type) is Space.ARENA)
-    shown = tuple(Step(describe.title(op), _line(op)) for op in steps) or (Step("return", ("", 0)),)
+    shown = tuple(Step(describe.kernel(op), _line(op)) for op in steps) or (Step("return", ("", 0)),)
     made = Timeline("arena", shown, tuple(pieces), split, arena)
     there = [life for life in lives if life.first <= made.peak_step <= life.last]
     return replace(made, holes=tuple(_holes(there, arena)), padding=sum(life.bytes - life.exact for life in there))
@@ -50,13 +53,15 @@ def arena_timeline(module: ModuleOp, names: SourceNames, cotangents: Sequence[in
 
 @dataclass
 class _Life:
-    """A buffer in the arena: its range in units of the alignment, the steps between which it is live, and a value that it is seen through."""
+    """A buffer in the arena: its range in units of the alignment, the steps between which it is live, a value that it is seen through, and the last step
+    that reads it, which may be one that overwrites it."""
 
     low: int
     high: int
     first: int
     last: int
     value: SSAValue
+    reader: int
     scratch: bool = False
 
     @property
@@ -80,7 +85,7 @@ def _lives(steps: Sequence[Operation]) -> Iterator[_Life]:
         for value in read:
             for low, high in arena_spans([value]):
                 overwritten = any(start < high and low < end for start, end in over)
-                _use(live, value, (low, high), number - 1 if overwritten else number)
+                _use(live, value, (low, high), number - 1 if overwritten else number, number)
     for life in live.values():
         life.first = 0
         yield life
@@ -92,39 +97,38 @@ def _begin(live: dict[Span, _Life], value: SSAValue, number: int, scratch: bool)
         within = [span for span in live if low <= span[0] and span[1] <= high]
         lives = [live.pop(span) for span in within]
         if not any((life.low, life.high) == (low, high) for life in lives):
-            last = max((life.last for life in lives), default=number)
-            lives = [_Life(low, high, number, last, value, scratch)]
+            last, reader = max((life.last for life in lives), default=number), max((life.reader for life in lives), default=number)
+            lives = [_Life(low, high, number, last, value, reader, scratch)]
         for life in lives:
             life.first, life.value = number, value if (life.low, life.high) == (low, high) else life.value
             yield life
 
 
-def _use(live: dict[Span, _Life], value: SSAValue, span: Span, number: int) -> None:
-    """Makes a buffer live, unless it is part of one that is."""
+def _use(live: dict[Span, _Life], value: SSAValue, span: Span, number: int, reader: int) -> None:
+    """Makes a buffer live up to a step, unless it is part of one that is; the step ``reader`` reads it, and may overwrite it."""
     low, high = span
     if number < 0 or any(start <= low and high <= end for start, end in live):
         return
     within = [s for s in live if low <= s[0] and s[1] <= high]
-    last = max([number, *(live.pop(s).last for s in within)])
-    live[span] = _Life(low, high, number, last, value)
+    parts = [live.pop(s) for s in within]
+    last, reader = max([number, *(life.last for life in parts)]), max([reader, *(life.reader for life in parts)])
+    live[span] = _Life(low, high, number, last, value, reader)
 
 
-def _parts(function: FuncOp, steps: Sequence[Operation], cotangents: Sequence[int], results: int) -> tuple[int | None, int]:
-    """The number of the first step that reads a cotangent, and that of the one behind the last that writes a result of the primal."""
-    block = function.body.block
-    given = {block.args[n] for n in cotangents}
-    outputs = set([a for a in block.args if ops.is_result(function, a.index)][:results])
-    split = next((number for number, op in enumerate(steps) if any(value in given for value in buffers_of(op)[1])), None)
-    last = max((number for number, op in enumerate(steps) if any(ops.location(value)[0] in outputs for value in buffers_of(op)[0])), default=-1)
-    return split, last + 1
+def _forward(function: FuncOp, steps: Sequence[Operation], results: int) -> int:
+    """The number of the step behind the last that writes a result of the primal."""
+    outputs = set([a for a in function.body.block.args if ops.is_result(function, a.index)][:results])
+    return 1 + max((number for number, op in enumerate(steps) if any(ops.location(value)[0] in outputs for value in buffers_of(op)[0])), default=-1)
 
 
 class Describer:
     """Describes buffers by the names and places of the source."""
 
-    def __init__(self, names: SourceNames, steps: Sequence[Operation]):
+    def __init__(self, names: SourceNames, steps: Sequence[Operation] = (), reached: Sequence[set[SSAValue]] = (), forward: int = 0):
         self.names = names
         self.steps = steps
+        self.reached = reached
+        self.forward = forward
         self.end = max(len(steps) - 1, 0)
 
     def given(self, function: FuncOp) -> Iterator[Piece]:
@@ -143,11 +147,17 @@ class Describer:
         for op in ops_of(function, ops.GlobalOp):
             yield Piece("constant", self.names.at(op.location), "constant", _type(op.memref), source_line(op.location), byte_size(op.memref), 0, self.end)
 
-    def piece(self, life: _Life, split: int | None, forward: int) -> Piece:
+    def _is_kept(self, life: _Life) -> bool:
+        """Whether a buffer holds what the forward part has made and the last to read it is a step that cotangents reach."""
+        if life.first >= self.forward or life.first == life.reader or not self.reached[life.reader]:
+            return False
+        spans = arena_spans(list(self.reached[life.first]))
+        return not any(low < life.high and life.low < high for low, high in spans)
+
+    def piece(self, life: _Life) -> Piece:
         """A buffer in the arena."""
         writer = self.steps[life.first]
-        kept = split is not None and life.first < min(split, max(forward, 1)) and split <= life.last
-        role: Role = "inside" if life.scratch else "kept" if kept else "temporary"
+        role: Role = "inside" if life.scratch else "kept" if self._is_kept(life) else "temporary"
         name = self.names.at(location_of(writer)).partition("#")[0] if provenance(location_of(writer)) is None else ""
         title = "scratch" if life.scratch else self.title(writer)
         return Piece(role, name, title, _type(life.value), _line(writer), life.bytes, life.first, life.last, life.low * ALIGNMENT)

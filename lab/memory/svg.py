@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from wengert.lab.draw.escaping import markup
-from wengert.lab.memory.timeline import MEANINGS, ROLES, Role, Timeline
+from wengert.lab.memory.timeline import MEANINGS, ROLES, Bytes, Role, Timeline
 from wengert.lab.tables import size
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 860, 300, 70, 52, 22
 MOST_STEPS = 1000
 """Steps that a picture tells apart: of more, the fullest of every few is drawn."""
 _CLASSES: dict[Role, str] = {"input": "e", "constant": "c", "result": "d", "kept": "b", "temporary": "a", "inside": "f"}
-_STYLE = """<style>
-svg.wm{--t:#1b1f24;--l:#d1d9e0;--bg:#fff;--a:#54aeff;--b:#bc4c00;--c:#4ac26b;--d:#a475f9;--e:#afb8c1;--f:#eac54f;font:12px system-ui,sans-serif}
-@media (prefers-color-scheme:dark){svg.wm{--t:#e6edf3;--l:#3d444d;--bg:#0d1117;--a:#1f6feb;--b:#db6d28;--c:#2ea043;--d:#8957e5;--e:#59636e;--f:#bb8009}}
-.wm text{fill:var(--t)}.wm .bg{fill:var(--bg)}.wm .ax{stroke:var(--l);fill:none}.wm .mk{stroke:var(--t);stroke-dasharray:3 3}
-.wm .a{fill:var(--a)}.wm .b{fill:var(--b)}.wm .c{fill:var(--c)}.wm .d{fill:var(--d)}.wm .e{fill:var(--e)}.wm .f{fill:var(--f)}
+_LIGHT = "--t:#1b1f24;--l:#d1d9e0;--bg:#fff;--a:#54aeff;--b:#fb8f44;--c:#4ac26b;--d:#c297ff;--e:#d1d9e0;--f:#eac54f"
+_DARK = "--t:#e6edf3;--l:#3d444d;--bg:#0d1117;--a:#1f6feb;--b:#bd561d;--c:#2ea043;--d:#8957e5;--e:#59636e;--f:#bb8009"
+_STYLE = f"""<style>
+svg.wm{{{_LIGHT};font:12px system-ui,sans-serif}}
+@media (prefers-color-scheme:dark){{svg.wm{{{_DARK}}}}}
+:root[data-theme=light] svg.wm,body[data-jp-theme-light=true] svg.wm{{{_LIGHT}}}
+:root[data-theme=dark] svg.wm,body[data-jp-theme-light=false] svg.wm{{{_DARK}}}
+.wm text{{fill:var(--t)}}.wm .bg{{fill:var(--bg)}}.wm .ax{{stroke:var(--l);fill:none}}.wm .mk{{stroke:var(--t);stroke-dasharray:3 3}}
+.wm .a{{fill:var(--a)}}.wm .b{{fill:var(--b)}}.wm .c{{fill:var(--c)}}.wm .d{{fill:var(--d)}}.wm .e{{fill:var(--e)}}.wm .f{{fill:var(--f)}}
 </style>"""
 
 
@@ -28,15 +32,16 @@ def svg(timeline: Timeline, title: str) -> str:
         f'<svg class="wm" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
         f'<title>{markup(title)}</title>{_STYLE}<rect class="bg" width="{WIDTH}" height="{HEIGHT}"/>',
     ]
-    base = np.zeros(len(shown), np.int64)
+    base, names = np.zeros(len(shown), np.int64), list[str]()
     for role in ROLES:
         bytes_of = timeline.live((role,))[shown]
         if bytes_of.any():
             points = _area(base, base + bytes_of, timeline.peak, wide, tall)
             most = size(int(bytes_of.max()))
             parts.append(f'<polygon class="{_CLASSES[role]}" points="{points}"><title>{role}: at most {most}; {MEANINGS[role]}</title></polygon>')
+            names += _named(role, base, bytes_of, timeline.peak, wide, tall)
             base = base + bytes_of
-    parts += [*_axes(timeline, wide, tall), *_marks(timeline, shown, wide, tall), *_legend(timeline), "</svg>"]
+    parts += [*names, *_axes(timeline, wide, tall), *_marks(timeline, shown, wide, tall), *_legend(timeline), "</svg>"]
     return "\n".join(parts)
 
 
@@ -47,7 +52,7 @@ def _shown(timeline: Timeline) -> list[int]:
     return [first + int(np.argmax(timeline.total[first : first + every])) for first in range(0, steps, every)]
 
 
-def _area(low: np.ndarray, high: np.ndarray, peak: int, wide: int, tall: int) -> str:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+def _area(low: Bytes, high: Bytes, peak: int, wide: int, tall: int) -> str:
     """The outline between two lines of steps."""
 
     def line(values: list[int]) -> list[str]:
@@ -58,6 +63,17 @@ def _area(low: np.ndarray, high: np.ndarray, peak: int, wide: int, tall: int) ->
         return points
 
     return " ".join([*line(high.tolist()), *reversed(line(low.tolist()))])
+
+
+def _named(role: Role, base: Bytes, bytes_of: Bytes, peak: int, wide: int, tall: int) -> list[str]:
+    """The role's name where its area is thickest, if it fits there."""
+    at = int(np.argmax(bytes_of))
+    thick, low = tall * int(bytes_of[at]) / max(peak, 1), tall * int(base[at]) / max(peak, 1)
+    across = wide * int(np.count_nonzero(bytes_of * 2 > bytes_of[at])) / len(bytes_of)
+    if thick < 15 or across < 60:
+        return []
+    x = min(max(LEFT + wide * (at + 0.5) / len(bytes_of), LEFT + 30), LEFT + wide - 30)
+    return [f'<text x="{x:.1f}" y="{TOP + tall - low - thick / 2 + 4:.1f}" text-anchor="middle">{role}</text>']
 
 
 def _axes(timeline: Timeline, wide: int, tall: int) -> list[str]:

@@ -151,14 +151,16 @@ class Profile:
     def _head(self) -> list[str]:
         added = self.timed / self.plain - 1 if self.plain else 0.0
         runs = sum(kernel.runs for kernel in self.kernels)
-        clock = f"{seconds(runs * self.empty)} of it the clock's, {seconds(self.empty)} for each run"
+        of_clock = f"{seconds(runs * self.empty)} of it the clock's, {seconds(self.empty)} for each run"
+        clock = f" ({of_clock})" if self.empty else ""
         model = machine_model()
+        predicted = sum(kernel.predicted for kernel in self.kernels)
         whose = "this machine" if model.calibrated else f"a {model.processor} (wengert calibrate fits this one)"
         return [
             f"profile of {self.title}: {len(self.kernels)} kernels, {count(runs)} runs of them in a call, least of {self.calls} calls",
-            f"kernels take {seconds(self.total)} ({clock}), all else {seconds(self.between)}",
+            f"kernels take {seconds(self.total)}{clock}, all else {seconds(self.between)}",
             f"a call takes {seconds(self.plain)} (median {seconds(self.plain_median)}), {seconds(self.timed)} with the clock: timing adds {100 * added:.0f} %",
-            f"predicted: {seconds(sum(kernel.predicted for kernel in self.kernels))}, by the model of {whose}",
+            *([f"predicted: {seconds(predicted)}, by the model of {whose}"] if predicted else []),
         ]
 
     def cells(self, k: KernelTime) -> tuple[str, ...]:
@@ -280,7 +282,7 @@ def _runs(timed: TimedProgram, plain: TimedProgram, inputs: Sequence[Any], budge
 
 
 def _kernels(timed: TimedProgram, runs: Sequence[Run], cost: CompiledCost, names: SourceNames, per_second: float) -> list[KernelTime]:
-    describe = Describer(names, ())
+    describe = Describer(names)
     known: dict[Any, Kernel] = {kernel.op: kernel for kernel in cost.kernels}
     ticks = np.array([run.ticks for run in runs], np.float64) / per_second
     least, middle = (ticks.min(axis=0), np.median(ticks, axis=0)) if len(timed.ops) else (ticks, ticks)

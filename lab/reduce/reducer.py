@@ -191,7 +191,8 @@ class Reducer:
     def _inputs(self) -> None:
         """Zeros, ones, small numbers, fewer digits, for all inputs at once and for each; then as few elements that are not zero as will do."""
         for form in SIMPLE:
-            if self._accept(self.best.text, [form(np.asarray(x)) for x in self.best.inputs]):
+            simple = [form(np.asarray(x)) for x in self.best.inputs]
+            if all(map(np.array_equal, simple, self.best.inputs)) or self._accept(self.best.text, simple):
                 return
         for i in range(len(self.best.inputs)):
             if not any(self._accept_input(i, x) for x in self._simpler(i)) and not self._is_simple(i):

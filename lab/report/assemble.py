@@ -13,12 +13,14 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.registry import make_context
 from wengert.ir.changes import Change, Kind, recorded
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.passes import Observer, Observers, Pipeline
+from wengert.ir.observers import Observer, Observers
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import PluginError
 from wengert.ir.translations import WORDS, Form
 from wengert.lab.inspection.subject import Request, Subject, asked
 from wengert.lab.report.document import Document, LeftOut
 from wengert.lab.report.operation_table import Strings
+from wengert.lab.report.rules import rules_of
 from wengert.lab.report.source_texts import Places, SourceText
 from wengert.lab.report.stages import Stage, StageRecorder
 from wengert.runtime.derivation import derivative_pipeline, finishing, preparation, with_main
@@ -84,7 +86,14 @@ ANALYSES = ("memory", "kept", "costs", "strategies", "check")
 """What is computed of the program beside its stages."""
 
 
-def assemble(program: Program, sources: Sequence[SourceText], wanted: Wanted, name: str, analyses: Iterable[str] = ANALYSES) -> Document:
+def assemble(
+    program: Program,
+    sources: Sequence[SourceText],
+    wanted: Wanted,
+    name: str,
+    analyses: Iterable[str] = ANALYSES,
+    said: Callable[[str], None] | None = None,
+) -> Document:
     """The document of a program.
 
     Args:
@@ -93,15 +102,22 @@ def assemble(program: Program, sources: Sequence[SourceText], wanted: Wanted, na
         wanted: the derivative or the pipeline, and the analyses.
         name: the program's file, as commands name it.
         analyses: the analyses to make.
+        said: told each stage and analysis that is done.
 
     A pipeline that stops with a diagnostic leaves the stages before it and the diagnostic. Raises InputError for positions that do not fit.
     """
     start = time.perf_counter()
-    recorder = StageRecorder(Strings(), Places({source.name: i for i, source in enumerate(sources)}))
+    recorder = StageRecorder(Strings(), Places({source.name: i for i, source in enumerate(sources)}), said)
     with recorded() as changes:
         problem = _record(program, _derivative(program, wanted), wanted, Observers((cast(Observer, changes), recorder)))
     texts = {source.name: source.text for source in sources}
-    made = {} if problem is not None else {what: _analysis(what, program, wanted, recorder, name, texts) for what in analyses}
+    made: dict[str, Any] = {}
+    if wanted.request is not None:
+        made["rules"] = rules_of((text for text in recorder.strings.listed if "/" in text), wanted.request.strategy)
+    for what in analyses if problem is None else ():
+        if said is not None:
+            said(what)
+        made[what] = _analysis(what, program, wanted, recorder, name, texts)
     return Document(
         title=name,
         signature=str(program.signature),

@@ -49,6 +49,7 @@ class OperationTable:
         role: a number of :data:`ROLES`.
         derivation: how it was derived, the last derivative first, as a number of ``strings``.
         places: numbers of places in sources, the most important first.
+        calls: how many of them, the last ones, are those of calls around it.
         inferred: those of them that rewrites looked through on the way to the op.
         operands: entries that define its operands, nested uses by its regions left out.
         parent: the entry of the op that holds it, or -1.
@@ -63,6 +64,7 @@ class OperationTable:
     role: list[int] = field(default_factory=list[int])
     derivation: list[int] = field(default_factory=list[int])
     places: list[list[int]] = field(default_factory=list[list[int]])
+    calls: list[int] = field(default_factory=list[int])
     inferred: list[list[int]] = field(default_factory=list[list[int]])
     operands: list[list[int]] = field(default_factory=list[list[int]])
     parent: list[int] = field(default_factory=list[int])
@@ -118,6 +120,7 @@ class _Reader:
         origin = self._places.of(location)
         table.derivation.append(string(origin.derivation))
         table.places.append(origin.places)
+        table.calls.append(origin.calls)
         table.inferred.append(origin.inferred)
         table.operands.append(operands)
         table.parent.append(parent)

@@ -42,11 +42,13 @@ class Origin:
 
     Attributes:
         places: the numbers of the places that ops came from, those of the calls around them last.
+        calls: how many of them are those of calls.
         inferred: those of them that rewrites looked through on the way.
         derivation: how the op was derived from the first of its sources, the last derivative first, and which passes rewrote it.
     """
 
     places: list[int]
+    calls: int
     inferred: list[int]
     derivation: str
 
@@ -75,11 +77,12 @@ class Places:
     def _origin(self, location: LocationAttr) -> Origin:
         named = sources(location)
         exact = {n for source in named if source.certainty is Certainty.EXACT and (n := self._number(source.place)) is not None}
-        numbers = [self._number(source.place) for source in named]
-        numbers += [self._number(origin(caller)) for source in named for caller in source.callers]
-        places = [n for n in dict.fromkeys(numbers) if n is not None]
+        written = dict.fromkeys(self._number(source.place) for source in named)
+        called = dict.fromkeys(self._number(origin(caller)) for source in named for caller in source.callers)
+        calls = [n for n in called if n is not None and n not in written]
+        places = [n for n in written if n is not None] + calls
         inferred = [n for source in named if source.certainty is not Certainty.EXACT and (n := self._number(source.place)) is not None and n not in exact]
-        return Origin(places, list(dict.fromkeys(inferred)), " < ".join(_steps(named[0])))
+        return Origin(places, len(calls), list(dict.fromkeys(inferred)), " < ".join(_steps(named[0])))
 
     def _number(self, place: LocationAttr) -> int | None:
         if not isinstance(place, FileLineColLoc):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,8 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.dumps import count_ops
 from wengert.ir.locations import provenance
+from wengert.ir.observers import PassRun
 from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import PassRun, Pipeline
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import is_foreign
 from wengert.ir.translations import Form, Translation
 from wengert.lab.report.operation_lines import write_module
@@ -67,6 +69,8 @@ class StageRecorder:
 
     strings: Strings
     places: Places
+    said: Callable[[str], None] | None = None
+    """Told the name of each stage."""
     stages: list[Stage] = field(default_factory=list[Stage])
     _text: str = ""
     _shown: int = -1
@@ -87,6 +91,8 @@ class StageRecorder:
         self.stages.append(Stage(run.pass_.name, print_pass(run.pass_), "code", run.pass_.writes, text, seconds=run.seconds, foreign=is_foreign(run.pass_)))
 
     def _record(self, module: ModuleOp, name: str, label: str, seconds: float | None, foreign: bool, *, always: bool) -> None:
+        if self.said is not None:
+            self.said(f"{name}, {len(self.stages)} stages before it")
         written = write_module(module)
         if written.text == self._text:
             if always:

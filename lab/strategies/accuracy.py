@@ -14,13 +14,14 @@ from typing import Any
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.plugins import load_plugin
 from wengert.lab.corpus import CorpusProgram, Reference, array_error
-from wengert.lab.strategies.choice import choose
-from wengert.lab.strategies.measuring import measured, with_values
+from wengert.lab.strategies.choice import UNDECIDED, choose
+from wengert.lab.strategies.measuring import measured, near, with_values
 from wengert.lab.strategies.plans import plans
 from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.lab.tables import seconds
 from wengert.runtime.errors import ExecutionError, InputError
 from wengert.runtime.loading import load
+from wengert.runtime.program import Array, Program
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 
 NEAR = 1.05
@@ -48,6 +49,8 @@ class Chosen:
     Attributes:
         program, precision: what was differentiated.
         chosen: the row that the prediction chooses, by name; None where it chooses none.
+        settled: the row that was the fastest in a first series of rounds among those that are predicted within 25 % of the chosen one: the choice of
+            ``measure="ties"``.
         measured: the row that was the fastest in a first series of rounds: the choice of ``measure=True``.
         fastest: the row that was the fastest in a second series, by which both choices are judged.
         times: seconds of every row in the second series.
@@ -59,6 +62,7 @@ class Chosen:
     program: str
     precision: str
     chosen: str | None = None
+    settled: str | None = None
     measured: str = ""
     fastest: str = ""
     times: dict[str, float] | None = None
@@ -94,25 +98,39 @@ def run_task(task: Task) -> Iterator[Chosen]:
 
 
 def _choice(task: Task, reference: Reference) -> Chosen:
-    name, precision = task.program.name, task.precision
     wrt, of = tuple(sorted(reference.tangents)), tuple(sorted(reference.cotangents))
-    program = load(task.program.path(precision))
+    program = load(task.program.path(task.precision))
+    return choice_for(task.program.name, task.precision, program, reference.inputs, wrt, of, reference.jac)
+
+
+def choice_for(
+    name: str,
+    precision: str,
+    program: Program,
+    inputs: Sequence[Array],
+    wrt: Sequence[int],
+    of: Sequence[int],
+    jacobian: Mapping[tuple[int, int], Array] | None = None,
+) -> Chosen:
+    """The choice for a program at a point, whose Jacobian is known by blocks (result, argument), or that of the interpreter is taken."""
     batched = [plan for plan in plans(program, "jacobian", wrt, of) if plan.at_once is None]
     columns, rows = batched[0].blocks.columns, batched[0].blocks.rows
     if columns * rows > MOST_ELEMENTS or max(columns, rows) > MOST_DIRECTIONS:
         return Chosen(name, precision, skipped=f"a Jacobian of {rows} by {columns}")
     unknowns = Unknowns()
-    table = [with_values(Row(PlanCosts(plan, unknowns)), reference.inputs) for plan in batched]
+    table = [with_values(Row(PlanCosts(plan, unknowns)), inputs) for plan in batched]
     usable = [row for row in table if not row.problem]
     choice = choose(usable)
-    timed, _ = measured(usable, reference.inputs, slower=float("inf"))
-    first, times = _times(timed), _times(measured(usable, reference.inputs, slower=float("inf"))[0])
+    timed, _ = measured(usable, inputs)
+    first, times = _times(timed), _times(measured(usable, inputs)[0])
     predicted = {row.name: float(row.predicted.seconds.constant or 0) for row in usable if row.predicted is not None}
     errors = [row.measured.error for row in timed.values() if row.measured is not None]
-    if reference.jac:
-        errors += [_error(row.compile()(*reference.inputs), reference, wrt, of) for row in usable]
+    if jacobian:
+        errors += [_error(row.compile()(*inputs), jacobian, wrt, of) for row in usable]
     by_prediction = choice.row.name if choice.row is not None and choice.verdict != "conditional" else None
-    return Chosen(name, precision, by_prediction, _least(first), _least(times), times, predicted, max(errors))
+    tied = {row.name: first[row.name] for row in near(usable, UNDECIDED) if row.name in first}
+    settled = _least(tied) if by_prediction is not None and len(tied) > 1 else by_prediction
+    return Chosen(name, precision, by_prediction, settled, _least(first), _least(times), times, predicted, max(errors))
 
 
 def _times(rows: Mapping[str, Row]) -> dict[str, float]:
@@ -123,19 +141,24 @@ def _least(times: Mapping[str, float]) -> str:
     return min(times, key=lambda name: times[name])
 
 
-def _error(blocks: Sequence[Any], reference: Reference, wrt: Sequence[int], of: Sequence[int]) -> float:
+def _error(blocks: Sequence[Any], jacobian: Mapping[tuple[int, int], Array], wrt: Sequence[int], of: Sequence[int]) -> float:
     keys = [(j, i) for j in of for i in wrt]
-    return max(array_error(block, reference.jac[key]) for key, block in zip(keys, blocks, strict=True) if key in reference.jac)
+    return max(array_error(block, jacobian[key]) for key, block in zip(keys, blocks, strict=True) if key in jacobian)
 
 
 def summary(choices: Sequence[Chosen]) -> list[str]:
     """The figure, the worst choice, and the largest error."""
     counted = [choice for choice in choices if not choice.skipped]
     lines: list[str] = []
-    for how, rows in (("predicted", [choice.chosen for choice in counted]), ("measured", [choice.measured for choice in counted])):
+    ways = (
+        ("predicted choice", [choice.chosen for choice in counted]),
+        ("choice with ties measured", [choice.settled for choice in counted]),
+        ("measured choice", [choice.measured for choice in counted]),
+    )
+    for how, rows in ways:
         ratios = [choice.ratio(row) for choice, row in zip(counted, rows, strict=True)]
         right = sum(ratio <= NEAR for ratio in ratios)
         share = f" ({100 * right / len(counted):.0f} %)" if counted else ""
         worst = max(ratios, default=1.0)
-        lines.append(f"strategies: the {how} choice is the fastest, or within 5 % of it, on {right} of {len(counted)} programs{share}; worst {worst:.3g} times")
+        lines.append(f"strategies: the {how} is the fastest, or within 5 % of it, on {right} of {len(counted)} programs{share}; worst {worst:.3g} times")
     return [*lines, f"left out: {len(choices) - len(counted)}; largest error of a row: {max((choice.error for choice in counted), default=0.0):.1e}"]

@@ -9,6 +9,10 @@ from typing import Any, Literal
 from wengert.lab.costs.decision import Alternatives, Decision, decide
 from wengert.lab.strategies.row import Row
 
+UNDECIDED = 1.25
+"""Predicted times of two rows of one program whose ratio is less are closer than the model tells: for three of four pairs the ratio of measured times differs
+from that of predicted ones by less than this."""
+
 Verdict = Literal["faster", "tie", "conditional", "withheld", "only", "none"]
 
 

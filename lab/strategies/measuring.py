@@ -55,17 +55,11 @@ def _number(name: str) -> int:
     return int(name[1:].partition("_")[0])
 
 
-def measured(rows: Sequence[Row], inputs: Sequence[Array], slower: float = SLOWER) -> tuple[Mapping[str, Row], str]:
-    """Rows by name, those that are worth it with what was measured; and what their errors are measured against.
-
-    Args:
-        rows: rows that can be made.
-        inputs: the point.
-        slower: how many times the smallest predicted time a row may be predicted to take, to be worth it.
-    """
+def measured(rows: Sequence[Row], inputs: Sequence[Array]) -> tuple[Mapping[str, Row], str]:
+    """Rows by name, with what was measured at a point; and what their errors are measured against."""
     functions: list[tuple[Row, JacobianFunction]] = []
     results: dict[str, Row] = {}
-    for row in _near(rows, slower):
+    for row in rows:
         try:
             function = row.compile()
             function(*inputs)
@@ -82,8 +76,8 @@ def measured(rows: Sequence[Row], inputs: Sequence[Array], slower: float = SLOWE
     return results, reference
 
 
-def _near(rows: Sequence[Row], slower: float) -> list[Row]:
-    """The rows that may be the fastest."""
+def near(rows: Sequence[Row], slower: float) -> list[Row]:
+    """The rows that are predicted to take no more than so many times what the fastest takes, or whose time is not known."""
     numbers = [row.seconds.constant if row.seconds is not None else None for row in rows]
     least = min((float(number) for number in numbers if number is not None), default=0.0)
     return [row for row, number in zip(rows, numbers, strict=True) if number is None or float(number) <= slower * least]

@@ -52,6 +52,8 @@ class Plan:
         mode: which directions the program is given: those of arguments (forward) or of results (reverse).
         at_once: how many directions one call is given, in a batch; 0 for one direction that is not in a batch, None for a program that holds all of
             them itself.
+        fewer: how many directions a program takes that needs fewer than there are elements.
+        passes: the pass that makes the program, as text, where one alone does.
     """
 
     name: str
@@ -60,10 +62,14 @@ class Plan:
     make: Callable[[], Program]
     mode: Mode
     at_once: int | None
+    fewer: int | None = None
+    passes: str = ""
 
     @property
     def directions(self) -> int:
         """How many directions derivatives are taken along."""
+        if self.fewer is not None:
+            return self.fewer
         return self.blocks.columns if self.mode == "forward" else self.blocks.rows
 
     @property

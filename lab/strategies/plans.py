@@ -8,6 +8,8 @@
 ``vjps xK``      the same, K directions in a batch
 ``jacrev``       one call: the VJPs of all directions in one batch for each result, in the program
 ``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
+``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions
+``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
@@ -22,9 +24,11 @@ from typing import Literal
 
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.errors import InputError
-from wengert.runtime.jacobians import jacobian_pass
+from wengert.runtime.jacobians import MODES, jacobian_pass
 from wengert.runtime.program import Program, static_program
 from wengert.runtime.requests import positions_text
+from wengert.transforms.ad.jacobians.mixed import cut_size
+from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.residuals.policies import policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE
@@ -34,6 +38,8 @@ WANTED: tuple[Wanted, ...] = ("jacobian", "gradient", "hessian")
 
 CHUNKS = (16, 128)
 """Directions in a batch, of plans that need several calls."""
+MOST_COMPRESSED = 1 << 22
+"""The pattern of a Jacobian with more elements is not looked at."""
 
 
 def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None) -> list[Plan]:
@@ -51,8 +57,7 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
     """
     if wanted not in WANTED:
         raise InputError(f"there is no derivative {wanted!r} to choose a strategy for; there are: {', '.join(WANTED)}")
-    for mode in ("jacfwd", "jacrev"):  # refuses what is complex
-        jacobian_pass(mode, program.signature, tuple(wrt), tuple(of), holomorphic=False)
+    modes(program, wrt, of)  # refuses what is complex
     names = list(strategy_names() if strategies is None else strategies)
     if wanted == "hessian":
         return list(_hessians(program, wrt, of))
@@ -65,29 +70,74 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
     return plans
 
 
-def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: Sequence[str]) -> Iterator[Plan]:
+def modes(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[Plan]:
+    """The two plans ``jacfwd`` and ``jacrev``. Raises InputError for what is complex."""
+    for mode in MODES:
+        jacobian_pass(mode, program.signature, tuple(wrt), tuple(of), holomorphic=False)
     blocks = _blocks(program, wrt, of)
+    return [
+        Plan("jacfwd", "batched forward", blocks, partial(program.jacfwd, wrt, of), "forward", None),
+        Plan("jacrev", "batched reverse", blocks, partial(program.jacrev, wrt, of), "reverse", None),
+    ]
+
+
+def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: Sequence[str]) -> Iterator[Plan]:
+    forward, backward = modes(program, wrt, of)
+    blocks = forward.blocks
     yield Plan("jvps", "JVPs one by one", blocks, partial(program.jvp, wrt, of), "forward", 0)
     yield from _batches(program, blocks, "jvps", "JVPs", partial(program.jvp, wrt, of), "forward")
-    yield Plan("jacfwd", "batched forward", blocks, partial(program.jacfwd, wrt, of), "forward", None)
+    yield forward
     if len(wrt) > 1:
-        yield Plan("jacfwd joined", "forward in one batch", blocks, partial(_joined, program, "forward", wrt, of), "forward", None)
+        yield _by_pass(program, "jacfwd joined", "forward in one batch", blocks, "forward", "joined-jacobian", wrt, of)
     for name in names:
         suffix, by = ("", "") if name == DEFAULT else (f" {name}", f" by {name}")
         reverse = partial(program.vjp, wrt, of, strategy=name)
         yield Plan(f"vjps{suffix}", f"VJPs{by} one by one", blocks, reverse, "reverse", 0)
         yield from _batches(program, blocks, f"vjps{suffix}", f"VJPs{by}", reverse, "reverse")
         if name == DEFAULT:
-            yield Plan("jacrev", "batched reverse", blocks, partial(program.jacrev, wrt, of), "reverse", None)
+            yield backward
         if len(of) > 1 or name != DEFAULT:
             suffix = suffix or " joined"
-            yield Plan(f"jacrev{suffix}", f"reverse{by} in one batch", blocks, partial(_joined, program, "reverse", wrt, of, name), "reverse", None)
+            joined = f"joined-jacobian{{strategy={name}"
+            yield _by_pass(program, f"jacrev{suffix}", f"reverse{by} in one batch", blocks, "reverse", joined, wrt, of)
+    yield from _compressed(program, blocks, wrt, of)
+    narrow = min(blocks.columns, blocks.rows)
+    if 0 < (directions := cut_size(program.optimized_module, wrt, of)) < narrow:
+        yield _by_pass(program, "mixed", f"both modes from a cut of {directions}", blocks, None, "mixed-jacobian", wrt, of, directions)
 
 
-def _joined(program: Program, mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: str = DEFAULT) -> Program:
-    """The Jacobian with all directions in one batch."""
-    text = f"joined-jacobian{{mode={mode} wrt={positions_text(wrt)} of={positions_text(of)} strategy={strategy}}}"
-    return static_program(program.optimized_module, program.name).apply(f"{text},{OPTIMIZE}")
+def _compressed(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
+    """Both modes with fewer directions than elements, where the pattern of the Jacobian allows it."""
+    if blocks.columns * blocks.rows > MOST_COMPRESSED:
+        return
+    ways: tuple[tuple[Mode, str], ...] = (("forward", "columns"), ("reverse", "rows"))
+    for mode, what in ways:
+        fewest = min(blocks.columns, blocks.rows)
+        directions = compressed_directions(program.optimized_module, mode, wrt, of, fewest)
+        if directions is not None:
+            how = f"{mode}, {what} in {directions} colours"
+            yield _by_pass(program, f"compressed {what}", how, blocks, mode, "seeded-jacobian", wrt, of, directions)
+
+
+def _by_pass(
+    program: Program,
+    name: str,
+    how: str,
+    blocks: Blocks,
+    mode: Mode | None,
+    text: str,
+    wrt: Sequence[int],
+    of: Sequence[int],
+    directions: int | None = None,
+) -> Plan:
+    """The Jacobian by a pass, which is told what to differentiate, and the mode if it has one."""
+    options = [text, *([f"mode={mode}"] if mode is not None else []), f"wrt={positions_text(wrt)}", f"of={positions_text(of)}"]
+    passes = f"{' '.join(options) if '{' in text else '{'.join((options[0], ' '.join(options[1:])))}}}"
+    return Plan(name, how, blocks, partial(_made, program, passes), mode or "forward", None, directions, passes)
+
+
+def _made(program: Program, passes: str) -> Program:
+    return static_program(program.optimized_module, program.name).apply(f"{passes},{OPTIMIZE}")
 
 
 def _batches(program: Program, blocks: Blocks, name: str, what: str, make: partial[Program], mode: Mode) -> Iterator[Plan]:
@@ -133,7 +183,15 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
         along = partial(gradient.jvp, wrt, range(len(of) * len(wrt)))
         if first == "reverse":
             yield Plan("hvps", "forward over reverse, one by one", blocks, along, "forward", 0)
+            yield from _compressed_hessian(gradient, blocks, wrt)
             yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward")
+
+
+def _compressed_hessian(gradient: Program, blocks: Blocks, wrt: Sequence[int]) -> Iterator[Plan]:
+    """Forward over reverse, with as many directions as the columns of the Hessian have colours."""
+    for plan in _compressed(gradient, blocks, wrt, range(len(blocks.of))):
+        if plan.mode == "forward":
+            yield Plan("compressed over reverse", f"{plan.how} over reverse", blocks, plan.make, "forward", None, plan.fewer)
 
 
 def _blocks(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Blocks:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from wengert.lab.costs.rows import amount
 from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import Shapes, random_inputs, shaped
-from wengert.lab.strategies.choice import Choice, choose
-from wengert.lab.strategies.measuring import measured, with_values
+from wengert.lab.strategies.choice import UNDECIDED, Choice, choose
+from wengert.lab.strategies.measuring import SLOWER, measured, near, with_values
 from wengert.lab.strategies.plan import JacobianFunction
 from wengert.lab.strategies.plans import Wanted, plans
 from wengert.lab.strategies.row import PlanCosts, Row
@@ -140,7 +140,7 @@ class StrategyTable:
         notes += list(dict.fromkeys(str(symbol) for row in self.usable for symbol in row.counted.unknown))
         if self.reference:
             skipped = any(row.measured is None for row in self.usable)
-            notes.append(f"errors are those against {self.reference}" + ("; rows without times are predicted to be far slower" if skipped else ""))
+            notes.append(f"errors are those against {self.reference}" + ("; rows without times are predicted to be slower" if skipped else ""))
         return notes
 
 
@@ -151,7 +151,7 @@ def strategies(
     of: Wanted = "jacobian",
     wrt: Positions = None,
     results: Positions = None,
-    measure: bool = False,
+    measure: bool | Literal["ties"] = False,
     budget: int | None = None,
     strategies: Sequence[str] | None = None,
     values: Mapping[str, Number] | None = None,
@@ -166,7 +166,8 @@ def strategies(
         of: "jacobian", "gradient" (of one number) or "hessian".
         wrt: positions of the arguments; every float one by default.
         results: positions of the results; every float one by default.
-        measure: whether to compile and run the rows. Those that are predicted to take eight times as long as the best are not.
+        measure: whether to compile and run the rows, whose measured times then decide. Those that are predicted to take eight times as long as the best are
+            not; with "ties", only those that are predicted within 25 per cent of the best, which is closer than the model tells, if there are several.
         budget: the largest arena of a row, in bytes.
         strategies: strategies of reverse mode, by name; all by default, those of plug-ins included.
         values: values of symbols for what only a run tells (``T0``).
@@ -190,9 +191,11 @@ def strategies(
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
         rows = [with_values(row, given) for row in rows]
         if measure:
-            within = [row for row in rows if budget is None or row.problem or (row.arena or 0) <= budget]
-            timed, reference = measured([row for row in within if not row.problem], given)
-            rows = [timed.get(row.name, row) for row in rows]
+            within = [row for row in rows if not row.problem and (budget is None or (row.arena or 0) <= budget)]
+            worth = near(within, UNDECIDED) if measure == "ties" else near(within, SLOWER)
+            if len(worth) > 1 or measure != "ties":
+                timed, reference = measured(worth, given)
+                rows = [timed.get(row.name, row) for row in rows]
     return StrategyTable(program.name, of, moved, asked, tuple(rows), budget, reference)
 
 

@@ -19,7 +19,7 @@ The program is run by the interpreter, so values are those of the text, op by op
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -165,8 +165,14 @@ def trace(
     Raises:
         InputError: the inputs do not fit; a selector selects nothing; the program is on buffers, or leaves extents open.
     """
-    subject = program if isinstance(program, Subject) else subject_of(_program(program))
+    subject = _static(program if isinstance(program, Subject) else subject_of(_program(program)), inputs)
     return _Run(subject, iteration, keep).trace(_bound(subject, inputs, seed), selectors)
+
+
+def _static(subject: Subject, inputs: Sequence[Any] | None) -> Subject:
+    """The subject for the shapes of these inputs, where it leaves extents open."""
+    program = subject.program if inputs is None else subject.program.specialized_for(inputs)
+    return subject if program is subject.program else replace(subject, transformed=program)
 
 
 def _program(given: Any) -> Program:

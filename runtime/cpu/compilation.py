@@ -50,6 +50,7 @@ def compile(
     strict: bool = False,
     opt: Tier = "best",
     flush_subnormals: bool | None = None,
+    debug_lines: bool | None = None,
     identity: str | None = None,
 ) -> CompiledFunction:
     """Compiles a function of the module to a callable on NumPy arrays.
@@ -65,6 +66,8 @@ def compile(
         flush_subnormals: subnormal numbers count as zeros, as operands and as results, as they do in XLA. On processors that compute with
             them slowly (many of Intel's) this saves much where values fade away; it is not IEEE arithmetic. None: as the environment variable
             WENGERT_FLUSH_SUBNORMALS says, 1 or 0, which is the default.
+        debug_lines: the machine code says which lines of the user's program it comes from, for debuggers and profilers; each kernel is then code of its
+            own. None: as the environment variable WENGERT_DEBUG_LINES says, 1 or 0, which is the default.
         identity: keeps what is compiled on disk as that of the program of this identity (:mod:`wengert.runtime.cpu.kept`).
 
     Raises:
@@ -72,11 +75,18 @@ def compile(
             that is known here.
         CompileError: LLVM rejected the generated code (a defect).
     """
-    return _Compilation(module, entry, before, options_of(strict, opt, flush_subnormals), identity).run()
+    return _Compilation(module, entry, before, options_of(strict, opt, flush_subnormals, debug_lines), identity).run()
 
 
 def compile_with_dumps(
-    module: ModuleOp, before: str, folder: Path, *, strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None
+    module: ModuleOp,
+    before: str,
+    folder: Path,
+    *,
+    strict: bool = False,
+    opt: Tier = "best",
+    flush_subnormals: bool | None = None,
+    debug_lines: bool | None = None,
 ) -> CompiledFunction:
     """Compiles @main of a module, which is changed in place, and writes the IR after every pass, the LLVM text and the assembly to a folder.
 
@@ -84,9 +94,9 @@ def compile_with_dumps(
     """
     from wengert.ir.dumps import Dumper
 
-    options = options_of(strict, opt, flush_subnormals)
+    options = options_of(strict, opt, flush_subnormals, debug_lines)
     lowered = "" if holds_kernels(module) else lowering(reassociate=not strict)
-    pipeline = parse_pipeline(joined(before, lowered, emission(strict=strict, opt=opt, flush_subnormals=options.flush)))
+    pipeline = parse_pipeline(joined(before, lowered, emission(strict=strict, opt=opt, flush_subnormals=options.flush, debug_lines=options.debug_lines)))
     dumper = Dumper(folder)
     with _refusals():
         pipeline.run(module, observer=dumper)
@@ -147,7 +157,9 @@ class _Compilation:
             pipeline = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict)))
             lowered = pipeline.applied(module) if module is self.module else pipeline.run(module, original=self._core)
         with self.phase("codegen"), _refusals():
-            code = generate(lowered, host().target, strict=self.options.strict, flush=self.options.flush, check_schedules=False)
+            code = generate(
+                lowered, host().target, strict=self.options.strict, flush=self.options.flush, check_schedules=False, debug_lines=self.options.debug_lines
+            )
         self._check_memory(code, signature)
         with self.phase("llvm"):
             made = object_code(code.text, self.options.opt)
@@ -159,7 +171,7 @@ class _Compilation:
     def load(self, code: ProgramText, made: ObjectFile, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
         """The callable of an object file, which was made of this code."""
         with self.phase("load"):
-            library = linked(made.image, code.symbols)
+            library = linked(made.image, code.symbols, debug_lines=self.options.debug_lines)
             constants = constants_of(code)
             fallback = Fallback(code.interpreted) if code.interpreted else None
         stats = self._stats(code, lowered, constants, signature, made.is_cached)

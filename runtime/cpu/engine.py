@@ -11,9 +11,9 @@ from wengert.transforms.schedule.host import host, llvm_binding
 
 
 class Library:
-    """Machine code in memory."""
+    """Machine code in memory. LLVM tells debuggers of it in any case (GDB's interface for such code); ``perf`` is told if asked."""
 
-    def __init__(self, image: bytes):
+    def __init__(self, image: bytes, *, profiled: bool = False):
         llvm = llvm_binding()
 
         with LOCK:
@@ -21,6 +21,11 @@ class Library:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(image))
             self._engine.finalize_object()
+        if profiled:
+            from wengert.runtime.cpu.perf_map import write_map  # here, because few programs are profiled
+            from wengert.transforms.codegen.cpu.entry import ENTRY
+
+            write_map(image, ENTRY, self.address(ENTRY))
 
     def address(self, name: str) -> int:
         """The address of a function."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -68,7 +69,7 @@ def find(identity: str, options: Options, signature: Signature, source: Source) 
         return None
     read = time.perf_counter()
     arrays = [_array(constant) for constant in entry.constants]
-    code = linked(image, entry.symbols)
+    code = linked(image, entry.symbols, debug_lines=options.debug_lines)
     times = {"cache": 1e3 * (read - start), "load": 1e3 * (time.perf_counter() - read)}
     stats = Stats(entry.kernels, entry.calls, {}, entry.arena_bytes, constants, results, True, times)
     return CompiledFunction(code, signature, arrays, entry.arena_bytes, None, stats, source)
@@ -82,4 +83,9 @@ def _array(data: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _name(identity: str, options: Options) -> str:
-    return cache.key(identity, "cpu", str(options), str(host()))
+    return cache.key(identity, "cpu", str(options), _processor())
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    return str(host())

@@ -8,8 +8,8 @@ from wengert.runtime.cpu.engine import Library
 from wengert.transforms.codegen.cpu.symbols import ALLOWS, BLAS_HOLD, BLAS_RELEASE, CALL_BACK, OF_RUNTIME, POLL, POOL_RUN, register_symbols
 
 
-def linked(image: bytes, symbols: Collection[str]) -> Library:
-    """The machine code of an object file in memory; ``symbols`` are those that it refers to."""
+def linked(image: bytes, symbols: Collection[str], *, debug_lines: bool = False) -> Library:
+    """The machine code of an object file in memory; ``symbols`` are those that it refers to. With ``debug_lines`` profilers are told of it."""
     if not {POOL_RUN, BLAS_HOLD, BLAS_RELEASE}.isdisjoint(symbols):
         from wengert.runtime.cpu import pool  # here, as the others: small programs do without
 
@@ -23,4 +23,4 @@ def linked(image: bytes, symbols: Collection[str]) -> Library:
 
         tape_memory.register()
     register_symbols(symbol for symbol in symbols if symbol not in OF_RUNTIME)
-    return Library(image)
+    return Library(image, profiled=debug_lines)

@@ -13,16 +13,21 @@ from wengert.transforms.schedule.host import host
 FLUSH = "WENGERT_FLUSH_SUBNORMALS"
 """The environment variable for programs that do not say whether subnormal numbers are zeros."""
 
+DEBUG_LINES = "WENGERT_DEBUG_LINES"
+"""The environment variable for programs that do not say whether machine code says the lines that it comes from."""
+
 
 class Options(Struct, frozen=True):
-    """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator; ``flush`` makes zeros of subnormal numbers."""
+    """``strict`` turns reassociation and contraction off; ``opt`` is the tier of the code generator; ``flush`` makes zeros of subnormal numbers;
+    ``debug_lines`` tells debuggers and profilers the lines of the user's program."""
 
     strict: bool = False
     opt: Tier = "best"
     flush: bool = False
+    debug_lines: bool = False
 
 
-def options_of(strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None) -> Options:
+def options_of(strict: bool = False, opt: Tier = "best", flush_subnormals: bool | None = None, debug_lines: bool | None = None) -> Options:
     """The options that these arguments of :func:`wengert.runtime.cpu.compile` mean; an InputError if there is no such tier, or no mode for subnormal
     numbers."""
     if opt not in TIERS:
@@ -30,7 +35,7 @@ def options_of(strict: bool = False, opt: Tier = "best", flush_subnormals: bool 
     flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
     if flush:
         _check_flush()
-    return Options(strict, opt, flush)
+    return Options(strict, opt, flush, os.environ.get(DEBUG_LINES, "0") == "1" if debug_lines is None else debug_lines)
 
 
 def _check_flush() -> None:

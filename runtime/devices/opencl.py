@@ -88,7 +88,7 @@ def name_of(device: Any) -> str:
 
 
 @lru_cache(maxsize=8)
-def device_named(part: str = "") -> OpenCLDevice:
+def device_named(part: str = "", *, timed: bool = False) -> OpenCLDevice:
     """The first device whose name contains a text, made once.
 
     Raises:
@@ -97,7 +97,7 @@ def device_named(part: str = "") -> OpenCLDevice:
     known = list(devices())
     for device in known:
         if part.lower() in name_of(device).lower():
-            return OpenCLDevice(device)
+            return TimedOpenCLDevice(device) if timed else OpenCLDevice(device)
     if known:
         raise InputError(f"no OpenCL device is named {part!r}; there are: {', '.join(map(name_of, known))}")
     raise InputError(no_device())
@@ -192,7 +192,10 @@ class OpenCLDevice(Device):
         with self._reported():
             for number, buffer in enumerate(arguments):
                 kernel.set_arg(number, self._shared(buffer))
-            self._cl.enqueue_nd_range_kernel(self._queue, kernel, threads, block)
+            self._launched(name, self._cl.enqueue_nd_range_kernel(self._queue, kernel, threads, block))
+
+    def _launched(self, name: str, event: Any) -> None:
+        """Takes note of a launch, for devices that are asked when kernels ran."""
 
     def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
         """Every launch has a kernel object of its own, whose arguments are set here. (pyopencl has no command buffers.)"""
@@ -223,6 +226,29 @@ class OpenCLDevice(Device):
     def wait(self) -> None:
         with self._reported():
             self._queue.finish()
+
+
+class TimedOpenCLDevice(OpenCLDevice):
+    """A device whose queue notes when each kernel ran: it is asked for every launch by itself.
+
+    Attributes:
+        launches: the names of kernels and their events since somebody cleared the list.
+    """
+
+    def __init__(self, device: Any):
+        super().__init__(device)
+        self._queue = self._cl.CommandQueue(self._context, properties=self._cl.command_queue_properties.PROFILING_ENABLE)
+        self.launches: list[tuple[str, Any]] = []
+
+    def capture(self, commands: Sequence[Command]) -> Callable[[], None]:
+        return Device.capture(self, commands)
+
+    def _launched(self, name: str, event: Any) -> None:
+        self.launches.append((name, event))
+
+    def times(self) -> list[tuple[str, int, int]]:
+        """Each launch with the nanoseconds of the device at which it began and ended; they are done."""
+        return [(name, event.profile.start, event.profile.end) for name, event in self.launches]
 
 
 def _build_log(message: str) -> str:

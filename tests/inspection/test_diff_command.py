@@ -43,7 +43,7 @@ def test_two_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.splitlines()[:3] == ["--- a.mlir", "+++ b.mlir", "+0 -0 ~1, 3 alike"]
     assert "\nb.mlir:3:3\n  ~ %1 = stablehlo.exponential %0 : tensor<3xf64>\n -> %1 = stablehlo.sine %0 : tensor<3xf64>\n" in out
     assert "\x1b[" not in out
-    assert run(capsys, "a.mlir", "a.mlir", "--vjp")[0] == 2, "there is nothing to compare"
+    assert run(capsys, "a.mlir", "a.mlir", "--vjp")[0] == 0
     Path("c.mlir").write_text(TEXT)
     assert run(capsys, "a.mlir", "c.mlir", "--vjp")[0] == 0
     assert run(capsys, "a.mlir", "--vjp", "c.mlir")[0] == 0
@@ -187,11 +187,23 @@ def test_a_file_in_a_commit(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     code, out = run(capsys, "HEAD:a.mlir", "a.mlir", "--vjp")
     assert code == 1
     assert out.splitlines()[:2] == ["--- vjp of HEAD:a.mlir", "+++ vjp of a.mlir"]
+    assert "there is no commit nowhere" in run(capsys, "nowhere:a.mlir", "a.mlir")[1]
     code, out = run(capsys, "HEAD:missing.mlir", "a.mlir")
     assert code == 1
     assert "the commit HEAD has no file missing.mlir" in out
     Path("a.mlir").write_text(TEXT.replace("%0", "%first"))
     assert run(capsys, "HEAD:a.mlir", "a.mlir")[0] == 0
+
+
+def test_python_functions(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two versions of a function are compared line by line, as texts are."""
+    text = "import wengert.numpy as wnp\n\n\ndef f(x):\n    y = wnp.tanh(x)\n    return wnp.sum(y * x)\n"
+    Path("one.py").write_text(text)
+    Path("two.py").write_text(text.replace("tanh", "exp"))
+    code, out = run(capsys, "one.py:f", "two.py:f", "--shapes", "3")
+    assert code == 1
+    assert "+0 -0 ~1, " in out
+    assert "two.py:5:9  y = wnp.exp(x)" in out
 
 
 def test_colours_where_they_are_asked_for(files: Path) -> None:

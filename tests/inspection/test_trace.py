@@ -328,6 +328,16 @@ def test_on_buffers(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "is on buffers, which hold many values; trace an earlier stage" in capsys.readouterr().err
 
 
+def test_open_extents(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("open.mlir").write_text(TEXT.replace("3xf64", "?xf64").replace("3xi32", "?xi32"))
+    assert main(["trace", "open.mlir", "--inputs", "x.npz", "%0"]) == 0
+    assert "float64[3]" in capsys.readouterr().out
+    assert main(["trace", "open.mlir", "--random", "0", "--shapes", "4,4", "%0"]) == 0
+    assert "float64[4]" in capsys.readouterr().out
+    assert main(["trace", "open.mlir", "--random", "0"]) == 1
+    assert "--shapes" in capsys.readouterr().err
+
+
 def test_in_notebooks() -> None:
     html = wg.parse(TEXT).trace([X, K])._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert "<td>%1</td>" in html

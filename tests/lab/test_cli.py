@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.ir import plugins
 from wengert.ir.installation import command
 from wengert.lab.cli.highlight import highlight
 from wengert.lab.cli.main import COMMANDS, main
@@ -237,6 +238,7 @@ def test_a_reader_that_goes_away_is_no_error(program: str) -> None:
 
 def test_cache(tmp_path: Path, program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "objects"))
+    monkeypatch.setattr(plugins, "_REGISTERING", set())
     assert main(["run", program, "--random", "1"]) == 0
     capsys.readouterr()
     assert main(["cache", "--json"]) == 0

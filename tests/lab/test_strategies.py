@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert import numpy as wnp
 from wengert.lab.cli.main import main
 from wengert.lab.strategies import table as tables
-from wengert.lab.strategies.choice import choose
+from wengert.lab.strategies.choice import UNDECIDED, choose
 from wengert.lab.strategies.measuring import measured
 from wengert.lab.strategies.plans import CHUNKS
 from wengert.runtime.errors import InputError
@@ -244,3 +245,77 @@ def test_a_choice_that_depends_on_iterations_is_not_made():
     with pytest.raises(InputError, match="depends"):
         found.compile()
     assert wg.strategies(wg.parse(UNTIL), [np.float64(0.3), np.int64(7)]).best.compile()(0.3, 7)
+
+
+BAND = """
+func.func public @main(%x: tensor<30xf64>) -> tensor<29xf64> {
+  %0 = stablehlo.slice %x [0:29] : (tensor<30xf64>) -> tensor<29xf64>
+  %1 = stablehlo.slice %x [1:30] : (tensor<30xf64>) -> tensor<29xf64>
+  %2 = stablehlo.multiply %0, %1 : tensor<29xf64>
+  %3 = stablehlo.exponential %2 : tensor<29xf64>
+  %4 = stablehlo.sine %3 : tensor<29xf64>
+  return %4 : tensor<29xf64>
+}
+"""
+
+NARROW = """
+func.func public @main(%x: tensor<40xf64>, %w: tensor<2x40xf64>, %u: tensor<30x2xf64>) -> tensor<30xf64> {
+  %0 = stablehlo.dot_general %w, %x, contracting_dims = [1] x [0] : (tensor<2x40xf64>, tensor<40xf64>) -> tensor<2xf64>
+  %1 = stablehlo.tanh %0 : tensor<2xf64>
+  %2 = stablehlo.dot_general %u, %1, contracting_dims = [1] x [0] : (tensor<30x2xf64>, tensor<2xf64>) -> tensor<30xf64>
+  %3 = stablehlo.sine %2 : tensor<30xf64>
+  return %3 : tensor<30xf64>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrt", "row", "directions"), [(BAND, None, "compressed columns", 2), (BAND, None, "compressed rows", 2), (NARROW, 0, "mixed", 2)]
+)
+def test_rows_with_fewer_directions_are_chosen_where_there_are_such(text: str, wrt: int | None, row: str, directions: int):
+    program = wg.parse(text)
+    found = wg.strategies(program, wrt=wrt)
+    assert found.row(row).plan.directions == directions
+    assert found.best.name.partition(" ")[0] == row.partition(" ")[0]
+    inputs = _inputs(program)
+    positions = None if wrt is None else (wrt,)
+    expected = program.jacfwd(positions)(*inputs)
+    chosen = program.jacobian(positions)
+    assert chosen is program.jacobian(positions)
+    assert [r.type for r in chosen.signature.results] == [r.type for r in program.jacfwd(positions).signature.results]
+    for function in (found.row(row).compile(), chosen):
+        np.testing.assert_allclose(function(*inputs)[0], expected[0], rtol=1e-12, atol=1e-14)
+
+
+def test_a_hessian_by_the_order_that_is_predicted_to_be_faster():
+    program = wg.jit(lambda x: wnp.sum(wnp.sin(x[1:] * x[:-1]))).program(np.zeros(20))
+    assert wg.strategies(program, of="hessian").best.name == "compressed over reverse"
+    x = np.linspace(0.1, 1.0, 20)
+    hessian = program.hessian()
+    assert hessian is program.hessian()
+    np.testing.assert_allclose(hessian(x)[0], program.jacrev().jacfwd()(x)[0], rtol=1e-12, atol=1e-14)
+
+
+def test_traced_jacobians_take_the_predicted_mode(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    monkeypatch.setattr(wg.Program, "jacobian_mode", lambda self, wrt, of: asked.append("") or "jacrev")
+    x = np.array([0.3, 0.4])
+    jacobian = wg.jac(lambda x: wnp.sin(x) * x[0])
+    np.testing.assert_allclose(jacobian(x), wg.jacfwd(lambda x: wnp.sin(x) * x[0])(x))
+    np.testing.assert_allclose(jacobian(2 * x), wg.jacfwd(lambda x: wnp.sin(x) * x[0])(2 * x))
+    assert len(asked) == 1
+    np.testing.assert_allclose(wg.hessian(lambda x: wnp.sum(x**3))(x), np.diag(6 * x), atol=1e-12)
+    assert len(asked) == 2
+    inner = wg.grad(lambda y: wnp.sum(wg.jac(lambda x: wnp.sin(x) * y)(x)))(1.0)
+    assert inner == pytest.approx(float(np.cos(x).sum()))
+    assert len(asked) == 2
+
+
+def test_ties_can_be_measured():
+    program = wg.parse(WIDE)
+    found = wg.strategies(program, _inputs(program), measure="ties")
+    timed = {row.name for row in found.rows if row.measured is not None}
+    numbers = {row.name: float(row.predicted.seconds.constant or 0) for row in found.rows if row.predicted is not None}
+    near = {name for name, seconds in numbers.items() if seconds <= UNDECIDED * min(numbers.values())}
+    assert timed == (near if len(near) > 1 else set())
+    assert found.best.name in near

@@ -98,6 +98,15 @@ def test_what_is_kept_is_what_kept_says() -> None:
     assert sum(piece.bytes for piece in at_split) == int(program.kept().bytes)
 
 
+@pytest.mark.parametrize("name", ["function", "loop", "block", "long"])  # in mlp one kernel in phases computes what fusion would have stored
+def test_all_that_is_kept_is_in_the_arena(name: str) -> None:
+    program = wg.parse(PROGRAMS[name], "p.mlir")
+    kept, timeline = program.kept(), program.memory(vjp=True, allocated=False).timeline
+    in_arena = [piece for piece in timeline.pieces if piece.role == "kept"]
+    assert int(kept.bytes) <= sum(piece.bytes for piece in in_arena)  # which takes more where a size is no multiple of 64
+    assert len(in_arena) >= len({r.name for r in kept.stored if r.times == 1})
+
+
 def test_roles_and_sources() -> None:
     report = wg.parse(FUNCTION, "p.mlir").memory(vjp=True, level="ir")
     timeline = report.timeline

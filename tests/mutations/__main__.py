@@ -9,14 +9,14 @@ import sys
 from statistics import median
 
 from mutations.every_mutation import MUTATIONS
-from mutations.trial import tried
+from mutations.trial import Trial, tried
 
 
 def main() -> int:
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     chosen = [m for m in MUTATIONS if not words or any(word in m.name for word in words)]
     width = max(len(m.name) for m in chosen)
-    trials = []
+    trials: list[Trial] = []
     print(f"| {'mistake':{width}} | pass | within it | ops | s | |")
     print(f"|{'-' * (width + 2)}|---|---|--:|--:|---|")
     for mutation in chosen:

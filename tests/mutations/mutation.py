@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from types import FunctionType
 from typing import Any, Literal
+from unittest.mock import patch
 
 Mode = Literal["jvp", "vjp", "hvp"]
 
@@ -62,7 +64,7 @@ def found(path: str) -> Any:
 
 
 @contextmanager
-def mutated(path: str, old: str, new: str) -> Iterator[None]:
+def mutated(path: str, old: str, new: str) -> Generator[None]:
     """Replaces a piece of a function's text."""
     function = inspect.unwrap(found(path))
     function = getattr(function, "__func__", function)
@@ -98,11 +100,11 @@ def _closing_over(tree: ast.Module, function: FunctionType) -> ast.Module:
 
 
 @contextmanager
-def planted(mutation: Mutation) -> Iterator[None]:
-    """Plants a mistake, and empties the caches that would hide it."""
+def planted(mutation: Mutation) -> Generator[None]:
+    """Plants a mistake, and empties the caches that would hide it. Nothing that is compiled meanwhile is kept, nor what was kept before taken."""
     for path in mutation.clear:
         found(path).cache_clear()
-    with mutated(mutation.function, mutation.old, mutation.new):
+    with patch.dict(os.environ, WENGERT_CACHE="off"), mutated(mutation.function, mutation.old, mutation.new):
         yield
     for path in mutation.clear:
         found(path).cache_clear()

@@ -9,7 +9,6 @@ from mutations.mutation import Mutation, planted
 
 import wengert as wg
 from wengert.lab.bisect import Bisection, bisect
-from wengert.lab.bisect.pipelines import whole_pipeline
 from wengert.lab.inspection.subject import Request
 from wengert.lab.isolation import in_copy
 
@@ -55,7 +54,7 @@ def tried(mutation: Mutation, seconds: float = 20.0) -> Trial:
     def work() -> Bisection:
         with planted(mutation):
             request = Request(mutation.mode, strategy=mutation.strategy) if mutation.mode else None
-            return bisect(program, mutation.pipeline or whole_pipeline(program, request), seconds=seconds)
+            return bisect(program, mutation.pipeline, request=request, seconds=seconds)
 
     result = in_copy(work, SECONDS)
     return Trial(mutation, result, time.monotonic() - started)

@@ -19,6 +19,13 @@ from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
 from wengert.transforms.pipelines import parse_pipeline
 
+
+@pytest.fixture(autouse=True)
+def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers say how to load plug-ins, which other tests may have left."""
+    monkeypatch.setattr("wengert.ir.plugins.LOADED", {})
+
+
 TEXT = """
 func.func public @main(%x: tensor<f64>) -> tensor<f64> {
   %0 = stablehlo.sine %x : tensor<f64>

@@ -10,7 +10,8 @@ from reference_programs import assert_agrees, in_all_precisions, needs_corpus, s
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.level import holds_kernels
-from wengert.ir.passes import PassRun, Pipeline
+from wengert.ir.observers import PassRun
+from wengert.ir.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.derivation import preparation, with_main

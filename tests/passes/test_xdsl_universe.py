@@ -82,3 +82,13 @@ def test_options_that_are_wrong() -> None:
     done = xdsl_opt("-p", "vjp{wrtt=0}", str(EXAMPLE))
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["<command line>: error: pass 'vjp' has no option 'wrtt'", "hint: did you mean 'wrt'?"]
+
+
+def test_mistakes_in_the_text_of_our_ops(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.mlir"
+    path.write_text("func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> {\n  %1 = stablehlo.sine %x tensor<3xf64>\n  func.return %1 : tensor<3xf64>\n}\n")
+    done = xdsl_opt(str(path))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{path}:2:26: error: ")
+    assert "  %1 = stablehlo.sine %x tensor<3xf64>\n" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -12,6 +12,8 @@ import pytest
 import wengert as wg
 from wengert.lab.cli.main import main
 from wengert.lab.inputs import random_inputs
+from wengert.lab.inspection.subject import Request, subject_of
+from wengert.lab.profile.devices import profile_on_opencl
 from wengert.lab.profile.profile import profile
 from wengert.lab.profile.timed import LOG, TimedProgram
 from wengert.runtime.derivation import runnable
@@ -138,6 +140,23 @@ def test_what_cannot_be_profiled() -> None:
         profile(wg.parse(LOOP), vjp=True, jvp=True)
 
 
+def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.mlir"
+    path.write_text(LOOP)
+    program = wg.load(path)
+    try:
+        report = profile_on_opencl(subject_of(program, Request("vjp")), budget=0)
+    except InputError as error:
+        pytest.skip(str(error))
+    assert report.kernels
+    assert all(0 < kernel.least <= kernel.median for kernel in report.kernels)
+    assert sum(kernel.runs for kernel in report.kernels) == len(report.events)
+    assert {kernel.line[0] for kernel in report.kernels if kernel.line[1]} == {str(path)}
+    assert len(report.trace()["traceEvents"]) == 2 + len(report.events)
+    assert main(["profile", str(path), "--backend", "opencl", "--random", "0", "--budget", "0"]) == 0
+    assert capsys.readouterr().out.startswith(f"profile of {path} on ")
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, trace = tmp_path / "p.mlir", tmp_path / "trace.json"
     path.write_text(LOOP)
@@ -148,8 +167,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(trace.read_text())["traceEvents"]
     assert main(["profile", str(path), "--random", "0", "--budget", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kernels"]
-    assert main(["profile", str(path), "--backend", "opencl"]) == 1
-    assert "'opencl' has no clock around its kernels" in capsys.readouterr().err
+    assert main(["profile", str(path), "--backend", "interpreter"]) == 1
+    assert "of 'interpreter' nothing says when a kernel ran" in capsys.readouterr().err
     assert main(["profile", str(path), "--backend", "cpuu"]) == 1
     assert "did you mean 'cpu'" in capsys.readouterr().err
     assert main(["profile", str(path), "--budget", "-1"]) == 2

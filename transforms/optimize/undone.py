@@ -21,7 +21,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_module
-from wengert.ir.passes import Observer, Observers, PassRun, Pipeline
+from wengert.ir.observers import Observer, Observers, PassRun
+from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import is_foreign, owner_of, warn_undone
 from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation

@@ -10,7 +10,7 @@ import { Search } from "./search.js";
 import { selectionOf, selectionText, State } from "./state.js";
 import { Strip } from "./strip.js";
 
-const SLOTS = { source: "Source", primal: "Program", derivative: "Derivative", lowered: "Kernels and code" };
+const SLOTS = { source: "Source", primal: "Program", derivative: "Derivative", lowered: "Lowered" };
 const SECTIONS = { source: ["source"], primal: ["primal"], derivative: ["derivative"], lowered: ["kernels", "code"] };
 
 export class App {
@@ -161,7 +161,10 @@ export class App {
         this.selection = read;
         const slot = this.slotOf(read.view);
         if (this.panes.get(slot).view !== read.view) this.panes.get(slot).show(read.view, this.choices(slot));
-        requestAnimationFrame(() => this.panes.get(slot).reveal(read.line));
+        requestAnimationFrame(() => {
+          this.panes.get(slot).reveal(read.line);
+          this.revealLinks(this.panes.get(slot));
+        });
       }
     }
     if (repainted || fields.has("sel")) {
@@ -221,6 +224,15 @@ export class App {
     this.selection = { view, line, op };
     if (!from && pane.element.hidden) this.reveal(slot);
     if (!from) pane.reveal(line);
+    this.revealLinks(pane);
+    this.state.set({ sel: selectionText(view, line) });
+    this.relight();
+    this.explanation.draw();
+    this.dock.selected();
+  }
+
+  /** Scrolls all panes but this one to the first line that is linked to the selection. */
+  revealLinks(pane) {
     const places = this.placesOf(this.selection);
     for (const other of this.panes.values()) {
       if (other === pane || !other.view || !places.length) continue;
@@ -228,10 +240,6 @@ export class App {
       other.last = lines[0];
       if (lines.length) other.reveal(lines[0]);
     }
-    this.state.set({ sel: selectionText(view, line) });
-    this.relight();
-    this.explanation.draw();
-    this.dock.selected();
   }
 
   clear() {

@@ -80,11 +80,9 @@ export class Explanation {
     if (!places.length) {
       return h("section", {}, h("h4", {}, "Written"), h("p", { class: "dim" }, view.isArgument(op) ? "An argument of a block." : "Its source is unknown: the pass that made it says none."));
     }
-    return h(
-      "section",
-      {},
-      h("h4", {}, places.length > 1 ? `Written in ${places.length} places` : "Written"),
-      places.slice(0, 6).map((place) => {
+    const written = places.length - view.ops.calls[op];
+    const listed = (list) =>
+      list.slice(0, 6).map((place) => {
         const [source, line] = model.places[place];
         const shown = source >= 0 ? model.sourceViews[source] : undefined;
         const where = model.placeText(place);
@@ -95,7 +93,13 @@ export class Explanation {
           view.ops.inferred[op].includes(place) ? h("span", { class: "dim" }, " ◌ inferred") : null,
           shown ? h("pre", { class: "snippet" }, shown.lines[line - 1]?.trim().slice(0, 300) ?? "") : null,
         );
-      }),
+      });
+    return h(
+      "section",
+      {},
+      h("h4", {}, written > 1 ? `Written in ${written} places` : "Written"),
+      listed(places.slice(0, written)),
+      written < places.length ? [h("h4", {}, "Called"), listed(places.slice(written))] : null,
     );
   }
 
@@ -117,7 +121,7 @@ export class Explanation {
   rule(view, op) {
     const found = this.app.model.analyses.rules?.[view.derivationOf(op)[0]];
     if (!found) return null;
-    return h("section", {}, h("h4", {}, "Rule"), h("p", {}, found.formula ? h("code", {}, found.formula) : null, h("span", { class: "dim" }, ` ${found.place}`)));
+    return h("section", {}, h("h4", {}, "Rule"), found.math ? h("p", { class: "math" }, h("code", {}, found.math)) : null, h("p", { class: "dim" }, `${found.kind}${found.kind === "sum" ? "" : ` rule of ${found.op}`}, `, h("code", {}, found.place)));
   }
 
   facts(view, op) {

@@ -43,7 +43,8 @@ export function startingLevel(view) {
 }
 
 function lineOf(view, op) {
-  const place = view.ops.places[op][0];
+  const places = view.ops.places[op];
+  const place = places[view.ops.calls[op] ? places.length - 1 : 0]; // what was called is where it was called from
   return place === undefined ? -1 : view.model.places[place][1];
 }
 
@@ -150,7 +151,7 @@ export function dotOf(graph, sizes, wide) {
     clusters.has(cluster) ? clusters.get(cluster).push(n) : clusters.set(cluster, [n]);
   }
   for (const [cluster, members] of clusters) {
-    if (cluster) parts.push(`subgraph cluster_${cluster} { margin=14;`, ...members.map(node), "}");
+    if (cluster) parts.push(`subgraph cluster_${cluster} { margin=20;`, ...members.map(node), "}");
     else parts.push(...members.map(node));
   }
   const byKey = new Map(graph.nodes.map((n) => [n.key, n]));

@@ -47,7 +47,17 @@ class Picture {
     );
     this.svg.addEventListener("keydown", (event) => this.key(event));
     this.zoom = zoom().scaleExtent([0.05, 4]).on("zoom", ({ transform }) => this.drawing?.setAttribute("transform", transform.toString()));
-    requestAnimationFrame(() => this.draw()); // when it has a size, which decides the direction
+    new ResizeObserver(() => this.resized()).observe(this.svg); // also when it first has a size
+  }
+
+  /** The direction follows from the size. */
+  resized() {
+    if (!this.svg.clientWidth) return;
+    const wide = this.svg.clientWidth > 2 * this.svg.clientHeight;
+    if (wide !== this.wide) {
+      this.wide = wide;
+      this.draw();
+    } else this.fit();
   }
 
   async draw() {
@@ -64,7 +74,7 @@ class Picture {
     }
     this.note.textContent = " laying out …";
     try {
-      const layout = await layOut(dotOf(graph, sizes, this.svg.clientWidth > 1.5 * this.svg.clientHeight));
+      const layout = await layOut(dotOf(graph, sizes, this.wide));
       this.paint(graph, layout);
       const ops = graph.nodes.reduce((sum, node) => sum + node.ops.length, 0);
       this.note.textContent = ` ${plural(ops, "op")} in ${plural(graph.nodes.length, "node")}; double-click or + opens a group`;

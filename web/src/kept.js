@@ -24,8 +24,19 @@ export function isKept(view, op) {
 export function residualOf(model, view, op) {
   const found = model.analyses.kept;
   if (!found?.residuals || view !== model.lastOf("derivative")) return undefined;
-  const name = view.ops.results[op];
-  return name ? found.residuals.find((one) => one.name === name) : undefined;
+  return found.residuals.find((one) => opOf(view, one) === op);
+}
+
+/** The op that a row is about. Regions may use a name again, so its kind and its place decide too; -1 if there is none. */
+function opOf(view, one) {
+  const index = view.once("byName", () => {
+    const named = new Map();
+    view.ops.results.forEach((name, op) => name && (named.has(name) ? named.get(name).push(op) : named.set(name, [op])));
+    return named;
+  });
+  const all = index.get(one.name) ?? [];
+  const fits = (op) => (view.isArgument(op) || view.nameOf(op).endsWith(one.op)) && (view.isArgument(op) || view.ops.places[op].some((place) => view.model.placeText(place) === one.place));
+  return all.find(fits) ?? (all.length === 1 ? all[0] : -1);
 }
 
 export const kept = {
@@ -44,8 +55,6 @@ const VERDICTS = { kept: "●", "cheaper again": "◐", "not stored": "○", res
 
 /** The report of the command. */
 function report(app, view, found) {
-  const ops = new Map();
-  view.ops.results.forEach((name, op) => name && !ops.has(name) && ops.set(name, op));
   const rows = [...found.residuals, ...found.recomputed.map((one) => ({ ...one, verdict: "recomputed" }))];
   if (!rows.length) return h("p", { class: "plain" }, "Nothing is kept: the reverse part uses no value of the forward part.");
   const most = Math.max(1, ...rows.map((one) => (typeof one.bytes === "number" ? one.bytes : 0)));
@@ -59,10 +68,10 @@ function report(app, view, found) {
       { class: "data" },
       h("thead", {}, h("tr", {}, ["value", "as written", "op", "bytes", "", "needed by", "ops", "flop", "time again", "verdict"].map((title, i) => h("th", { class: [3, 6, 7, 8].includes(i) ? "n" : "" }, title)))),
       h("tbody", {}, rows.map((one) => {
-        const op = ops.get(one.name);
+        const op = opOf(view, one);
         return h(
           "tr",
-          op === undefined ? {} : { class: "clickable", tabindex: 0, ...app.opens(view, op) },
+          op < 0 ? {} : { class: "clickable", tabindex: 0, ...app.opens(view, op) },
           h("td", {}, h("code", {}, one.name)),
           h("td", { class: "dim" }, one.source_name ? [h("code", {}, one.source_name), " "] : null, short(one.place)),
           h("td", {}, h("code", { class: one.op === "argument" ? "dim" : "w-operation" }, one.op)),

@@ -6,7 +6,7 @@ const KEYS = [
   ["↑ ↓  or  j k", "line by line in a pane"],
   ["← →  or  h l", "to the linked line in the next pane"],
   ["n  N", "to the next or previous linked line"],
-  ["1 2 3 4", "to a pane: source, program, derivative, kernels and code"],
+  ["1 2 3 4", "to a pane: source, program, derivative, lowered"],
   ["[  ]", "the stage before or after in this pane"],
   ["/", "search; Enter goes on"],
   [",  .", "the tab before or after"],
@@ -15,6 +15,7 @@ const KEYS = [
   ["t", "light or dark"],
   ["Esc", "nothing selected"],
   ["graph: arrows, +, −, f", "from node to node, open, fold, fit"],
+  ["editor: Esc, then Tab", "out of the text"],
   ["memory: ← →, p", "from op to op, to the peak"],
 ];
 

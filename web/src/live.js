@@ -46,7 +46,7 @@ class EditorPane {
   light(linked, hovered) {
     this.linked = linked;
     this.hovered = hovered;
-    this.tally.textContent = linked.size ? plural(linked.size, "linked line") : "";
+    this.tally.textContent = linked.size ? `${linked.size} linked` : "";
     this.later();
   }
 
@@ -102,7 +102,7 @@ class Live {
     this.pipeline = h("input", { class: "pipeline", placeholder: "passes behind it; empty: all the way down", "aria-label": "passes, as in simplify,cse", spellcheck: "false", oninput: () => this.changed() });
     this.pipeline.value = start.pipeline;
     this.status = h("output", { class: "status dim" });
-    replace(this.app.bar, this.mode, this.wrt, this.of, this.strategy, this.residuals, this.pipeline, this.status);
+    replace(this.app.bar, this.mode, this.wrt, this.of, this.strategy, this.residuals, this.pipeline, start.plugins?.length ? h("span", { class: "badge", title: start.plugins.join(", ") }, plural(start.plugins.length, "plug-in")) : null, this.status);
     this.app.state.addEventListener("change", ({ detail }) => {
       const tab = this.app.state.get("tab");
       if (detail.has("tab") && ["memory", "kept", "costs", "strategies"].includes(tab) && this.app.model && !this.app.model.analyses[tab]) this.changed();

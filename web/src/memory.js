@@ -86,7 +86,10 @@ function buffersOf(app, found) {
       point: () => at && app.hover(at.view, at.line),
     };
   });
-  const notes = Object.entries(found.reconciled).map(([what, { predicted, allocated }]) => `${what} ${size(allocated)} allocated${predicted === allocated ? ", as predicted" : `, ${size(predicted)} predicted`}`);
+  const compared = Object.entries(found.reconciled);
+  const right = compared.filter(([, { predicted, allocated }]) => predicted === allocated).map(([what, { allocated }]) => `${what} ${size(allocated)}`);
+  const wrong = compared.filter(([, { predicted, allocated }]) => predicted !== allocated).map(([what, { predicted, allocated }]) => `${what} ${size(allocated)}, of which ${size(predicted)} were predicted`);
+  const notes = [...(right.length ? [`allocated as predicted: ${right.join(", ")}`] : []), ...(wrong.length ? [`allocated otherwise: ${wrong.join(", ")}`] : [])];
   if (found.arena) {
     const free = found.arena.holes.reduce((sum, [, bytes]) => sum + bytes, 0);
     notes.unshift(`arena of ${size(found.arena.bytes)}: at its fullest ${size(free)} are free in ${plural(found.arena.holes.length, "hole")}`);

@@ -5,7 +5,9 @@ const ARGUMENT = "argument";
 
 /** What is in an element: base64 of compressed bytes. */
 export async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
+  const packed = atob(text.trim());
+  const bytes = new Uint8Array(packed.length);
+  for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).text();
 }
@@ -208,20 +210,33 @@ export class SourceView extends View {
   }
 }
 
+/** For each line of LLVM text the places that its debug location names; empty where the text has no debug locations. */
 function placesOfLlvm(text, lines, model) {
   const places = new Map();
-  const locations = new Map();
-  const numbers = new Map();
+  if (!text.includes("!DILocation")) return places;
+  const nodes = new Map([...text.matchAll(/^!(\d+) = (.*)$/gm)].map((match) => [match[1], match[2]]));
+  const field = (node, name) => new RegExp(`\\b${name}: (?:!(\\d+)|(\\d+)|"([^"]*)")`).exec(node ?? "")?.slice(1).find((found) => found !== undefined);
+  const fileOf = (scope) => {
+    const file = nodes.get(field(nodes.get(scope), "file"));
+    return file && `${field(file, "directory")}/${field(file, "filename")}`;
+  };
+  const byPosition = new Map();
   model.places.forEach(([, line, column], place) => {
-    for (const key of [`${line}:${column}`, `${line}:`]) numbers.has(key) ? numbers.get(key).push(place) : numbers.set(key, [place]);
+    const key = `${line}:${column}`;
+    byPosition.has(key) ? byPosition.get(key).push(place) : byPosition.set(key, [place]);
   });
-  for (const match of text.matchAll(/^(![0-9]+) = (?:distinct )?!DILocation\(line: (\d+)(?:, column: (\d+))?/gm)) {
-    locations.set(match[1], numbers.get(`${match[2]}:${match[3] ?? ""}`) ?? numbers.get(`${match[2]}:`) ?? []);
-  }
-  if (!locations.size) return places;
-  lines.forEach((line, number) => {
-    const match = /!dbg (![0-9]+)/.exec(line);
-    if (match && locations.get(match[1])?.length) places.set(number, locations.get(match[1]));
+  const known = new Map();
+  const find = (number) => {
+    const node = nodes.get(number);
+    const file = fileOf(field(node, "scope"));
+    const there = byPosition.get(`${field(node, "line")}:${field(node, "column")}`) ?? [];
+    return there.filter((place) => file === model.files[place] || file?.endsWith(`/${model.files[place]}`));
+  };
+  lines.forEach((line, at) => {
+    const match = /!dbg !(\d+)/.exec(line);
+    if (!match || /^define /.test(line)) return;
+    if (!known.has(match[1])) known.set(match[1], find(match[1]));
+    if (known.get(match[1]).length) places.set(at, known.get(match[1]));
   });
   return places;
 }

@@ -1,6 +1,6 @@
 // A text of any length: only the lines that show exist as elements. It lights lines, marks where they are beside the scroll bar, and moves with the keyboard.
 
-import { h, plural, replace, themeColour } from "./dom.js";
+import { h, replace, themeColour } from "./dom.js";
 import { words } from "./tokens.js";
 
 export const LINE = 19;
@@ -78,7 +78,7 @@ export class Pane {
     this.linked = linked;
     this.hovered = hovered;
     const n = linked.size;
-    this.tally.textContent = n ? plural(n, "linked line") : "";
+    this.tally.textContent = n ? `${n} linked` : "";
     this.later();
   }
 

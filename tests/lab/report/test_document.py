@@ -150,13 +150,22 @@ def test_a_pipeline_that_stops_leaves_the_stages_before_it():
     assert document.stages[0].name == "input"
     assert document.stages[-1].section == "primal"
     assert document.diagnostics[0]["line"] == 2
-    assert not document.analyses
+    assert set(document.analyses) <= {"rules"}
 
 
 def test_analyses_that_cannot_be_made_say_why_and_name_the_command():
     analyses = document_of(LOOP, Wanted(skip=frozenset({"check"})), ("costs", "check")).to_json()["analyses"]
     assert analyses["check"] == {"left_out": "It was left out of this report.", "command": "wengert check p.mlir"}
     assert set(analyses["costs"]["rows"]) == {"primal", "forward", "reverse"}
+
+
+def test_rules_are_named_with_their_mathematics():
+    text = "func.func @main(%x: tensor<f64>) -> tensor<f64> {\n  %0 = stablehlo.sine %x : tensor<f64>\n  %1 = stablehlo.multiply %0, %x : tensor<f64>\n  return %1 : tensor<f64>\n}\n"
+    rules = document_of(text, Wanted(code=False)).analyses["rules"]
+    assert rules["vjp/coefficient/stablehlo.sine"]["place"].startswith("transforms/ad/rules/elementwise.py:")
+    assert "cos" in rules["vjp/coefficient/stablehlo.sine"]["math"]
+    assert rules["vjp/cotangent/stablehlo.multiply"]["op"] == "stablehlo.multiply"
+    assert any(rule["kind"] == "sum" for rule in rules.values()), "x is used twice"
 
 
 def test_large_programs_leave_out_what_takes_long(monkeypatch: pytest.MonkeyPatch):
@@ -187,7 +196,7 @@ def test_places_of_a_call_are_those_of_the_callee_and_the_caller():
     sine = derived_at(at("a.mlir", 3, 4), "stablehlo.sine", Role.COTANGENT, "vjp")
     places = Places({"a.mlir": 0})
     found = places.of(CallSiteLoc(sine, at("b.mlir", 5, 6)))
-    assert (found.places, found.inferred, found.derivation) == ([0, 1], [], "vjp/cotangent/stablehlo.sine")
+    assert (found.places, found.calls, found.inferred, found.derivation) == ([0, 1], 1, [], "vjp/cotangent/stablehlo.sine")
     assert places.listed == [(0, 3, 4), (-1, 5, 6)]
     assert places.files == ["a.mlir", "b.mlir"]
 

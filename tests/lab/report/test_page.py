@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import wengert as wg
 from wengert.lab.report.assemble import ANALYSES, Wanted, assemble
 from wengert.lab.report.page import packed, page
 from wengert.lab.report.source_texts import SourceText
+from wengert.lab.report.stages import Stage
 
 pytestmark = [needs_browser, pytest.mark.browser]
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -111,6 +113,7 @@ def test_a_click_selects_explains_and_is_kept_in_the_address(browser: Browser, b
         assert re.search(r"block\.mlir:\d+:\d+", explained)
         assert "Derived" in explained
         assert "stablehlo.rsqrt" in explained
+        assert "rule of stablehlo.rsqrt, transforms/ad/rules/elementwise.py:" in explained
         address = shown.url
         assert "sel=" in address
     with browser.page(block, fragment="#" + address.partition("#")[2]) as (again, seen):
@@ -205,6 +208,16 @@ def test_the_timeline_of_memory_is_clicked(browser: Browser, block: Path):
         assert "at the peak" not in caption.inner_text()
         shown.locator(".live tbody tr").nth(3).click()
         assert "sel=" in shown.url
+
+
+def test_memory_is_shown_as_compiled_too(browser: Browser, block: Path):
+    with browser.page(block, fragment="#tab=memory") as (shown, seen):
+        shown.select_option('[aria-label="what is drawn"]', "compiled")
+        assert "allocated as predicted" in shown.locator(".memory .plot").inner_text()
+        assert "kept for the reverse part 138 KiB" in shown.locator(".shares").inner_text()
+        shown.locator(".live tbody tr", has_text="matmul").first.click()
+        assert "dot_general" in shown.locator('.pane[data-slot="source"] .row.selected').inner_text()
+        quiet(seen)
 
 
 def test_kept_values_are_listed_and_lead_to_their_ops(browser: Browser, block: Path):
@@ -341,6 +354,37 @@ def test_ten_thousand_ops_have_few_elements(browser: Browser, tmp_path: Path):
         shown.click('[data-tab="graph"]')
         shown.wait_for_selector(".node")
         assert shown.locator(".node").count() <= 500
+        quiet(seen)
+
+
+LLVM = """\
+define void @main_k0(ptr %x) !dbg !4 {
+  %1 = load double, ptr %x, !dbg !5
+  %2 = call double @sin(double %1), !dbg !5
+  ret void, !dbg !7
+}
+!1 = !DIFile(filename: "p.mlir", directory: "/somewhere/models")
+!2 = !DIFile(filename: "q.mlir", directory: "/somewhere/models")
+!4 = distinct !DISubprogram(name: "main_k0", scope: !1, file: !1, line: 1, unit: !9)
+!5 = !DILocation(line: 2, column: 3, scope: !4)
+!6 = !DILexicalBlockFile(scope: !4, file: !2, discriminator: 0)
+!7 = !DILocation(line: 2, column: 3, scope: !6)
+"""
+
+
+def test_debug_locations_of_llvm_text_are_links(browser: Browser, tmp_path: Path):
+    text = "func.func @main(%x: tensor<f64>) -> tensor<f64> {\n  %0 = stablehlo.sine %x : tensor<f64>\n  return %0 : tensor<f64>\n}\n"
+    document = assemble(wg.parse(text, "p.mlir"), [SourceText("p.mlir", "mlir", text)], Wanted(None, "to-core"), "p.mlir", ())
+    code = Stage("emit-llvm", "emit-llvm", "code", "ll", LLVM)
+    path = tmp_path / "report.html"
+    path.write_text(page("p", packed(replace(document, stages=(*document.stages, code)))))
+    with browser.page(path) as (shown, seen):
+        shown.click('.toggles [data-slot="lowered"]')
+        row(shown, "source", "stablehlo.sine").click()
+        linked = shown.locator('.pane[data-slot="lowered"] .row.linked .number').all_inner_texts()
+        assert linked == ["2", "3"], "another file of the same line and column is not linked"
+        row(shown, "lowered", "call double @sin").locator(".number").click()
+        assert shown.locator('.pane[data-slot="source"] .row.linked').count() == 1
         quiet(seen)
 
 

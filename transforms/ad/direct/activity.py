@@ -31,7 +31,7 @@ def varied_values(block: Block, arguments: Iterable[SSAValue]) -> set[SSAValue]:
     """The values that depend differentiably on some arguments of a block."""
     varied = set(arguments)
     for op in block.ops:
-        if not is_inactive(op) and not varied.isdisjoint(_inputs(op)):
+        if not is_inactive(op) and not varied.isdisjoint(inputs_of(op)):
             varied.update(result for result, flag in zip(op.results, _varied_results(op, varied), strict=True) if flag)
     return varied
 
@@ -45,7 +45,7 @@ def useful_values(block: Block, results: Iterable[SSAValue], varied: set[SSAValu
     return useful
 
 
-def _inputs(op: Operation) -> Iterable[SSAValue]:
+def inputs_of(op: Operation) -> Iterable[SSAValue]:
     """An op's operands, and the operands of the ops in its regions."""
     yield from op.operands
     if op.regions and not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp):

@@ -16,30 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Annotated, Any, Literal, cast
+from functools import partial
+from typing import Annotated
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType
-from xdsl.ir import Block
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.dialects import ad
-from wengert.dialects.ad_parts import forget_parts
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.attributes import int_array
 from wengert.ir.pass_options import OneOf
 from wengert.ir.tensor_types import i64, shape, shape_of_type, tensor
-from wengert.transforms.ad.batching.function import batched_type
-from wengert.transforms.ad.derive import differentiate, prepare
-from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.requests.expand import expand_ad
-from wengert.transforms.ad.requests.request import fresh_name, function_named, make_request
+from wengert.transforms.ad.derive import prepare
+from wengert.transforms.ad.jacobians.batched import BatchedDerivative, Mode, Type, batched_derivative, size_of, starts_of
+from wengert.transforms.ad.requests.request import function_named, make_request
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
-from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 
-Mode = Literal["forward", "reverse"]
-Type = TensorType[Any]
 NAME = "joined-jacobian"
 
 
@@ -64,41 +55,23 @@ def joined_jacobian(
 ) -> None:
     """Replaces ``fn`` by its Jacobian, in place. Raises DiagnosticError for what cannot be differentiated or batched, by name and place."""
     prepare(module)
-    request = make_request(function_named(module, fn), wrt, of)
-    inputs, outputs = _types(request.block.args), _types(request.results)
-    arguments, results = [inputs[i] for i in request.wrt], [outputs[j] for j in request.of]
-    differentiate(module, "jvp" if mode == "forward" else "vjp", fn, request.wrt, request.of, strategy)
-    derivative = function_named(module, fn)
-    forget_parts(derivative)
-    tapes_to_stacks(derivative)
-    name = fresh_name(module, f"{fn}_derivative")
-    block = Block(arg_types=inputs)
-    for old, new in zip(derivative.body.block.args, block.args, strict=False):
-        new.name_hint = old.name_hint
-    b = begin_function(block, derivative, NAME)
-    moved, seen = (arguments, results) if mode == "forward" else (results, arguments)
-    rows = _derivatives(b, name, block.args, outputs, moved, seen)
-    parts = [[_block(b, whole, start, x, y, mode) for start, x in zip(_starts(moved), moved, strict=True)] for whole, y in zip(rows, seen, strict=True)]
-    ordered = [part for row in parts for part in row] if mode == "forward" else [row[j] for j in range(len(results)) for row in parts]
-    function = finish_function(block, ordered, fn, derivative)
-    derivative.properties["sym_name"], derivative.properties["sym_visibility"] = StringAttr(name), StringAttr("private")
-    module.body.block.insert_op_before(function, derivative)
-    expand_ad(module)
+    derivative = batched_derivative(module, mode, make_request(function_named(module, fn), wrt, of), strategy)
+    derivative.replaced(module, NAME, partial(_blocks, derivative))
 
 
-def _derivatives(b: OpBuilder, name: str, inputs: Sequence[Value], outputs: Sequence[Type], moved: Sequence[Type], seen: Sequence[Type]) -> Sequence[Value]:
-    """The derivatives of each type in ``seen``, with the directions in their first dimension."""
-    count = sum(_size(x) for x in moved)
-    seeds = [_unit_vectors(b, x, start, count) for start, x in zip(_starts(moved), moved, strict=True)]
-    out_axes = [-1] * len(outputs) + [0] * len(seen)
-    properties = {"callee": SymbolRefAttr(name), "in_axes": int_array([-1] * len(inputs) + [0] * len(seeds)), "out_axes": int_array(out_axes)}
-    types = [*outputs, *(batched_type(y, 0, count) for y in seen)]
-    return b.create(ad.BatchOp, [*inputs, *seeds], types, properties)[len(outputs) :]
+def _blocks(derivative: BatchedDerivative, b: OpBuilder, name: str, inputs: Sequence[Value]) -> list[Value]:
+    """The blocks of the Jacobian, results first."""
+    moved, seen, mode = derivative.moved, derivative.seen, derivative.mode
+    count = sum(size_of(x) for x in moved)
+    seeds = [_unit_vectors(b, x, start, count) for start, x in zip(starts_of(moved), moved, strict=True)]
+    rows = derivative.along(b, name, inputs, seeds, count)
+    parts = [[_block(b, whole, start, x, y, mode) for start, x in zip(starts_of(moved), moved, strict=True)] for whole, y in zip(rows, seen, strict=True)]
+    return [part for row in parts for part in row] if mode == "forward" else [row[j] for j in range(len(moved)) for row in parts]
 
 
 def _unit_vectors(b: OpBuilder, type: Type, start: int, count: int) -> Value:
     """The part of the identity that belongs to one of several types, ``[count, *shape]``."""
-    size = _size(type)
+    size = size_of(type)
     square = tensor([count, size], i64)
     column = b.iota(1, square)
     place = b.add(column, b.full(start, square)) if start else column
@@ -109,20 +82,7 @@ def _block(b: OpBuilder, whole: Value, start: int, moved: Type, seen: Type, mode
     """The derivatives of one type along the elements of another: of the shape of the result followed by that of the argument."""
     extents, directions = shape_of_type(seen), shape_of_type(moved)
     rank = len(extents)
-    part = b.slice(whole, [start] + [0] * rank, [start + _size(moved), *shape(whole)[1:]])
+    part = b.slice(whole, [start] + [0] * rank, [start + size_of(moved), *shape(whole)[1:]])
     if mode == "reverse":
         return b.reshape(part, [*directions, *extents])
     return b.reshape(b.transpose(part, [*range(1, rank + 1), 0]), [*extents, *directions])
-
-
-def _types(values: Sequence[Value]) -> list[Type]:
-    return [cast(Type, value.type) for value in values]
-
-
-def _size(type: Type) -> int:
-    return prod(shape_of_type(type))
-
-
-def _starts(types: Sequence[Type]) -> list[int]:
-    """Where the elements of each type begin among those of all."""
-    return [sum(_size(type) for type in types[:k]) for k in range(len(types))]

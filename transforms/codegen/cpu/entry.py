@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
+from xdsl.dialects.builtin import LocationAttr
+
 from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.memory import ALIGNMENT
+from wengert.ir.locations import left_off, sources
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.inline import marked
@@ -21,6 +24,8 @@ from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_RUN
 from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.debug_lines import described, mark, with_debug_lines
+from wengert.transforms.codegen.llvm.debug_lines import marked as marked_function
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
 
@@ -43,10 +48,25 @@ class EntryBuilder:
         clock: times kernels, in a program that is profiled.
     """
 
-    def __init__(self, target: Target, strict: bool, inputs: int, outputs: int, constants: int, *, flush: bool = False, timed: Timed = "no"):
+    def __init__(
+        self,
+        target: Target,
+        strict: bool,
+        inputs: int,
+        outputs: int,
+        constants: int,
+        *,
+        flush: bool = False,
+        timed: Timed = "no",
+        debug_lines: bool = False,
+        describe: bool = False,
+    ):
         self.target = target
         self.strict = strict
         self.mode = flushing(target) if flush else None
+        self.debug_lines = debug_lines
+        self._describe = describe
+        self._origins: dict[str, dict[LocationAttr, None]] = {}
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.builder = FunctionBuilder()
@@ -77,12 +97,13 @@ class EntryBuilder:
         promoted = f" {PROMOTE}" if self._uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
         kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
+        kernels = [f"{self._description(name)}{kernel}" for kernel, name in zip(kernels, self.functions.values(), strict=True)]
         text = "\n".join([*self.helpers.values(), *kernels, entry])
         if not self.target.has_f16 and "half" in text:
             from wengert.transforms.codegen.llvm.half import half_conversions  # here, because hardly any program needs it
 
             text += half_conversions()
-        return text
+        return with_debug_lines(text) if self.debug_lines else text
 
     def next_constant(self) -> int:
         """The number of the constant that comes next."""
@@ -115,12 +136,30 @@ class EntryBuilder:
                 if (count := self._cell_bytes.get(name)) is not None:
                     self.free_cells.setdefault(count, []).append(name)
 
-    def function(self, text: str) -> str:
-        """The name of the function with this text, which is made once."""
+    def at(self, location: LocationAttr) -> None:
+        """Says where the instructions that follow come from."""
+        if self.debug_lines and (line := mark(location)) is not None:
+            self.builder.line(line)
+
+    def function(self, text: str, location: LocationAttr) -> str:
+        """The name of the function with this text, which is made once; kernels of several places may share it."""
+        if self.debug_lines:
+            text = marked_function(text, location)
         name = self.functions.get(text)
         if name is None:
-            name = self.functions[text] = f"kernel{len(self.functions)}"
+            name = self.functions[text] = f"kernel{len(self.functions)}{described(location) if self.debug_lines else ''}"
+        if self._describe:
+            self._origins.setdefault(name, {})[location] = None
         return name
+
+    def _description(self, name: str) -> str:
+        """Comments that say which ops a function is fused from."""
+        lines: list[str] = []
+        for location in self._origins.get(name, ()):
+            listed = [str(source) for source in sources(location)]
+            more = left_off(location)
+            lines += [f"; {name}: {listed[0]}", *(f";   {other}" for other in listed[1:]), *([f";   and {more} more"] if more else [])]
+        return "".join(f"{line}\n" for line in lines)
 
     def external(self, symbol: str, declaration: str) -> None:
         """Declares a function from outside of the program."""

@@ -69,7 +69,17 @@ class ProgramText(Struct, frozen=True):
     timed: tuple[Operation, ...] = ()
 
 
-def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True, timed: Timed = "no") -> ProgramText:
+def generate(
+    module: ModuleOp,
+    target: Target,
+    *,
+    strict: bool = False,
+    flush: bool = False,
+    check_schedules: bool = True,
+    debug_lines: bool = False,
+    describe: bool = False,
+    timed: Timed = "no",
+) -> ProgramText:
     """Emits the code of a module with one function on buffers.
 
     Args:
@@ -77,13 +87,17 @@ def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: b
         target: the processor.
         strict: sums keep their order.
         flush: subnormal numbers are zeros.
+        debug_lines: instructions say the lines of the user's program that they come from.
+        describe: comments say which ops each function is fused from.
         check_schedules: schedules may be written by hand, and what cannot be obeyed is an error; not where ``schedule`` has just chosen or checked them.
         timed: what of it is timed (:mod:`wengert.transforms.codegen.cpu.clock`).
     """
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     block, constants = function.body.block, ops_of(function, GlobalOp)
     results = sum(is_result(function, number) for number in range(len(block.args)))
-    entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush, timed=timed)
+    notes = {"debug_lines": debug_lines, "describe": describe}
+    entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush, timed=timed, **notes)
+    entry.at(function.location)
     code = _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules)
     with entry.timing(WHOLE):
         with entry.timing(EMPTY):
@@ -134,6 +148,7 @@ class _BlockCode(BlockPointers):
 
     def _launch(self, op: LaunchOp) -> None:
         kernel = op.kernel
+        self.entry.at(op.location)
         if isinstance(kernel, NestOp):
             self._nest(op, kernel)
         elif isinstance(kernel, MatmulOp):
@@ -147,8 +162,8 @@ class _BlockCode(BlockPointers):
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
         inputs = op.read[: len(nest.body.block.args)]
         schedule = Schedule() if nest.schedule is None else nest.schedule.data
-        code = emit_nest(self._placed(op, nest, schedule), schedule, self.entry.target, "KERNEL", strict=self.entry.strict)
-        name = self.entry.function(code.text)
+        code = emit_nest(self._placed(op, nest, schedule), schedule, self.entry.target, "KERNEL", strict=self.entry.strict, debug_lines=self.entry.debug_lines)
+        name = self.entry.function(code.text, op.location)
         self.entry.helpers.update(code.functions)
         pointers = [self.pointer(buffer) for buffer in (*inputs, *op.written)]
         if code.split is not None:
@@ -176,7 +191,7 @@ class _BlockCode(BlockPointers):
         plan, parts = plan_of(what, schedule), parts_of(what, schedule)
         if plan.empty:
             return
-        name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"))
+        name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"), op.location)
         for symbol in plan.symbols:
             self.entry.external(symbol, declarations(plan).strip())
         pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
@@ -192,7 +207,7 @@ class _BlockCode(BlockPointers):
             check_native(native, self.entry.target, parallel=self.alone, room=scratch_room(op))
         kernel = native_kernel(native, self.entry.target)
         code = kernel.text(strict=self.entry.strict)
-        name = self.entry.function(code.text)
+        name = self.entry.function(code.text, op.location)
         self.entry.helpers.update(code.helpers)
         for symbol, declaration in code.symbols.items():
             self.entry.external(symbol, declaration)
@@ -250,7 +265,7 @@ class _BlockCode(BlockPointers):
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
                 op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
-        task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"))
+        task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"), op.location)
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
         self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 

@@ -36,6 +36,8 @@ class EmitLlvm(Translation):
     """As for the pass ``schedule``."""
     strict: bool = False
     flush_subnormals: bool = False
+    debug_lines: bool = False
+    """Instructions say the lines of the user's program that they come from, in LLVM's debug metadata."""
 
     def translate(self, source: ModuleOp | str) -> str:
         assert isinstance(source, ModuleOp)
@@ -47,7 +49,7 @@ class EmitLlvm(Translation):
         target = target_named(self.target)
         if self.flush_subnormals and not can_flush(target):
             raise DiagnosticError(Diagnostic(f"flush-subnormals: it is not known how a processor of the family '{target.family}' is told"))
-        return generate(module, target, strict=self.strict, flush=self.flush_subnormals).text
+        return generate(module, target, strict=self.strict, flush=self.flush_subnormals, debug_lines=self.debug_lines, describe=True).text
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from wengert.transforms.codegen.cpu.nest.guards import Guards
 from wengert.transforms.codegen.cpu.nest.loads import Loads
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
+from wengert.transforms.codegen.llvm.debug_lines import mark
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
 from wengert.transforms.codegen.llvm.vector_builder import real_value
@@ -38,6 +39,8 @@ class Body:
         """Emits the ops of one loop (-1: outside of all)."""
         for op in self.nest.placed.levels[level + 1]:
             value = result_of(op)
+            if self.nest.debug_lines and (line := mark(op.location)) is not None:
+                self.nest.out.line(line)
             self.registers.remember(value, self._value(op, lanes, active))
             if lanes == 1 and self.nest.inner >= 0 and self.depth[value] < self.nest.inner:
                 self._prepare_based(value)

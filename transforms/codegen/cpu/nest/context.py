@@ -39,11 +39,12 @@ class Context:
         known: guards whose value is known there.
     """
 
-    def __init__(self, placed: Placement, schedule: Schedule, target: Target, strict: bool):
+    def __init__(self, placed: Placement, schedule: Schedule, target: Target, strict: bool, *, debug_lines: bool = False):
         self.op = op = placed.op
         self.schedule = schedule
         self.target = target
         self.strict = strict
+        self.debug_lines = debug_lines
         self.placed = placed
         self.out = FunctionBuilder()
         self.lanes = schedule.width

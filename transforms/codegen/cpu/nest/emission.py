@@ -44,7 +44,7 @@ class NestText(Struct, frozen=True):
     split: Split | None
 
 
-def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool) -> NestText:
+def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool, debug_lines: bool = False) -> NestText:
     """Emits the function of a nest that runs as its schedule asks for.
 
     Args:
@@ -53,8 +53,9 @@ def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, 
         target: the processor.
         name: the name of the function.
         strict: sums of products are not contracted.
+        debug_lines: marks say which op instructions come from.
     """
-    return _Emission(Context(placed, schedule, target, strict)).run(name)
+    return _Emission(Context(placed, schedule, target, strict, debug_lines=debug_lines)).run(name)
 
 
 class _Emission:

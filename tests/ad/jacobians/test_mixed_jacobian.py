@@ -1,0 +1,54 @@
+"""The Jacobian by both modes from a cut is that of one mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import numpy as wnp
+from wengert.frontends.transforms.control_flow import fori_loop
+from wengert.ir.diagnostics import DiagnosticError
+
+CASES: list[tuple[Callable[..., Any], list[tuple[int, ...]], tuple[int, ...]]] = [
+    (lambda x, w, u: wnp.sin(u @ wnp.tanh(w @ x)), [(9,), (2, 9), (7, 2)], (0,)),
+    (lambda x, w, u: u @ wnp.tanh(w @ x) + wnp.sin(x[0]), [(9,), (2, 9), (7, 2)], (0,)),
+    (lambda x, y: (wnp.sum(x * x) * y, wnp.exp(-wnp.sum(x * x)) * wnp.ones((2, 3)), y[0]), [(6,), (4,)], (0, 1)),
+    (lambda x, w: fori_loop(0, 3, lambda i, y: wnp.sin(y) * y[0] + 0.1, w @ x) * wnp.ones((4, 2)), [(9,), (2, 9)], (0,)),
+    (lambda x: wnp.where(wnp.sum(x) > x[1], wnp.sum(x) ** 2, wnp.cos(wnp.sum(x))) * wnp.ones(5) * wnp.astype(x[0] > 0.0, np.float64), [(6,)], (0,)),
+    (wnp.sin, [(4,)], (0,)),
+]
+
+
+@pytest.mark.parametrize(("function", "shapes", "wrt"), CASES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_it_is_the_jacobian(function: Callable[..., Any], shapes: list[tuple[int, ...]], wrt: tuple[int, ...], dtype: Any):
+    generator = np.random.default_rng(0)
+    inputs = [generator.standard_normal(shape).astype(dtype) for shape in shapes]
+    program = wg.jit(function).program(*inputs)
+    of = ",".join(map(str, range(len(program.signature.results))))
+    mixed = program.apply(f"mixed-jacobian{{wrt={','.join(map(str, wrt))} of={of}}},simplify,cse,dce")
+    expected = program.jacfwd(wrt)
+    tolerance = 1e-12 if dtype is np.float64 else 1e-5
+    for blocks in (mixed(*inputs), mixed.compile("interpreter")(*inputs)):
+        for block, reference in zip(blocks, expected(*inputs), strict=True):
+            assert block.shape == reference.shape
+            assert block.dtype == reference.dtype
+            np.testing.assert_allclose(block, reference, rtol=tolerance, atol=tolerance)
+
+
+def test_it_takes_as_many_directions_as_the_cut_has_elements():
+    program = wg.jit(lambda x, w, u: wnp.sin(u @ wnp.tanh(w @ x))).program(np.zeros(40), np.zeros((3, 40)), np.zeros((30, 3)))
+    text = str(program.apply("mixed-jacobian{wrt=0 of=0},simplify,cse,dce").core_module)
+    assert "tensor<3x40xf64>" in text
+    assert "tensor<40x40x" not in text
+    assert "tensor<30x30x" not in text
+
+
+def test_results_that_do_not_depend_on_arguments_are_refused():
+    program = wg.jit(lambda x: wnp.astype(wnp.astype(x, np.int64), np.float64)).program(np.zeros(3))
+    with pytest.raises(DiagnosticError, match="no result of @main depends on the arguments"):
+        program.apply("mixed-jacobian")

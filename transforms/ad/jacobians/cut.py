@@ -1,0 +1,138 @@
+"""The narrowest cut of a function: values that every path from its arguments to its results goes through, with the fewest elements.
+
+By the theorem of max-flow and min-cut, with a node for each active value, whose capacity is its number of elements (L. R. Ford and D. R. Fulkerson, "Maximal
+flow through a network", 1956); the flow is found by Dinic's algorithm (E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with
+power estimation", 1970). Loops and branches are single nodes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from math import inf
+
+from msgspec import Struct, field
+from xdsl.ir import SSAValue
+
+from wengert.ir.tensor_types import element, is_float, size
+from wengert.transforms.ad.direct.activity import active_in, inputs_of
+from wengert.transforms.ad.direct.adjoint import is_inactive
+from wengert.transforms.ad.requests.request import Request
+
+
+class Cut(Struct, frozen=True):
+    """Values that separate the arguments of a request from its results, in the order of the function; those nearest to the arguments, of equal cuts."""
+
+    values: tuple[SSAValue, ...]
+
+    @property
+    def size(self) -> int:
+        """How many elements the values have: the directions of a mode that begins or ends there."""
+        return sum(size(value) for value in self.values)
+
+
+def narrowest_cut(request: Request) -> Cut:
+    """The cut with the fewest elements. It is empty if no result depends on an argument, and may be the arguments or the results themselves."""
+    arguments = [request.block.args[i] for i in request.wrt]
+    results = [request.results[j] for j in request.of]
+    active = active_in(request.block, arguments, results)
+    network = _network(request, active, arguments, results)
+    network.saturate()
+    reached = network.reached()
+    ordered = [value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active]
+    return Cut(tuple([value for value in ordered if network.entry[value] in reached and network.entry[value] + 1 not in reached]))
+
+
+def _network(request: Request, active: set[SSAValue], arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> _Network:
+    """The active values with what flows between them. An element that is no real number cannot be cut."""
+    network = _Network()
+    for value in (value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active):
+        network.add(value, size(value) if is_float(element(value)) else inf)
+    for op in request.ops:
+        if not is_inactive(op):
+            for operand in dict.fromkeys(inputs_of(op)):
+                for result in op.results:
+                    if operand in active and result in active:
+                        network.connect(network.entry[operand] + 1, network.entry[result], inf)
+    for value in arguments:
+        if value in active:
+            network.connect(_SOURCE, network.entry[value], inf)
+    for value in dict.fromkeys(results):
+        if value in active:
+            network.connect(network.entry[value] + 1, _SINK, inf)
+    return network
+
+
+_SOURCE, _SINK = 0, 1
+
+
+class _Edge(Struct):
+    target: int
+    room: float
+    back: int
+    """The number of the edge in the other direction, among those of the target."""
+
+
+class _Network(Struct):
+    """A flow network. A value has two nodes, its entry and the next number, with an edge of its capacity between them."""
+
+    edges: list[list[_Edge]] = field(default_factory=lambda: [[], []])
+    entry: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    def add(self, value: SSAValue, capacity: float) -> None:
+        """Adds a value."""
+        self.entry[value] = len(self.edges)
+        self.edges += [[], []]
+        self.connect(self.entry[value], self.entry[value] + 1, capacity)
+
+    def connect(self, start: int, end: int, capacity: float) -> None:
+        """Adds an edge, and that in the other direction, which has no room yet."""
+        self.edges[start].append(_Edge(end, capacity, len(self.edges[end])))
+        self.edges[end].append(_Edge(start, 0, len(self.edges[start]) - 1))
+
+    def saturate(self) -> None:
+        """Sends as much from the source to the sink as there is room for: along shortest paths, all those of a length at a time."""
+        while (levels := self._levels())[_SINK] >= 0:
+            left = [0] * len(self.edges)
+            while self._sent(levels, left):
+                pass
+
+    def _levels(self) -> list[int]:
+        """How far each node is from the source along edges with room; -1 for what cannot be reached."""
+        levels = [-1] * len(self.edges)
+        levels[_SOURCE] = 0
+        pending = deque([_SOURCE])
+        while pending:
+            node = pending.popleft()
+            for edge in self.edges[node]:
+                if edge.room > 0 and levels[edge.target] < 0:
+                    levels[edge.target] = levels[node] + 1
+                    pending.append(edge.target)
+        return levels
+
+    def _sent(self, levels: list[int], left: list[int]) -> bool:
+        """Sends along one path; False if none is left of this length. ``left`` holds the first edge of each node that may still lead to the sink."""
+        path: list[_Edge] = []
+        node = _SOURCE
+        while node != _SINK:
+            edges = self.edges[node]
+            while left[node] < len(edges) and not (edges[left[node]].room > 0 and levels[edges[left[node]].target] == levels[node] + 1):
+                left[node] += 1
+            if left[node] < len(edges):
+                path.append(edges[left[node]])
+                node = path[-1].target
+            elif path:
+                dead = path.pop()
+                node = self.edges[dead.target][dead.back].target
+                left[node] += 1
+            else:
+                return False
+        amount = min(edge.room for edge in path)
+        for edge in path:
+            edge.room -= amount
+            self.edges[edge.target][edge.back].room += amount
+        return True
+
+    def reached(self) -> set[int]:
+        """The nodes that the source reaches along edges with room."""
+        return {node for node, level in enumerate(self._levels()) if level >= 0}

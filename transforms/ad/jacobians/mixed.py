@@ -1,0 +1,164 @@
+"""Jacobians by both modes: reverse from a cut back to the arguments, forward from there to the results.
+
+Where the function is narrow somewhere, y = h(v) with v = g(x) of few elements, its Jacobian is h'(v) g'(x): the rows of g' take as many directions of reverse
+mode as v has elements, the columns of h' as many of forward mode, and their product is far less work than the directions of either mode through all of the
+function (Griewank, Walther, "Evaluating Derivatives", 2nd ed., ch. 9 and 10: elimination on both sides
+of a small separator). The cut is the narrowest there is (:mod:`wengert.transforms.ad.jacobians.cut`)::
+
+    func @main(%x: tensor<200xf64>) -> tensor<200x200xf64> {
+      %v = call @main_before(%x) : (tensor<200xf64>) -> tensor<3xf64>
+      %rows = call @main_before_jacobian(%x) : (tensor<200xf64>) -> tensor<3x200xf64>
+      %columns = call @main_behind_jacobian(%x, %v) : (tensor<200xf64>, tensor<3xf64>) -> tensor<200x3xf64>
+      %0 = stablehlo.dot_general %columns, %rows, contracting_dims = [1] x [0]
+      return %0 : tensor<200x200xf64>
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.construction import append, copy_op
+from wengert.ir.locations import error_at
+from wengert.ir.tensor_types import element, shape, size
+from wengert.transforms.ad.derive import prepare
+from wengert.transforms.ad.function import begin_function, finish_body, finish_function, function_of
+from wengert.transforms.ad.jacobians.cut import Cut, narrowest_cut
+from wengert.transforms.ad.jacobians.joined import joined_jacobian
+from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request
+from wengert.transforms.core.inline import inline
+from wengert.transforms.core.symbol_dce import symbol_dce
+
+NAME = "mixed-jacobian"
+
+
+@dataclass(frozen=True)
+class MixedJacobianPass(ModulePass):
+    """Replaces a function by its Jacobian, in reverse mode from its narrowest cut back to the arguments, and in forward mode from there on."""
+
+    name = NAME
+
+    fn: str = "main"
+    wrt: tuple[int, ...] | None = None
+    of: tuple[int, ...] | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        mixed_jacobian(op, self.fn, self.wrt, self.of)
+
+
+def mixed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
+    """Replaces ``fn`` by its Jacobian, in place: ``(inputs) -> one array for each result in of and each argument in wrt``, as ``jacfwd``.
+
+    Raises DiagnosticError for what cannot be differentiated or batched, by name and place; also where no result depends on an argument.
+    """
+    prepare(module)
+    primal = function_named(module, fn)
+    request = make_request(primal, wrt, of)
+    cut = narrowest_cut(request)
+    if not cut.values:
+        raise error_at(primal.location, f"no result of @{fn} depends on the arguments: there is no cut between them")
+    before, behind = _before(request, cut), _behind(request, cut)
+    rows, columns = _copied(before, f"{before.sym_name.data}_jacobian"), _copied(behind, f"{behind.sym_name.data}_jacobian")
+    for function in (before, behind, rows, columns):
+        module.body.block.insert_op_before(function, primal)
+    count = len(request.block.args)
+    joined_jacobian(module, "reverse", rows.sym_name.data, request.wrt, range(len(cut.values)))
+    joined_jacobian(module, "forward", columns.sym_name.data, range(count, count + len(cut.values)), range(len(request.of)))
+    whole = _product(request, cut, before, function_named(module, rows.sym_name.data), function_named(module, columns.sym_name.data))
+    primal.properties["sym_name"] = StringAttr(fresh_name(module, f"{fn}_primal"))
+    module.body.block.insert_op_before(whole, primal)
+    for function in (primal, *(function_named(module, f.sym_name.data) for f in (before, behind, rows, columns))):
+        function.properties["sym_visibility"] = StringAttr("private")  # public so far: whoever prepares a module drops what nobody calls
+    inline(module, keep_custom=True)
+    symbol_dce(module)
+
+
+def cut_size(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> int:
+    """How many directions the mixed Jacobian of a function at core level takes in each mode; 0 if no result depends on an argument."""
+    return narrowest_cut(make_request(function_named(module, fn), wrt, of)).size
+
+
+def _before(request: Request, cut: Cut) -> FuncOp:
+    """The function from the arguments to the cut."""
+    values: dict[SSAValue, SSAValue] = {}
+    block = _begun(request, values)
+    return _finished(request, block, [values[value] for value in cut.values], "before")
+
+
+def _behind(request: Request, cut: Cut) -> FuncOp:
+    """The function from the cut to the results. It is given the arguments too, for what does not vary; the values of the cut come after them."""
+    values: dict[SSAValue, SSAValue] = {}
+    block = Block(arg_types=[*(x.type for x in request.block.args), *(v.type for v in cut.values)])
+    given: dict[SSAValue, SSAValue] = dict(zip(cut.values, block.args[len(request.block.args) :], strict=True))
+    for old, new in zip(request.block.args, block.args, strict=False):
+        values[old] = given.get(old, new)
+    _copy_ops(request, block, values, given)
+    return _finished(request, block, [values[request.results[j]] for j in request.of], "behind")
+
+
+def _begun(request: Request, values: dict[SSAValue, SSAValue]) -> Block:
+    """A copy of the function's body, without its return."""
+    block = Block(arg_types=[x.type for x in request.block.args])
+    values.update(zip(request.block.args, block.args, strict=True))
+    _copy_ops(request, block, values, {})
+    return block
+
+
+def _copy_ops(request: Request, block: Block, values: dict[SSAValue, SSAValue], given: dict[SSAValue, SSAValue]) -> None:
+    """Appends copies of the ops; what they compute of ``given`` is replaced by that."""
+    for op in request.ops:
+        append(block, copy_op(op, values))
+        values.update((result, given[result]) for result in op.results if result in given)
+
+
+def _finished(request: Request, block: Block, results: Sequence[SSAValue], part: str) -> FuncOp:
+    return function_of(finish_body(block, results), fresh_name(request.module, f"{request.function.sym_name.data}_{part}"), request.function)
+
+
+def _copied(function: FuncOp, name: str) -> FuncOp:
+    copy = copy_op(function, {})
+    assert isinstance(copy, FuncOp)
+    copy.properties["sym_name"] = StringAttr(name)
+    return copy
+
+
+def _product(request: Request, cut: Cut, before: FuncOp, rows: FuncOp, columns: FuncOp) -> FuncOp:
+    """The function that multiplies the columns of what is behind the cut with the rows of what is before it."""
+    block = Block(arg_types=[x.type for x in request.block.args])
+    for old, new in zip(request.block.args, block.args, strict=True):
+        new.name_hint = old.name_hint
+    b = begin_function(block, request.function, NAME)
+    values = _called(block, before, block.args)
+    right = _called(block, rows, block.args)
+    left = _called(block, columns, [*block.args, *values])
+    arguments, results, count = [request.block.args[i] for i in request.wrt], [request.results[j] for j in request.of], len(cut.values)
+    sizes = [size(value) for value in cut.values]
+    down = [_joined(b, [b.reshape(right[i * len(arguments) + j], [sizes[i], size(x)]) for i in range(count)], 0) for j, x in enumerate(arguments)]
+    across = [_joined(b, [b.reshape(left[k * count + i], [size(y), sizes[i]]) for i in range(count)], 1) for k, y in enumerate(results)]
+    blocks = [
+        b.reshape(b.dot_general(columns, b.convert(rows, element(columns)), ([1], [0])), [*shape(y), *shape(x)])
+        for y, columns in zip(results, across, strict=True)
+        for x, rows in zip(arguments, down, strict=True)
+    ]
+    function = finish_function(block, blocks, request.function.sym_name.data, request.function)
+    function.arg_attrs = request.function.arg_attrs
+    return function
+
+
+def _called(block: Block, function: FuncOp, operands: Sequence[SSAValue]) -> Sequence[Value]:
+    call = CallOp(function.sym_name.data, operands, list(function.function_type.outputs))
+    call.location = function.location
+    append(block, call)
+    return call.results
+
+
+def _joined(b: OpBuilder, parts: Sequence[Value], dimension: int) -> Value:
+    return parts[0] if len(parts) == 1 else b.concatenate(parts, dimension)
