@@ -398,6 +398,48 @@ def test_records_and_resuming(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert not any(cell["again"] for cell in json.loads(changed.stdout)["cells"])
 
 
+PLUGIN = """
+import wengert as wg
+from wengert.transforms.ad.linear.vjp import vjp_function
+from wengert.transforms.rewriter import Rewriter
+
+
+@wg.register
+class Mine(wg.Strategy):
+    name = "mine"
+
+    def vjp(self, request, name, residuals):
+        function = vjp_function(request, name, residuals)
+        last = function.body.block.last_op
+        for _ in range(2 * TIMES):
+            negated = Rewriter.before(last).negate(last.operands[-1])
+            last.operands[len(last.operands) - 1] = wg.keep_apart([negated], last)[0]
+        return function
+"""
+
+
+def test_versions_of_a_plugin_are_compared(folder: Path) -> None:
+    """A worse version of one's own strategy is a regression, and is not taken for what was recorded of the one before."""
+
+    def wengert(words: str, code: int = 0) -> Any:
+        done = subprocess.run([sys.executable, "-m", "wengert", *words.split()], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout)
+
+    words = "sweep sine.mlir --load mine.py --over n=4,8 --over mode=reverse,mine --records r.db --resume --json"
+    for times in (1, 2):
+        (folder / "mine.py").write_text(PLUGIN.replace("TIMES", str(times)))
+        cells = wengert(words)["cells"]
+        assert [cell["again"] for cell in cells] == [times == 2, False] * 2
+        flops = {(cell["sizes"]["n"], cell["mode"]): cell["result"]["counts"]["flops"] for cell in cells}
+        assert flops[8, "mine"] == flops[8, "reverse"] + 2 * 8 * times
+    with Database(folder / "r.db") as database:
+        before, after = (run[0] for run in database.runs())
+    found = wengert(f"records compare {before} {after} --records r.db --json", 4)
+    assert [(pair["name"], list(pair["counts"])[:2]) for pair in found["pairs"]] == [("sine n=4 mine", ["ops", "flops"]), ("sine n=8 mine", ["ops", "flops"])]
+    assert any(note.startswith("plug-ins: ") for note in found["notes"])
+
+
 def test_what_was_counted_is_measured_when_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     words = "sine.mlir --over n=4 --over mode=primal --records r.db --resume"
     assert sweep(words, capsys)["cells"][0]["result"]["samples"] == []
