@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from wengert.lab.bisect.bisection import Bisection, bisect
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
+    from wengert.lab.provenance.explain import Explanations, explain
     from wengert.lab.strategies.table import StrategyTable, strategies
+    from wengert.lab.sweep.in_python import sweep
+    from wengert.lab.sweep.series import SweepReport
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.errors import ExecutionError, InputError
     from wengert.runtime.linear_program import LinearProgram
@@ -60,6 +63,7 @@ __all__ = [
     "Difference",
     "Drawing",
     "ExecutionError",
+    "Explanations",
     "InputError",
     "Jit",
     "LinearProgram",
@@ -73,6 +77,7 @@ __all__ = [
     "Signature",
     "Strategy",
     "StrategyTable",
+    "SweepReport",
     "TorchModule",
     "Traceable",
     "TracingError",
@@ -86,6 +91,7 @@ __all__ = [
     "diff",
     "draw",
     "eval_shape",
+    "explain",
     "explain_retrace",
     "fori_loop",
     "from_exported",
@@ -109,6 +115,7 @@ __all__ = [
     "scan",
     "stop_gradient",
     "strategies",
+    "sweep",
     "switch",
     "value_and_grad",
     "vjp",
@@ -125,6 +132,7 @@ _HOMES = {
     "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
+    "Explanations": "wengert.lab.provenance.explain",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
@@ -138,6 +146,7 @@ _HOMES = {
     "Signature": "wengert.runtime.signature",
     "Strategy": "wengert.transforms.ad.strategies",
     "StrategyTable": "wengert.lab.strategies.table",
+    "SweepReport": "wengert.lab.sweep.series",
     "TorchModule": "wengert.frontends.torch_programs.module",
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
@@ -150,6 +159,7 @@ _HOMES = {
     "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
     "eval_shape": "wengert.frontends.transforms.shapes",
+    "explain": "wengert.lab.provenance.explain",
     "explain_retrace": "wengert.frontends.transforms.jit",
     "fori_loop": "wengert.frontends.transforms.control_flow",
     "from_exported": "wengert.frontends.jax_programs",
@@ -173,6 +183,7 @@ _HOMES = {
     "scan": "wengert.frontends.transforms.control_flow",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",
+    "sweep": "wengert.lab.sweep.in_python",
     "switch": "wengert.frontends.transforms.control_flow",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
     "vjp": "wengert.frontends.transforms.linear_maps",

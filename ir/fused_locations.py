@@ -8,8 +8,8 @@ those of the program itself before derived ones, and at most :data:`MOST_SOURCES
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple, cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, LocationAttr, UnknownLoc
@@ -20,7 +20,10 @@ from wengert.ir.growing_locations import Growing, grown
 from wengert.ir.locations import ABSORBED, flat, is_absorbed, is_bare, named_at, origin, provenance, rewritten, text_of, unmarked
 
 MOST_SOURCES = 16
-"""The most sources that a fused location lists; of the others it has the number."""
+"""The most sources that the location of an op lists; of the others it has the number."""
+
+MOST_TOGETHER = 64
+"""The same of what is put together of many, such as a kernel."""
 
 
 def merged(location: LocationAttr, other: LocationAttr, pass_name: str, op_name: str = "") -> LocationAttr:
@@ -40,23 +43,23 @@ def merged(location: LocationAttr, other: LocationAttr, pass_name: str, op_name:
             return location
     elif kind is other_kind and location == other:
         return location
-    return grown(location, _Step(other, pass_name or "merge", op_name, False), _finish)
+    return grown(location, _Step(other, pass_name or "merge", op_name, "merge"), _finish)
 
 
 def absorbing(location: LocationAttr, op: Operation, pass_name: str) -> LocationAttr:
     """The location of an op for which a rewrite has looked through ``op``, which it stands for too. A place that is a source already is none again."""
     if type(op.location) is UnknownLoc:
         return location
-    return grown(location, _Step(op.location, pass_name or "merge", op.name, True), _finish)
+    return grown(location, _Step(op.location, pass_name or "merge", op.name, "absorb"), _finish)
 
 
 class _Step(NamedTuple):
-    """What is added to a location: that of an op of this name, by a pass, as an equal op or as one that was looked through."""
+    """What is added to a location: that of an op of this name, by a pass, and as what."""
 
     added: LocationAttr
     pass_name: str
     op_name: str
-    looked_through: bool
+    how: Literal["merge", "absorb", "rewrite"]
 
 
 def _finish(location: Any) -> dict[str, Any]:
@@ -68,8 +71,7 @@ def _finish(location: Any) -> dict[str, Any]:
     parts, passes, left_off = flat(location)
     so_far = _Parts(list(parts), dict.fromkeys(passes.split(",") if passes else ()), left_off)
     for step in reversed(steps):
-        add = so_far.absorb if step.looked_through else so_far.merge
-        add(step.added, step.pass_name, step.op_name)
+        getattr(so_far, step.how)(step.added, step.pass_name, step.op_name)
     count = f" +{so_far.left_off}" if so_far.left_off else ""
     return {"locations": unverified(ArrayAttr, data=tuple(so_far.parts)), "metadata": text_of(",".join(so_far.passes) + count)}
 
@@ -89,7 +91,7 @@ class _Parts(Struct):
         if not new:
             return
         self.passes.update(dict.fromkeys((*(passes.split(",") if passes else ()), pass_name)))
-        if op_name and self.parts and is_bare(self.parts[0]) != is_bare(new[0]):
+        if op_name and self.parts and _differ(self.parts[0], new[0]):
             self.parts = list(dict.fromkeys(rewritten(part, op_name, pass_name) for part in self.parts))
             new = [part for part in (rewritten(part, op_name, pass_name) for part in new) if part not in self.parts]
         new = self._fitting(new)
@@ -108,11 +110,36 @@ class _Parts(Struct):
             self.passes[pass_name] = None
             self.parts += self._fitting(new)
 
-    def _fitting(self, new: list[LocationAttr]) -> list[LocationAttr]:
+    def rewrite(self, other: LocationAttr, pass_name: str, op_name: str) -> None:
+        """Adds an op that a larger one is put together of."""
+        parts, _, left_off = flat(other)
+        marked = (part if is_absorbed(part) else rewritten(part, op_name, pass_name) for part in parts)
+        self.parts = [part for part in self.parts if type(part) is not UnknownLoc]
+        self.passes[pass_name] = None
+        self.left_off += left_off
+        self.parts += self._fitting([part for part in marked if part not in self.parts], MOST_TOGETHER)
+
+    def _fitting(self, new: list[LocationAttr], most: int = MOST_SOURCES) -> list[LocationAttr]:
         """Those for which there is room; the others are counted."""
-        room = max(0, MOST_SOURCES - len(self.parts))
+        room = max(0, most - len(self.parts))
         self.left_off += max(0, len(new) - room)
         return new[:room]
+
+
+def _differ(one: LocationAttr, other: LocationAttr) -> bool:
+    """Whether of two ops of the program itself one is as it was written, and the other is not."""
+    return is_bare(one) != is_bare(other) and provenance(one) is None and provenance(other) is None
+
+
+def together(ops: Sequence[Operation], pass_name: str) -> LocationAttr:
+    """The location of a kernel or another op that ``pass_name`` puts together of ops, the most important first; it lists up to :data:`MOST_TOGETHER`."""
+    if len(ops) == 1:
+        return rewritten(ops[0].location, ops[0].name, pass_name)
+    result: LocationAttr = UNKNOWN_LOC
+    for op in ops:
+        if type(op.location) is not UnknownLoc:
+            result = grown(result, _Step(op.location, pass_name, op.name, "rewrite"), _finish)
+    return result
 
 
 def merged_all(locations: Iterable[LocationAttr], pass_name: str) -> LocationAttr:

@@ -82,7 +82,7 @@ class Source(Struct, frozen=True):
         place: where it was written: a file location, a name that the text gives, or unknown.
         op_name: the op that was written there; empty if that is not known.
         certainty: how that is known.
-        derived: how the op was derived from it, the last derivative first; empty for an op of the program itself.
+        derived: how the op was derived from it, or from what absorbed it, the last derivative first; empty for an op of the program itself.
         passes: the passes that rewrote or absorbed it.
         callers: the places of the calls around it, the innermost first.
     """
@@ -100,7 +100,7 @@ class Source(Struct, frozen=True):
         return self.derived[0].role if self.derived else None
 
     def __str__(self) -> str:
-        said = "".join(f"{step.role} of " for step in self.derived)
+        said = "".join(f"{step.role} of " for step in self.derived) if self.certainty is not Certainty.INFERRED else "by way of "
         mark = "" if self.certainty is Certainty.EXACT else f" ({self.certainty})"
         return f"{said}{self.op_name or 'an op'} at {describe(self.place)}{mark}"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.tables import count, seconds, size, table
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.errors import InputError
 from wengert.runtime.positions import Positions

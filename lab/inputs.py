@@ -48,6 +48,31 @@ def read_inputs(path: str | os.PathLike[str], signature: Signature) -> list[Arra
         raise InputError(f"cannot read inputs from {name}: {error.strerror or error}") from None
 
 
+def read_point(path: str | os.PathLike[str], signature: Signature) -> tuple[list[Array], list[str]]:
+    """The same for a derivative at the inputs of its program: tangents and cotangents that are not stored are ones. Also the names of these."""
+    name = os.fspath(path)
+    if name.endswith((".mlir", ".npy")):
+        return read_inputs(path, signature), []
+    try:
+        with opened(name) as archive:
+            keys = set(archive.keys)
+    except (ArchiveError, OSError):
+        return read_inputs(path, signature), []  # which says what is wrong
+    given = {parameter.position for parameter in signature.arguments if any(k == parameter.name or key_position(k) == parameter.position for k in keys)}
+    seeds = [p for p in signature.arguments if p.position not in given and (p.name or "").startswith(("tangent of ", "cotangent of ")) and p.is_static]
+    ones = {p.position: np.ones(p.shape, p.dtype) for p in seeds}
+    with opened(name) as archive:
+        arrays = [ones[p.position] if p.position in ones else _read(archive, p, name) for p in signature.arguments]
+    return arrays, [p.name or p.label for p in seeds]
+
+
+def _read(archive: Archive, parameter: Parameter, name: str) -> Array:
+    try:
+        return _find(archive, parameter, name)
+    except ArchiveError as error:
+        raise InputError(f"cannot read inputs from {name}: {error}") from None
+
+
 def _of_program(name: str, signature: Signature) -> list[Array]:
     """The inputs in the comments of a program."""
     from wengert.lab.reduce.annotated import read_annotated

@@ -12,7 +12,7 @@ import sys
 from bisect import bisect_left
 from functools import wraps
 from types import TracebackType
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, LocationAttr, ModuleOp
@@ -42,10 +42,10 @@ def note_places() -> None:
         return
 
     @wraps(read)
-    def noting(parser: Parser) -> Operation:
-        start = parser._current_token.span.start  # pyright: ignore[reportPrivateUsage]
-        op = read(parser)
-        setattr(op, _PLACE, (parser.lexer.input, start))
+    def noting(self: Parser) -> Operation:
+        start = self._current_token.span.start  # pyright: ignore[reportPrivateUsage]
+        op = read(self)
+        setattr(op, _PLACE, (self.lexer.input, start))
         return op
 
     Parser.parse_operation = noting
@@ -55,9 +55,10 @@ def give_places(module: ModuleOp) -> None:
     """Gives ops without a location the place that was noted for them."""
     lines: dict[int, list[int]] = {}
     for op in module.walk():
-        noted = cast("tuple[Any, int] | None", op.__dict__.pop(_PLACE, None))
+        noted: tuple[Any, int] | None = getattr(op, _PLACE, None)
         if noted is None:
             continue
+        delattr(op, _PLACE)
         source, start = noted
         if id(source) not in lines:
             lines[id(source)] = [-1, *(i for i, character in enumerate(source.content) if character == "\n")]

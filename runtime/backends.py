@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.plugins import is_extended
-from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import finishing, needs_ad_lowering, runnable, source_of
 from wengert.runtime.errors import InputError
-from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.known_programs import keep_signatures
 from wengert.runtime.tape_memory import TapeMemoryError
 
@@ -70,6 +66,9 @@ class InterpreterExecutable:
     """Runs a program op by op in NumPy, as it was written; ``stats`` is the counter of the last run."""
 
     def __init__(self, program: Program):
+        from wengert.runtime.derivation import needs_ad_lowering, runnable
+        from wengert.runtime.known_ops import check_known, check_values
+
         self._program = program
         check_known(program.module)
         check_values(program.module)
@@ -79,6 +78,7 @@ class InterpreterExecutable:
         self.stats: Any = None
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
+        from wengert.runtime.arguments import bind
         from wengert.runtime.interpreter import Counter, run
 
         self.stats = counter = Counter()
@@ -100,6 +100,8 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals"))
     if dump_dir is None:
         return _kept_for_cpu(program, options) or _compiled_for_cpu(program, program.identity, options)
+    from wengert.runtime.derivation import source_of
+
     module, before = source_of(program)
     return cpu.compile_with_dumps(module, before, dump_dir, **options)
 
@@ -123,6 +125,7 @@ def _kept_for_cpu(program: Program, options: dict[str, Any]) -> Executable | Non
 
 def _compiled_for_cpu(program: Program, identity: str | None, options: dict[str, Any]) -> CompiledFunction:
     from wengert.runtime import cpu
+    from wengert.runtime.derivation import finishing
 
     core = program.optimized_module
     known = not is_extended() and keep_signatures(program.lineage)
@@ -135,6 +138,8 @@ def build_for_device(program: Program, backend: str, dump_dir: Path | None, opti
     ``device`` is a part of the name of one of several devices; ``poison`` fills memory with wrong values before every call, for tests. ``tf32`` lets products
     of f32 take ten bits of the mantissas of their factors, on the tensor cores of NVIDIA's devices.
     """
+    from wengert.ir.construction import copy_module
+    from wengert.runtime.derivation import finishing, source_of
     from wengert.runtime.devices import compile as devices
 
     known = {"ptx-interpreter": ("poison", "tf32"), "cuda": ("device", "poison", "tf32")}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wengert.runtime.backends import Executable
-
 if TYPE_CHECKING:
+    from wengert.runtime.backends import Executable
     from wengert.runtime.program import Array, Program
 
 

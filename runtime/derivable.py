@@ -1,7 +1,7 @@
 """A program as IR: its forms, and what is derived of it: derivatives, Jacobians, batches, each a program again.
 
 A derivative is made when it is asked for, so that what is wrong is said there; except of a program that is known
-(:mod:`wengert.runtime.known_programs`): its module is made when somebody looks at it.
+(:mod:`wengert.runtime.known_programs`): its module is made when somebody looks at it, and the passes are imported for that.
 """
 
 from __future__ import annotations
@@ -12,40 +12,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from xdsl.dialects.builtin import ModuleOp
-
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
-from wengert.runtime.derivation import (
-    Mode,
-    Residuals,
-    Strategy,
-    chosen,
-    core_form,
-    derivative_pipeline,
-    derive,
-    derive_with_dumps,
-    optimized_form,
-    transform,
-)
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.identity import of_module
 from wengert.runtime.jacobians import JacobianMode, compressed_jacobian_pass, jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
-from wengert.runtime.labels import name_compressed, name_derivative, name_jacobian
 from wengert.runtime.positions import Positions, choose
-from wengert.runtime.signature import Signature, entry_function, signature_of
+from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.program import Program
+    from wengert.runtime.signature import Signature
 
 
 class Derivable:
     """A module with an entry function, its forms, and what is derived of it; base class of :class:`wengert.Program`."""
 
     def __init__(self, module: ModuleOp, *, entry: str = "main", name: str = "<module>"):
+        from wengert.runtime.functions import entry_function, signature_of
+
         self.module = module
         self._start(signature_of(entry_function(module, entry)), entry, name)
 
@@ -78,8 +68,8 @@ class Derivable:
         return self.lineage[-1].identity if self.lineage else None
 
     @abstractmethod
-    def _derived_program(self, what: str, pipeline: str, make: Callable[[], ModuleOp], *, now: bool) -> Program:
-        """The program of a module that a pipeline makes of this one's; ``now``: the module is made at once, also where the program is known."""
+    def _derived_program(self, what: str, request: str, make: Callable[[], ModuleOp], *, now: bool) -> Program:
+        """The program of a module that is made of this one's by a request; ``now``: the module is made at once, also where the program is known."""
 
     # -- differentiating
 
@@ -201,7 +191,13 @@ class Derivable:
         """
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         results, text = [self.signature.results[j] for j in outputs], compressed_jacobian_pass(self.signature, inputs, outputs)
-        return self._transformed("compressed-jacobian", text, dump_dir, lambda module: name_compressed(module, self.signature, results))
+
+        def finish(module: ModuleOp) -> None:
+            from wengert.runtime.labels import name_compressed
+
+            name_compressed(module, self.signature, results)
+
+        return self._transformed("compressed-jacobian", text, dump_dir, finish)
 
     def _jacobian(self, mode: JacobianMode | Literal["jacobian"], wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
@@ -211,7 +207,13 @@ class Derivable:
             mode = jacobian_mode(cast("Program", self), inputs, outputs)
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
         text = jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
-        return self._transformed(mode, text, dump_dir, lambda module: name_jacobian(module, self.signature, arguments, results))
+
+        def finish(module: ModuleOp) -> None:
+            from wengert.runtime.labels import name_jacobian
+
+            name_jacobian(module, self.signature, arguments, results)
+
+        return self._transformed(mode, text, dump_dir, finish)
 
     # -- batching
 
@@ -244,6 +246,8 @@ class Derivable:
         """The program after a pass, written as text, and optimisation."""
 
         def make(folder: Path | None) -> ModuleOp:
+            from wengert.runtime.derivation import transform
+
             module = transform(self.optimized_module, text, folder)
             if finish is not None:
                 finish(module)
@@ -257,6 +261,9 @@ class Derivable:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
 
         def make(folder: Path | None) -> ModuleOp:
+            from wengert.runtime.derivation import derive, derive_with_dumps
+            from wengert.runtime.labels import name_derivative
+
             if folder is None:
                 module = derive(self.optimized_module, mode, inputs, outputs, strategy, residuals)
             else:
@@ -267,16 +274,16 @@ class Derivable:
             return module
 
         key = (mode, *chosen(strategy, residuals), inputs, outputs)
-        return self._derived(key, mode, derivative_pipeline(mode, inputs, outputs, strategy, residuals), dump_dir, make)
+        return self._derived(key, mode, f"wrt={inputs} of={outputs} strategy={strategy} residuals={residuals}", dump_dir, make)
 
     @stage()
-    def _derived(self, key: tuple[Any, ...], label: str, pipeline: str, dump_dir: PathLike | None, make: Callable[[Path | None], ModuleOp]) -> Program:
+    def _derived(self, key: tuple[Any, ...], label: str, request: str, dump_dir: PathLike | None, make: Callable[[Path | None], ModuleOp]) -> Program:
         """The program of a module that is made with a folder for dumps, or none; made once if nobody asks for dumps."""
         key = (*key, os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._derivatives.get(key)) is not None:
             return made
         folder = dump_folder(dump_dir, label)
-        program = self._derivatives[key] = self._derived_program(label, pipeline, lambda: make(folder), now=folder is not None)
+        program = self._derivatives[key] = self._derived_program(label, request, lambda: make(folder), now=folder is not None)
         return program
 
     def resolve(self, *, wrt: Positions = None, of: Positions = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -294,10 +301,18 @@ class Derivable:
     @staged_property
     def core_module(self) -> ModuleOp:
         """The program in core form, as ``@main``: calls inlined, known regions recognised. Treat it as read-only."""
-        return self.module if self.is_optimized else core_form(self.module, self.entry)
+        if self.is_optimized:
+            return self.module
+        from wengert.runtime.derivation import core_form
+
+        return core_form(self.module, self.entry)
 
     @staged_property
     def optimized_module(self) -> ModuleOp:
         """The core form with fewer ops: what is differentiated, compiled and counted. Treat it as read-only. The core form itself of a program that is
         :attr:`as_given`."""
-        return self.core_module if self.as_given or self.is_optimized else optimized_form(self.module, self.entry)
+        if self.as_given or self.is_optimized:
+            return self.core_module
+        from wengert.runtime.derivation import optimized_form
+
+        return optimized_form(self.module, self.entry)

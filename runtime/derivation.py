@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -19,14 +19,14 @@ from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
-from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.passes import PASSES, Observer
+from wengert.ir.passes import Observer
 from wengert.ir.plugins import is_foreign
 from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
+from wengert.runtime.requests import DEFAULT, Mode, Residuals, Strategy, positions_text
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.core.functions import is_written_out
@@ -36,16 +36,6 @@ from wengert.transforms.shapes.argument_shapes import shape_text
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
-Mode = Literal["jvp", "vjp"]
-Strategy = str
-"""The name of the strategy by which a function is differentiated: ``transpose`` (linearized, transposed and joined), ``direct`` (by the adjoint of every
-op), or that of a plug-in (:mod:`wengert.transforms.ad.strategies`)."""
-DEFAULT = "transpose"
-Residuals = str
-"""The name of the policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`): ``auto``,
-``save-all``,
-``recompute-cheap``, ``recompute-all``, or that of a plug-in."""
-
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
     """The pipeline that turns optimised core-level IR into its derivative: ``vjp{wrt=0,1 of=0},tapes-to-stacks,simplify,cse,dce``.
@@ -53,29 +43,6 @@ def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strat
     The passes of a strategy that is a pipeline are written out. Raises DiagnosticError for a strategy that does not exist, or takes no policy.
     """
     return joined(_asked(mode, wrt, of, strategy, residuals), STACKS if mode == "vjp" else "", OPTIMIZE)
-
-
-def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
-    """What a strategy and a policy stand for, for keys of caches: a name that a plug-in registers again stands for something else. An InputError lists the
-    names where there is none of this one."""
-    if strategy == DEFAULT and residuals in _OURS:
-        return strategy, residuals
-    from wengert.transforms.ad.residuals.policies import policy_named, policy_names
-    from wengert.transforms.ad.strategies import strategy_named, strategy_names
-
-    check_choice("strategy", strategy, strategy_names())
-    check_choice("residuals", residuals, policy_names())
-    return strategy_named(strategy), policy_named(residuals), PASSES.version
-
-
-_OURS = ("auto", "save-all", "recompute-cheap", "recompute-all")
-
-
-def check_choice(option: str, name: str, names: Sequence[str]) -> None:
-    """Raises an InputError that lists the names an option may have."""
-    if name not in names:
-        near = did_you_mean(name, names)
-        raise InputError(f"{option}: there is no '{name}'; {option}: {', '.join(names)}" + (f"; {near}" if near else ""))
 
 
 def _asked(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy, residuals: Residuals) -> str:
@@ -88,11 +55,6 @@ def _asked(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy
             return str(passes)
     chosen = ("" if strategy == DEFAULT else f" strategy={strategy}") + ("" if residuals == "auto" else f" residuals={residuals}")
     return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}{chosen}}}"
-
-
-def positions_text(values: Sequence[int]) -> str:
-    """``0,1``, as pass options hold positions."""
-    return ",".join(str(v) for v in values)
 
 
 @stage()

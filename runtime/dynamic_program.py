@@ -31,12 +31,13 @@ from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
 from wengert.runtime.batching import Axes, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivation import Mode, Residuals, Strategy, specialized_form
+from wengert.runtime.derivation import specialized_form
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Array, Program, static_program
+from wengert.runtime.requests import Mode, Residuals, Strategy
 from wengert.runtime.signature import Parameter, Signature
 from wengert.transforms.shapes.argument_shapes import shape_text
 

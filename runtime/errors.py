@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from typing import TYPE_CHECKING
 
-from wengert.ir.locations import describe
-from wengert.ir.unregistered import written_name
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
 
 
 class InputError(ValueError):
@@ -16,6 +16,9 @@ class ExecutionError(RuntimeError):
     """An op could not be executed: the interpreter does not implement it, or the program broke one of its own assertions."""
 
     def __init__(self, op: Operation, message: str):
+        from wengert.ir.locations import describe  # here, because calls of compiled programs do without IR
+        from wengert.ir.unregistered import written_name
+
         super().__init__(f"{describe(op.location)}: error: '{written_name(op)}' {message}")
         self.op = op
 

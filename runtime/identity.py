@@ -1,7 +1,7 @@
 """Identities of programs: names by which another process knows a program that it has not read yet.
 
 The identity of a program that was parsed is a hash of its text, that of one that was traced is a hash of its printed module, and that of a derivative
-is a hash of the identity of what was differentiated and of the pipeline that makes it. So a derivative has a name before it exists, and what was compiled
+is a hash of the identity of what was differentiated and of the request. So a derivative has a name before it exists, and what was compiled
 for it can be found on disk without any of the passes (:mod:`wengert.runtime.known_programs`).
 
 What the passes make of a text depends on the compiler too: its files, and the packages that fold constants, hold the IR and generate code, are part of
@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from typing import TYPE_CHECKING
 
 from wengert.ir.plugins import is_extended
-from wengert.ir.traversal import all_ops
 from wengert.runtime import cache as disk
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 _PARTS = ("ir", "dialects", "transforms", "runtime")
 """The folders of this package that a compiled program depends on."""
@@ -45,12 +46,16 @@ def of_module(module: ModuleOp, how: str) -> str | None:
     return disk.key(_compiler(), "module", how, print_module(module))
 
 
-def of_derived(origin: str | None, what: str, pipeline: str) -> str | None:
-    """The identity of what a pipeline makes of the program of an identity; ``what`` is the request that the pipeline was written for."""
-    return None if origin is None or is_extended() else disk.key(origin, what, pipeline)
+def of_derived(origin: str | None, what: str, request: str) -> str | None:
+    """The identity of what is made of the program of an identity; ``what`` is the kind of a request, and ``request`` its options or passes."""
+    return None if origin is None or is_extended() else disk.key(origin, what, request)
 
 
 def _constant_bytes(module: ModuleOp) -> int:
+    from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+
+    from wengert.ir.traversal import all_ops
+
     values = (value for op in all_ops(module) for value in (*op.properties.values(), *op.attributes.values()))
     return sum(len(value.data.data) for value in values if isinstance(value, DenseIntOrFPElementsAttr))
 

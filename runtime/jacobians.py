@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wengert.runtime.derivation import positions_text
 from wengert.runtime.errors import InputError
+from wengert.runtime.requests import positions_text
 from wengert.runtime.signature import Signature
-from wengert.transforms.pipelines import OPTIMIZE
 
 JacobianMode = Literal["jacfwd", "jacrev"]
 
@@ -26,4 +25,6 @@ def compressed_jacobian_pass(signature: Signature, wrt: tuple[int, ...], of: tup
     for parameter in (signature.arguments[i] for i in wrt):
         if parameter.dtype.kind == "c":
             raise InputError(f"compressed_jacobian: {parameter} is complex; take the jvp along the directions that you mean")
+    from wengert.transforms.pipelines import OPTIMIZE  # here, as it knows all passes
+
     return f"compressed-jacobian{{wrt={positions_text(wrt)} of={positions_text(of)}}},{OPTIMIZE},expand-ad"

@@ -7,15 +7,16 @@ is on disk; its module is made when somebody looks at it, which calls of compile
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
-from xdsl.dialects.builtin import NoneAttr, TensorType
 
-from wengert.ir.tensor_types import DYNAMIC, elements_by_name, tensor
 from wengert.runtime import cache as disk
-from wengert.runtime.signature import Parameter, Signature
+from wengert.runtime.signature import KeptType, Parameter, Signature, kept_dtypes
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import TensorType
 
 
 class Identified(Struct, frozen=True):
@@ -30,19 +31,18 @@ Lineage = tuple[Identified, ...]
 """A program behind those that it was derived from."""
 
 
-class _Type(Struct, frozen=True, array_like=True):
-    """The type and the name of a parameter."""
+class _Named(Struct, frozen=True, array_like=True):
+    """A parameter as it is kept."""
 
-    element: str
-    shape: tuple[int, ...]
+    type: KeptType
     name: str | None
 
 
 class _Types(Struct, frozen=True, array_like=True):
     """A signature as it is kept."""
 
-    arguments: tuple[_Type, ...]
-    results: tuple[_Type, ...]
+    arguments: tuple[_Named, ...]
+    results: tuple[_Named, ...]
 
 
 _DECODER = msgspec.msgpack.Decoder(_Types)
@@ -57,18 +57,18 @@ def known_signature(identity: str | None) -> Signature | None:
     try:
         types = _DECODER.decode(data)
         return Signature(_restored("argument", types.arguments), _restored("result", types.results))
-    except (msgspec.MsgspecError, KeyError):  # written in another way: it is written again
+    except msgspec.MsgspecError:  # written in another way: it is written again
         return None
 
 
 def keep_signatures(lineage: Lineage) -> bool:
     """Makes the programs of a lineage known that are not; whether all have types of those that are kept."""
     for program in lineage:
-        arguments, results = program.signature.arguments, program.signature.results
         if not program.is_recorded:
-            if not all(_is_plain(p) for p in (*arguments, *results)):
+            arguments, results = _kept(program.signature.arguments), _kept(program.signature.results)
+            if arguments is None or results is None:
                 return False
-            disk.write(_entry(program.identity), _ENCODER.encode(_Types(_kept(arguments), _kept(results))), disk.KNOWN)
+            disk.write(_entry(program.identity), _ENCODER.encode(_Types(arguments, results)), disk.KNOWN)
     return True
 
 
@@ -76,18 +76,23 @@ def _entry(identity: str) -> str:
     return disk.key(identity, "signature")
 
 
-def _is_plain(parameter: Parameter) -> bool:
-    type = parameter.type
-    if not isinstance(type, TensorType):
-        return False
-    whole = cast("TensorType[Any]", type)
-    return isinstance(whole.encoding, NoneAttr) and DYNAMIC not in parameter.shape and str(whole.element_type) in elements_by_name()
+def _kept(parameters: Sequence[Parameter]) -> tuple[_Named, ...] | None:
+    """Parameters as they are kept; None if one is not a tensor of static shape whose elements NumPy knows."""
+    types = [_kept_type(parameter) for parameter in parameters]
+    return tuple(_Named(type, p.name) for type, p in zip(types, parameters, strict=True) if type is not None) if None not in types else None
 
 
-def _kept(parameters: Sequence[Parameter]) -> tuple[_Type, ...]:
-    return tuple(_Type(str(cast("TensorType[Any]", p.type).element_type), p.shape, p.name) for p in parameters)
+def _kept_type(parameter: Parameter) -> KeptType | None:
+    if isinstance(parameter.given, KeptType):
+        return parameter.given
+    if not parameter.is_static:
+        return None
+    from xdsl.dialects.builtin import NoneAttr
+
+    type = cast("TensorType[Any]", parameter.type)
+    element = str(type.element_type)
+    return KeptType(element, parameter.shape) if isinstance(type.encoding, NoneAttr) and element in kept_dtypes() else None
 
 
-def _restored(role: Literal["argument", "result"], types: Sequence[_Type]) -> tuple[Parameter, ...]:
-    elements = elements_by_name()
-    return tuple(Parameter(role, i, tensor(t.shape, elements[t.element]), t.name) for i, t in enumerate(types))
+def _restored(role: Literal["argument", "result"], parameters: Sequence[_Named]) -> tuple[Parameter, ...]:
+    return tuple(Parameter(role, i, kept.type, kept.name) for i, kept in enumerate(parameters))

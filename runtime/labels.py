@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
-from wengert.runtime.derivation import Mode
-from wengert.runtime.signature import Parameter, Signature, entry_function
+from wengert.runtime.functions import entry_function
+from wengert.runtime.requests import Mode
+from wengert.runtime.signature import Parameter, Signature
 
 
 def name_derivative(module: ModuleOp, primal: Signature, mode: Mode, wrt: Sequence[int], of: Sequence[int]) -> None:

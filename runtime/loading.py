@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-
-from xdsl.dialects.builtin import ModuleOp
+from typing import TYPE_CHECKING
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes
@@ -12,8 +11,10 @@ from wengert.ir.stages import stage
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_text
-from wengert.runtime.known_ops import check_known
 from wengert.runtime.program import Program, program_of
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 
 def load(path: PathLike, *, entry: str = "main") -> Program:
@@ -53,6 +54,7 @@ def _read(text: str, filename: str) -> ModuleOp:
     """The module that a text holds, verified."""
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.verification.verifier import verify
+    from wengert.runtime.known_ops import check_known
 
     module = parse_module(text, filename)
     verify(module, text)

@@ -23,27 +23,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.passes import PASSES
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derivable import Derivable
-from wengert.runtime.derivation import apply, plain_text
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_derived
 from wengert.runtime.known_programs import Identified, Lineage, known_signature
 from wengert.runtime.signature import Parameter
-from wengert.transforms.shapes.dynamism import is_dynamic
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from wengert.lab.check import CheckReport
     from wengert.lab.costs import CostReport
     from wengert.lab.draw.drawing import Drawing
     from wengert.lab.kept.kept import Kept
     from wengert.lab.memory.memory import MemoryReport
+    from wengert.lab.profile.profile import Profile
+    from wengert.lab.provenance.explain import Explanations
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
     from wengert.runtime.positions import Positions
@@ -66,10 +66,13 @@ class Program(Derivable):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """A program whose module leaves extents open, or computes them, is a :class:`wengert.runtime.dynamic_program.DynamicProgram`."""
         module = args[0] if args else options.get("module")
-        if cls is Program and isinstance(module, ModuleOp) and is_dynamic(module):
-            from wengert.runtime.dynamic_program import DynamicProgram
+        if cls is Program and module is not None:
+            from wengert.transforms.shapes.dynamism import is_dynamic
 
-            return cast(Self, object.__new__(DynamicProgram))
+            if is_dynamic(module):
+                from wengert.runtime.dynamic_program import DynamicProgram
+
+                return cast(Self, object.__new__(DynamicProgram))
         return object.__new__(cls)
 
     # -- running
@@ -132,6 +135,9 @@ class Program(Derivable):
             InputError: the pipeline writes text that is no MLIR, or leaves no function of the entry's name.
             PluginError: a pass of a plug-in raised an exception or left invalid IR.
         """
+        from wengert.ir.passes import PASSES
+        from wengert.runtime.derivation import apply
+
         key = ("apply", pipeline, PASSES.version, os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._derivatives.get(key)) is not None:
             return made
@@ -146,6 +152,8 @@ class Program(Derivable):
     @stage()
     def _with_pipeline(self, pipeline: str) -> Program:
         """The program in core form after a pipeline that takes the place of the optimisation."""
+        from wengert.ir.passes import PASSES
+
         key = ("compile", pipeline, PASSES.version)
         if (made := self._derivatives.get(key)) is None:
             core = static_program(self.core_module, self.name)
@@ -207,6 +215,12 @@ class Program(Derivable):
 
         return check(self, inputs or None, **options)
 
+    def explain(self, *selectors: str, **options: Any) -> Explanations:
+        """Why ops of the program, or of a derivative of it (``vjp=True``), are there: see :func:`wengert.lab.provenance.explain.explain`."""
+        from wengert.lab.provenance.explain import explain
+
+        return explain(self, *selectors, **options)
+
     def kept(self, wrt: Positions = None, of: Positions = None, **options: Any) -> Kept:
         """What the reverse derivative keeps, who needs it, and what computing it again would cost: see :func:`wengert.lab.kept.kept`."""
         from wengert.lab.kept.kept import kept
@@ -218,6 +232,12 @@ class Program(Derivable):
         from wengert.lab.memory.memory import memory
 
         return memory(self, **options)
+
+    def profile(self, inputs: Sequence[Any] | None = None, **options: Any) -> Profile:
+        """The time of each kernel of a compiled run, or of a derivative of it (``vjp=True``): see :func:`wengert.lab.profile.profile.profile`."""
+        from wengert.lab.profile.profile import profile
+
+        return profile(self, inputs, **options)
 
     # -- other front ends
 
@@ -254,6 +274,8 @@ class Program(Derivable):
 
     def text(self, *, locations: bool = False, generic: bool = False) -> str:
         """The program as plain StableHLO text that JAX reads, with or without locations, pretty or generic."""
+        from wengert.runtime.derivation import plain_text
+
         return plain_text(self.module, locations=locations, generic=generic)
 
     def save(self, path: PathLike, *, locations: bool = False) -> None:
@@ -293,8 +315,8 @@ class Program(Derivable):
 
     # -- what is made of it
 
-    def _derived_program(self, what: str, pipeline: str, make: Callable[[], ModuleOp], *, now: bool) -> Program:
-        identity = of_derived(self.identity, what, pipeline)
+    def _derived_program(self, what: str, request: str, make: Callable[[], ModuleOp], *, now: bool) -> Program:
+        identity = of_derived(self.identity, what, request)
         program = program_of(make, identity, self.lineage, name=f"{what} of {self.name}", now=now, static=True)
         program.is_optimized = True
         return program

@@ -1,44 +1,78 @@
-"""The signature of a program: the type and name of every argument and result of its entry function."""
+"""The signature of a program: the type and name of every argument and result of its entry function.
+
+That of a known program was kept on disk (:mod:`wengert.runtime.known_programs`), and needs no IR: a type is made when somebody looks at it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, Literal, cast
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from msgspec import Struct
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
 
-from wengert.dialects.kernel.buffers import is_bufferized, is_result
-from wengert.dialects.kernel.memory import value_type
-from wengert.dialects.stablehlo.leaves import NESTED, leaves, paths
-from wengert.ir.diagnostics import did_you_mean
-from wengert.ir.tensor_types import DYNAMIC, dtype_of, is_differentiable, shape_of_type
 from wengert.runtime.errors import InputError
 
-NAME_ATTRIBUTES = ("jax.result_info", "jax.arg_info", "wengert.name")
-"""The attributes in which exporters put the name of an argument or a result, in order of preference."""
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import TensorType
+    from xdsl.ir import Attribute
 
 
-class Parameter(Struct, frozen=True, dict=True):
+class KeptType(Struct, frozen=True, array_like=True):
+    """The type of a tensor with static extents as it is kept: how its elements are written, and its shape."""
+
+    element: str
+    shape: tuple[int, ...]
+
+    @property
+    def attribute(self) -> TensorType[Any]:
+        """The type in IR."""
+        from wengert.ir.tensor_types import elements_by_name, tensor
+
+        return tensor(self.shape, elements_by_name()[self.element])
+
+    def __str__(self) -> str:
+        return f"tensor<{''.join(f'{extent}x' for extent in self.shape)}{self.element}>"
+
+
+@cache
+def kept_dtypes() -> dict[str, np.dtype[Any]]:
+    """The NumPy dtypes of the elements of types that are kept, by how they are written."""
+    dtypes = {f"f{width}": np.dtype(f"float{width}") for width in (16, 32, 64)} | {f"complex<f{width}>": np.dtype(f"complex{2 * width}") for width in (32, 64)}
+    integers = {f"{u}i{width}": np.dtype(f"{u}int{width}") for u in ("", "u") for width in (8, 16, 32, 64)}
+    return dtypes | integers | {"i1": np.dtype(np.bool_)}
+
+
+class Parameter(Struct, frozen=True, dict=True, eq=False):
     """One argument or result: its position, its type, and its name where the program gives one."""
 
     role: Literal["argument", "result"]
     position: int
-    type: Attribute
+    given: Attribute | KeptType
     name: str | None = None
+
+    @property
+    def type(self) -> Attribute:
+        """Its type."""
+        return self.given.attribute if isinstance(self.given, KeptType) else self.given
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The extents; ``DYNAMIC`` where the program says ``?``."""
+        if isinstance(self.given, KeptType):
+            return self.given.shape
+        from wengert.ir.tensor_types import shape_of_type
+
         return shape_of_type(self._tensor)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of the elements (an ml_dtypes one for bf16)."""
+        if isinstance(self.given, KeptType):
+            return kept_dtypes()[self.given.element]
+        from wengert.ir.tensor_types import dtype_of
+
         try:
             return dtype_of(self._tensor.element_type)
         except KeyError:
@@ -46,6 +80,8 @@ class Parameter(Struct, frozen=True, dict=True):
 
     @property
     def _tensor(self) -> TensorType[Any]:
+        from xdsl.dialects.builtin import TensorType
+
         type = self.type
         if not isinstance(type, TensorType):
             raise InputError(f"{self} is not a tensor")
@@ -54,6 +90,10 @@ class Parameter(Struct, frozen=True, dict=True):
     @property
     def differentiable(self) -> bool:
         """Whether it is of real or complex floating point."""
+        if isinstance(self.given, KeptType):
+            return self.given.element.startswith(("f", "bf", "complex"))
+        from wengert.ir.tensor_types import is_differentiable
+
         return is_differentiable(self.type)
 
     @property
@@ -64,10 +104,26 @@ class Parameter(Struct, frozen=True, dict=True):
     @property
     def is_static(self) -> bool:
         """Whether it is a tensor whose extents are all known."""
+        if isinstance(self.given, KeptType):
+            return True
+        from xdsl.dialects.builtin import TensorType
+
+        from wengert.ir.tensor_types import DYNAMIC
+
         return isinstance(self.type, TensorType) and DYNAMIC not in self.shape
 
     def __str__(self) -> str:
-        return f"{self.label}: {self.type}"
+        return f"{self.label}: {self.given}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parameter) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash((self.role, self.position, self.name))
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self.role, self.position, self.type, self.name
 
 
 class Signature(Struct, frozen=True):
@@ -78,71 +134,6 @@ class Signature(Struct, frozen=True):
 
     def __str__(self) -> str:
         def types(parameters: Sequence[Parameter]) -> str:
-            return ", ".join(f"{p.name}: {p.type}" if p.name else str(p.type) for p in parameters)
+            return ", ".join(f"{p.name}: {p.given}" if p.name else str(p.given) for p in parameters)
 
         return f"({types(self.arguments)}) -> ({types(self.results)})"
-
-
-def functions(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions of a module by name."""
-    return {op.sym_name.data: op for block in module.body.blocks for op in block.ops if isinstance(op, FuncOp)}
-
-
-def entry_function(module: ModuleOp, entry: str) -> FuncOp:
-    """The function to start at; an InputError if the module has none of this name, or only its declaration."""
-    known = functions(module)
-    if entry not in known:
-        listed = ", ".join(f"@{name}" for name in sorted(known)) or "none"
-        raise InputError(f"the module has no function @{entry}; {did_you_mean(entry, known) or 'it has: ' + listed}")
-    function = known[entry]
-    if function.is_declaration:
-        raise InputError(f"@{entry} is only declared: it has no body to run")
-    return function
-
-
-def signature_of(function: FuncOp) -> Signature:
-    """The signature of a function, with the names that its argument and result attributes give.
-
-    A tuple counts as the tensors in it, one after the other, and a token as nothing: that is how they are passed and returned.
-    """
-    kind = function.function_type
-    if is_bufferized(function):
-        return _signature_on_buffers(function)
-    return Signature(_parameters("argument", kind.inputs.data, function.arg_attrs), _parameters("result", kind.outputs.data, function.res_attrs))
-
-
-def _signature_on_buffers(function: FuncOp) -> Signature:
-    """The signature that the function had before its results became arguments."""
-    types = [value_type(type) for type in function.function_type.inputs.data]
-    names = _names(types, function.arg_attrs)
-    roles: dict[Literal["argument", "result"], list[Parameter]] = {"argument": [], "result": []}
-    for number, (type, name) in enumerate(zip(types, names, strict=True)):
-        role: Literal["argument", "result"] = "result" if is_result(function, number) else "argument"
-        roles[role].append(Parameter(role, len(roles[role]), type, name))
-    return Signature(tuple(roles["argument"]), tuple(roles["result"]))
-
-
-def names_of(function: FuncOp) -> tuple[list[str | None], list[str | None]]:
-    """The names of a function's arguments and of its results as they are written, tuples and tokens among them."""
-    kind = function.function_type
-    return _names(kind.inputs.data, function.arg_attrs), _names(kind.outputs.data, function.res_attrs)
-
-
-def _names(types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None) -> list[str | None]:
-    return [_name(a) for a in attributes.data] if attributes is not None else [None] * len(types)
-
-
-def _parameters(role: Literal["argument", "result"], types: Sequence[Attribute], attributes: ArrayAttr[DictionaryAttr] | None) -> tuple[Parameter, ...]:
-    names = _names(types, attributes)
-    if any(isinstance(type, NESTED) for type in types):
-        parts = [(leaf, name and name + path) for type, name in zip(types, names, strict=True) for leaf, path in zip(leaves(type), paths(type), strict=True)]
-        types, names = [leaf for leaf, _ in parts], [name for _, name in parts]
-    return tuple(Parameter(role, i, type, name) for i, (type, name) in enumerate(zip(types, names, strict=True)))
-
-
-def _name(attributes: DictionaryAttr) -> str | None:
-    for key in NAME_ATTRIBUTES:
-        name = attributes.data.get(key)
-        if isinstance(name, StringAttr) and name.data:
-            return name.data
-    return None

@@ -20,7 +20,7 @@ from wengert.frontends.tracing.signatures import ArraySpec, is_array_leaf
 from wengert.frontends.transforms.emission import as_tuple, for_user, pulled, pushed
 from wengert.frontends.transforms.jit import Function, Traceable
 from wengert.ir.stages import LOCK
-from wengert.runtime.derivation import Residuals
+from wengert.runtime.requests import Residuals
 
 Positions = int | Sequence[int]
 

@@ -29,7 +29,7 @@ from wengert.lab.bisect.derivatives import EXPECTATIONS, NotComparedError
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.stages import Array, NotRunError, Stage, advanced, results_of, runnable, types_of
 from wengert.lab.isolation import ProcessEndedError
-from wengert.runtime.signature import entry_function
+from wengert.runtime.functions import entry_function
 
 
 @dataclass(frozen=True)

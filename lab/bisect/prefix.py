@@ -16,7 +16,7 @@ from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.judgement import difference, judge, started
 from wengert.lab.bisect.stages import Array, Stage, advanced, types_of
 from wengert.lab.bisect.walk import Broken
-from wengert.runtime.signature import entry_function
+from wengert.runtime.functions import entry_function
 from wengert.transforms.pipelines import parse_pipeline
 
 FEW_RUNS = 6

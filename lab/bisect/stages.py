@@ -26,8 +26,8 @@ from wengert.ir.translations import Form
 from wengert.lab.bisect.halves import as_one
 from wengert.lab.isolation import in_copy, time_limit
 from wengert.runtime.errors import InputError, UnsupportedOpError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.interpreter import run
-from wengert.runtime.signature import entry_function
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.codegen.cpu.translations import EmitAsm, EmitLlvm, OptimizeLlvm
@@ -113,7 +113,7 @@ def results_of(stage: Stage, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _compiled(stage: Stage, emission: EmitLlvm, inputs: Sequence[Array]) -> list[Array]:
-    from wengert.runtime.cpu.compile import compile_text
+    from wengert.runtime.cpu.compilation import compile_text
 
     text, opt = (stage.before, stage.last.opt) if isinstance(stage.last, EmitAsm) else (stage.text, "fast")
     program = compile_text(stage.module, text, strict=emission.strict, opt=opt, flush_subnormals=emission.flush_subnormals)

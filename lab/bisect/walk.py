@@ -88,6 +88,6 @@ def _patience(slowest: float) -> float:
 
 def _is_on_buffers(stage: Stage) -> bool:
     from wengert.dialects.kernel.buffers import is_bufferized
-    from wengert.runtime.signature import entry_function
+    from wengert.runtime.functions import entry_function
 
     return stage.form != "mlir" or is_bufferized(entry_function(stage.module, "main"))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_standard_input
 from wengert.lab.cli.usage import check_choice
-from wengert.lab.inputs import Array, random_inputs, read_inputs, shaped
+from wengert.lab.inputs import Array, random_inputs, read_inputs, read_point, shaped
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
 from wengert.transforms.shapes.argument_shapes import Shape, read_shape
@@ -107,6 +107,20 @@ def inputs_of(options: argparse.Namespace, program: Program, default_seed: int =
         program = shaped(program)
     if options.inputs is not None:
         return read_inputs(options.inputs, program.signature)
+    return _drawn(options, program, default_seed)
+
+
+def point_of(options: argparse.Namespace, program: Program, default_seed: int = 0) -> list[Array]:
+    """The same for a program or a derivative at the inputs of its program: tangents and cotangents that are not given are ones, which is said."""
+    if options.inputs is None:
+        return _drawn(options, shaped(program), default_seed)
+    arrays, ones = read_point(options.inputs, program.signature)
+    if ones:
+        print(f"{', '.join(ones)}: not in {options.inputs}, taken to be ones", file=sys.stderr)
+    return arrays
+
+
+def _drawn(options: argparse.Namespace, program: Program, default_seed: int) -> list[Array]:
     seed = options.random if options.random is not None else default_seed
     if options.random is None and program.signature.arguments:
         print(f"no inputs are given: drawn at random with seed {seed}", file=sys.stderr)

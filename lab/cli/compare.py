@@ -29,7 +29,7 @@ from wengert.lab.workers import Report, run_tasks
 from wengert.runtime.errors import InputError
 
 Outcomes = dict[tuple[str, str, str], Outcome]
-_NOT_IN_TABLES = ("samples", "calls", "norms", "derived")
+_NOT_IN_TABLES = ("samples", "calls", "yardstick", "norms", "derived")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

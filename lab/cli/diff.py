@@ -6,7 +6,7 @@ import argparse
 import copy
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -20,6 +20,8 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 
 LIMIT = 60
+_OF_BOTH = frozenset(("inputs", "random", "values", "rtol", "atol", "limit", "json"))
+"""What is said of the comparison, wherever it stands."""
 _EPILOG = """\
 two programs, or one program in two ways:
   wengert diff old.mlir new.mlir                      two files, dumps or folders of dumps
@@ -34,11 +36,18 @@ Exit code 0 if nothing is different, 1 if something is."""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
+    if isinstance(parser, Parser):
+        parser.intermixed = True
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
-    add_subject(parser)
+    _configure(parser)
     parser.add_argument("other", nargs="?", metavar="OTHER", help="the second program; without it the first one in another way")
     parser.add_argument("--against", nargs=argparse.REMAINDER, metavar="...", help="options of the second one alone (and its PROGRAM, if it is another one)")
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    """Declares what may also stand behind ``--against``."""
+    add_subject(parser)
     arguments.add_inputs(parser)
     parser.add_argument("--values", action="store_true", help="run both on the same inputs and name the first value that differs")
     parser.add_argument("--rtol", type=float, metavar="X", help="tolerance of values, relative to the largest one (default: 1e-9 in f64, 1e-4 in f32)")
@@ -51,7 +60,7 @@ def execute(options: argparse.Namespace) -> int:
     """Prints the difference."""
     first, second = _sides(options)
     one, other = _subject(first), _subject(second)
-    inputs = arguments.inputs_of(options, one.program) if options.values else None
+    inputs = arguments.point_of(options, one.program) if options.values else None
     difference = diff(*_told_apart(one, other), inputs=inputs, rtol=options.rtol, atol=options.atol)
     _print(options, difference)
     return 0 if difference.equal else 1
@@ -83,25 +92,27 @@ def _sides(options: argparse.Namespace) -> tuple[argparse.Namespace, argparse.Na
 def _behind(options: argparse.Namespace) -> argparse.Namespace:
     """The options of the second one: those of the first, with what stands behind ``--against``."""
     parser = Parser(prog=options.prog, usage=argparse.SUPPRESS)
-    add_subject(parser)
+    _configure(parser)
     words: list[str] = list(options.against)
-    has_program = _begins_with_program(words)
+    actions = {option: action for action in parser._actions for option in action.option_strings}
+    has_program = any(_is_program(words, at, actions) for at in range(len(words)))
     second = parser.parse(words if has_program else [options.program, *words])
     merged = copy.copy(options)
-    said = {word.partition("=")[0] for word in words}
-    names = {"--entry": "entry", "--shapes": "shapes", "--wrt": "wrt", "--of": "of", "--strategy": "strategy", "--residuals": "residuals"}
-    names |= {"-p": "pass_pipeline", "--pass-pipeline": "pass_pipeline", **{f"--{mode}": "mode" for mode in ("jvp", "vjp", "hvp")}}
-    for option, name in names.items():
-        if option in said:
-            setattr(merged, name, getattr(second, name))
+    for word in words:
+        action = actions.get(word.partition("=")[0])
+        if action is not None:
+            for target in (merged, options) if action.dest in _OF_BOTH else (merged,):
+                setattr(target, action.dest, getattr(second, action.dest))
     merged.program, merged.words = second.program, options.words
     return merged
 
 
-def _begins_with_program(words: Sequence[str]) -> bool:
-    """Whether there is a word among options that is no value of one."""
-    takes_value = {"--entry", "--shapes", "--wrt", "--of", "--strategy", "--residuals", "-p", "--pass-pipeline"}
-    return any(not word.startswith("-") and (at == 0 or words[at - 1] not in takes_value) for at, word in enumerate(words))
+def _is_program(words: Sequence[str], at: int, actions: Mapping[str, argparse.Action]) -> bool:
+    """Whether a word is neither an option nor the value of one."""
+    if words[at].startswith("-") and words[at] != "-":
+        return False
+    before = actions.get(words[at - 1]) if at else None
+    return before is None or before.nargs == 0
 
 
 def _split(first: argparse.Namespace, second: argparse.Namespace, name: str) -> None:

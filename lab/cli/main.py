@@ -38,6 +38,8 @@ COMMANDS = {
     "explore": "the same page live: edit the program or the passes and see every stage again",
     "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
     "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
+    "explain": "why an op is there: its source line, rule, factors, users and passes; or why there is no cotangent",
+    "profile": "the time of each kernel of a compiled run, by source line, beside the predicted time",
     "draw": "the computation graph of a program or its derivative, as SVG or DOT",
     "conformance": "run a corpus of programs against its references",
     "diff": "what is different between two programs, derivatives, dumps or commits, op by op",

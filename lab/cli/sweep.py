@@ -17,7 +17,6 @@ from wengert.lab.records.database import Database
 from wengert.lab.records.execution import Effort
 from wengert.lab.sweep import plot
 from wengert.lab.sweep.axes import Axis, read_axes, read_axis
-from wengert.lab.sweep.report import lines
 from wengert.lab.sweep.run import Sweep, run_sweep
 from wengert.lab.sweep.spec import read_spec
 from wengert.lab.sweep.subject import Subject
@@ -79,9 +78,9 @@ def execute(options: argparse.Namespace) -> int:
     with Database(options.records, create=True) if options.records else nullcontext() as database:
         report = run_sweep(sweep, database, ["wengert", options.command, *options.words], output.progress)
     output.end_progress()
-    print(json.dumps(report.to_json(), indent=1) if options.json else "\n".join(lines(report)))
+    print(json.dumps(report.to_json(), indent=1) if options.json else report)
     if options.plot:
-        plot.save(report, options.figure or _panels(sweep), options.plot)
+        plot.save(report, options.figure or plot.default_panels(sweep.modes), options.plot)
     good = [cell for cell in report.cells if cell.result.status == "ok"]
     return Exit.OK if good else Exit.DIAGNOSTIC
 
@@ -125,12 +124,6 @@ def _check(options: argparse.Namespace) -> None:
         plot.check_panels(options.figure)
     if options.plot and not Path(options.plot).parent.is_dir():
         raise InputError(f"there is no folder {Path(options.plot).parent} for the plot")
-
-
-def _panels(sweep: Sweep) -> tuple[str, ...]:
-    """What is plotted by default: the time of a run, and that of the full derivative where several modes give one."""
-    firsts = [mode for mode in sweep.modes if mode not in ("primal", "hvp", "hessian")]
-    return ("time", "full") if len(firsts) > 1 else ("time",)
 
 
 def _axis(text: str) -> Axis:

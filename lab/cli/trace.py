@@ -36,7 +36,7 @@ def execute(options: argparse.Namespace) -> int:
     program = subject.program
     if isinstance(program, DynamicProgram) and not program.is_closed and shaped(program) is program:
         raise InputError(f"{program.what_is_open}; --shapes says them")
-    inputs = arguments.inputs_of(options, program)
+    inputs = arguments.point_of(options, program)
     traced = trace(subject, inputs, *options.selectors, iteration=options.iteration, keep=options.save is not None)
     if options.save is not None:
         traced.save(options.save)

@@ -27,6 +27,7 @@ class Outcome:
         arena: bytes of the arena of the compiled program.
         seconds: the least time of a call, measured in turns with the other strategies.
         samples, calls: seconds per call, one for each round; and of how many calls each is the mean.
+        yardstick: seconds per call of the yardstick in the same rounds.
         norms: the Euclidean norms of the results.
         derived: the hash of the derivative's IR after optimisation.
         compile_seconds: what making and compiling the derivative of the optimised program took: the less of two times, for the first may have to import.
@@ -48,6 +49,7 @@ class Outcome:
     compile_seconds: float | None = None
     samples: tuple[float, ...] = ()
     calls: int = 0
+    yardstick: tuple[float, ...] = ()
     norms: tuple[float, ...] = ()
     derived: str = ""
 

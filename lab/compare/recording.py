@@ -43,6 +43,7 @@ def result_of(outcome: Outcome) -> Result:
         {name: value for name, value in known.items() if value is not None},
         outcome.samples,
         outcome.calls,
+        outcome.yardstick,
         outcome.compile_seconds,
         norms=outcome.norms,
         derived=outcome.derived,

@@ -22,6 +22,7 @@ from wengert.lab.costs.cost_report import symbols_at
 from wengert.lab.measure import measure_samples
 from wengert.lab.records.execution import norm
 from wengert.lab.records.work import module_hash
+from wengert.lab.records.yardstick import yardstick
 from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.loading import load
 from wengert.runtime.program import Program
@@ -87,10 +88,10 @@ def run_task(task: CompareTask) -> Iterator[Outcome]:
 def _timed(task: CompareTask, reference: Reference, made: Sequence[_Made]) -> Iterator[Outcome]:
     """The outcomes with the times of calls, and of compiling once more."""
     again = [_derived(_optimized(task), reference, one.outcome.strategy)[2] for one in made]
-    samples = measure_samples([one.call for one in made], rounds=25, budget=0.3)
+    unit, *samples = measure_samples([yardstick(), *(one.call for one in made)], rounds=25, budget=0.3)
     for one, second, taken in zip(made, again, samples, strict=True):
         assert one.outcome.compile_seconds is not None
-        timed = replace(one.outcome, seconds=min(taken.seconds), samples=taken.seconds, calls=taken.calls)
+        timed = replace(one.outcome, seconds=min(taken.seconds), samples=taken.seconds, calls=taken.calls, yardstick=unit.seconds)
         yield replace(timed, compile_seconds=min(one.outcome.compile_seconds, second))
 
 

@@ -48,7 +48,7 @@ class _Same(dict[int, int]):
 
 @lru_cache(maxsize=16)
 def _matched(one: tuple[str, ...], other: tuple[str, ...]) -> dict[int, int]:
-    """The numbers of equal lines, from 1."""
+    """The numbers of lines that are equal, or that were edited in place, from 1."""
     if one == other:
         return _Same()
     ours, theirs = ([_NAME.sub("%", line).strip() for line in lines] for lines in (one, other))
@@ -57,4 +57,7 @@ def _matched(one: tuple[str, ...], other: tuple[str, ...]) -> dict[int, int]:
     back = next((i for i in range(shorter - front) if ours[-1 - i] != theirs[-1 - i]), shorter - front)
     pairs = {1 + i: 1 + i for i in range(front)} | {len(ours) - i: len(theirs) - i for i in range(back)}
     middle = SequenceMatcher(None, ours[front : len(ours) - back], theirs[front : len(theirs) - back])
-    return pairs | {1 + front + block.a + i: 1 + front + block.b + i for block in middle.get_matching_blocks() for i in range(block.size)}
+    for kind, start, end, other_start, other_end in middle.get_opcodes():
+        if kind == "equal" or (kind == "replace" and end - start == other_end - other_start):  # as many lines were edited
+            pairs |= {1 + front + start + i: 1 + front + other_start + i for i in range(end - start)}
+    return pairs

@@ -16,8 +16,8 @@ from wengert.lab.draw.graph import Graph, graph_of
 from wengert.lab.draw.svg import svg_of
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function, functions, names_of
 from wengert.runtime.program import Program, own_program
-from wengert.runtime.signature import entry_function, functions, names_of
 
 LIMIT = 300
 """Ops of a function that are drawn unless asked otherwise; of more, no picture can be read."""

@@ -48,13 +48,13 @@ class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     residuals: str = "auto"
     pipeline: str = ""
     code: bool = True
-    analyses: tuple[Literal["costs", "kept", "strategies"], ...] = ()
+    analyses: tuple[Literal["costs", "kept", "memory", "strategies"], ...] = ()
 
     def wanted(self) -> Wanted:
         """What the document is to be about."""
         at = self.positions
         request = None if self.mode == "primal" else Request(self.mode, at.wrt, at.of, self.strategy, self.residuals)
-        return Wanted(request, self.pipeline, code=self.code)
+        return Wanted(request, self.pipeline, code=self.code, compiled=False)
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -13,8 +13,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from wengert.ir.locations import origin, provenance
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops
+from wengert.runtime.functions import entry_function, names_of
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function, names_of
 
 WRITTEN = re.compile(r"%([\w$.-]+)(?::\d+)?(?:\s*,\s*%[\w$.-]+)*\s*=")
 """The names that an op's results are given where it is written."""

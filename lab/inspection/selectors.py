@@ -37,7 +37,7 @@ from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.naming import WRITTEN, owner_of
 from wengert.runtime.errors import InputError
-from wengert.runtime.signature import entry_function, functions
+from wengert.runtime.functions import entry_function, functions
 
 FORMS = '%12, result:0, arg:1, file:line, a line, op:tanh, role:cotangent, loc("...") or @f'
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")

@@ -19,8 +19,8 @@ from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.attributes import int_of
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
 from wengert.transforms.ad.forward.activity import active_values
 
 COTANGENT = "cotangent of "

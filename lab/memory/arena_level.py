@@ -20,7 +20,7 @@ from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.naming import SourceNames, plain_name, source_line
 from wengert.lab.memory.timeline import Piece, Role, Step, Timeline
-from wengert.runtime.signature import entry_function, signature_of
+from wengert.runtime.functions import entry_function, signature_of
 from wengert.transforms.analysis.memory import arena_spans, buffers_of
 
 Span = tuple[int, int]
@@ -39,7 +39,7 @@ def arena_timeline(module: ModuleOp, names: SourceNames, cotangents: Sequence[in
     steps = [op for op in ops_in(function.body.block)[:-1] if not isinstance(op, ops.AllocOp | ops.ViewOp | ops.GlobalOp)]
     lives = list(_lives(steps))
     split, forward = _parts(function, steps, cotangents, results) if cotangents else (None, len(steps))
-    describe = _Describer(names, steps)
+    describe = Describer(names, steps)
     pieces = [*describe.given(function), *describe.constants(function), *(describe.piece(life, split, forward) for life in lives)]
     arena = sum(byte_size(op.memref) for op in ops_of(function, ops.AllocOp) if space_of(op.memref.type) is Space.ARENA)
     shown = tuple(Step(describe.title(op), _line(op)) for op in steps) or (Step("return", ("", 0)),)
@@ -119,7 +119,7 @@ def _parts(function: FuncOp, steps: Sequence[Operation], cotangents: Sequence[in
     return split, last + 1
 
 
-class _Describer:
+class Describer:
     """Describes buffers by the names and places of the source."""
 
     def __init__(self, names: SourceNames, steps: Sequence[Operation]):
@@ -148,9 +148,18 @@ class _Describer:
         writer = self.steps[life.first]
         kept = split is not None and life.first < min(split, max(forward, 1)) and split <= life.last
         role: Role = "inside" if life.scratch else "kept" if kept else "temporary"
-        name = self.names.at(_location(writer)).partition("#")[0] if provenance(_location(writer)) is None else ""
+        name = self.names.at(location_of(writer)).partition("#")[0] if provenance(location_of(writer)) is None else ""
         title = "scratch" if life.scratch else self.title(writer)
         return Piece(role, name, title, _type(life.value), _line(writer), life.bytes, life.first, life.last, life.low * ALIGNMENT)
+
+    def kernel(self, op: Operation) -> str:
+        """What a step computes: the value in the source, and :meth:`title`."""
+        name = "" if provenance(location_of(op)) is not None else self.names.at(location_of(op)).partition("#")[0]
+        return f"{name} {self.title(op)}".strip()
+
+    def line(self, op: Operation) -> tuple[str, int]:
+        """The place in the source that a step comes from."""
+        return _line(op)
 
     def title(self, op: Operation) -> str:
         """What a step does: the kind of its kernel, and the role of what it computes in a derivative."""
@@ -159,18 +168,18 @@ class _Describer:
         kernel = op.kernel
         inner = kernel.regions[0].block.first_op if kernel.name in ("kernel.native", "kernel.interpret") else None
         kind = plain_name(inner if inner is not None else kernel)
-        known = provenance(_location(op))
-        name = self.names.at(_location(op)).partition("#")[0]
+        known = provenance(location_of(op))
+        name = self.names.at(location_of(op)).partition("#")[0]
         return kind if known is None else f"{kind}, {known.role.value} of {name or plain_name(known.op_name)}"
 
 
-def _location(op: Operation) -> LocationAttr:
+def location_of(op: Operation) -> LocationAttr:
     """The location of an op, or of the last op in it that has a place: of a kernel, that of which it computes the result."""
     return next((inner.location for inner in (op, *reversed(all_ops(op))) if source_line(inner.location)[1]), op.location)
 
 
 def _line(op: Operation) -> tuple[str, int]:
-    return source_line(_location(op))
+    return source_line(location_of(op))
 
 
 def _type(value: SSAValue) -> str:

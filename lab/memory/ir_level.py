@@ -15,8 +15,8 @@ from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.naming import SourceNames, derived_from, plain_name, source_line
 from wengert.lab.kept.parts import Parts
 from wengert.lab.memory.timeline import Piece, Role, Step, Timeline
+from wengert.runtime.functions import entry_function
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
 from wengert.transforms.analysis.liveness import inside_peak, last_uses
 from wengert.transforms.analysis.opcost import is_constant
 from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of

@@ -28,9 +28,9 @@ from wengert.lab.memory.timeline import MEANINGS, Piece, Timeline
 from wengert.lab.tables import size, table
 from wengert.runtime.derivation import runnable
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
 from wengert.transforms.analysis.memory import memory_of
 from wengert.transforms.lowering import placed
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Operation
 
 from wengert.ir.changes import Recorder, recorded
 from wengert.ir.construction import copy_module
+from wengert.ir.locations import origin, written_op
 from wengert.ir.stages import stage
+from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.subject import Request
 from wengert.runtime.derivation import derivative_pipeline, preparation_of, with_main
 from wengert.runtime.program import Program
@@ -26,22 +29,25 @@ class Recording:
         module: what the passes made of it.
         passes: the passes that ran.
         changes: what they did.
+        core: the classes of ops by the place and the name under which they were written, as they were when the derivative was taken.
     """
 
     written: ModuleOp
     module: ModuleOp
     passes: tuple[str, ...]
     changes: Recorder
+    core: dict[tuple[LocationAttr, str], list[type[Operation]]]
 
 
 @stage()
-def record(program: Program, request: Request | None = None, *, behind: Sequence[str] = ()) -> Recording:
+def record(program: Program, request: Request | None = None, *, behind: Sequence[str] = (), optimised: bool = True) -> Recording:
     """Runs the passes that differentiate a program, or optimise it where no derivative is asked for, and then others; the program stays as it is.
 
     Args:
         program: a program without open extents.
         request: the derivative.
         behind: more pipelines.
+        optimised: whether a program that is not differentiated is brought to core level and optimised first.
 
     Raises:
         DiagnosticError, InputError: what the derivative raises.
@@ -56,15 +62,18 @@ def record(program: Program, request: Request | None = None, *, behind: Sequence
             ran.extend(map(str, (pipeline[i : i + 1] for i in range(len(pipeline)))))
             pipeline.run(module, observer=changes, original=written)
 
-        if not program.as_given:
+        if not program.as_given and (optimised or request is not None):
             run(preparation_of(module))
             if has_requests(module):
                 run(f"expand-ad,{OPTIMIZE}")
+        core: dict[tuple[LocationAttr, str], list[type[Operation]]] = {}
         if request is not None:
+            for op in all_ops(module):
+                core.setdefault((origin(op.location), written_op(op)), []).append(type(op))
             run(pipeline_of(program, request))
         for text in behind:
             run(text)
-    return Recording(written, module, tuple(ran), changes)
+    return Recording(written, module, tuple(ran), changes, core)
 
 
 def pipeline_of(program: Program, request: Request) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wengert.lab.plain import plain
 from wengert.lab.records.record import COUNTS, Record
-from wengert.lab.records.verdict import EFFECT, Verdict, judge, quartile
+from wengert.lab.records.verdict import EFFECT, ENOUGH_RECORDS, Timing, Verdict, between_runs, judge, quartile
 from wengert.lab.tables import count, seconds, size, table
 
 BYTES = ("bytes", "moved", "kept", "arena", "peak")
@@ -77,6 +77,7 @@ class Comparison:
         pairs: the tasks that are in both.
         only_a, only_b: the names of the others.
         notes: in what the environments differ.
+        floor: the least difference of times that is told from the noise between runs, as a part; None where that is not known.
     """
 
     a: str
@@ -84,7 +85,8 @@ class Comparison:
     pairs: tuple[Pair, ...]
     only_a: tuple[str, ...] = ()
     only_b: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    floor: float | None = None
 
     @property
     def regressions(self) -> tuple[Pair, ...]:
@@ -97,6 +99,7 @@ class Comparison:
             "a": self.a,
             "b": self.b,
             "notes": list(self.notes),
+            "floor": self.floor,
             "pairs": [pair.to_json() for pair in self.pairs],
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
@@ -111,7 +114,7 @@ class Comparison:
         if self.notes:
             yield ""
         if self.pairs:
-            yield from table(["task", "A", "B", "B/A", "99 % interval", "time", "counts"], [_cells(pair) for pair in self.pairs])
+            yield from table(["task", "A", "B", "B/A", "99 % interval", "yardstick", "time", "counts"], [_cells(pair) for pair in self.pairs])
             yield ""
         for side, names in (("A", self.only_a), ("B", self.only_b)):
             if names:
@@ -125,6 +128,8 @@ class Comparison:
             mean = math.exp(math.fsum(math.log(verdict.ratio) for verdict in verdicts) / len(verdicts))
             counted = ", ".join(f"{sum(v.kind == kind for v in verdicts)} {kind}" for kind in kinds)
             yield f"times of {len(verdicts)} tasks: {counted}; geometric mean of B/A {mean:.3g}"
+            if self.floor is not None:
+                yield f"runs differ among each other so much that differences below {100 * self.floor:.2g} % are not told; three runs of each side tell more"
         yield f"regressions: {len(self.regressions)} of {len(self.pairs)} tasks"
         for pair in self.regressions:
             yield f"  {pair.name}: {'; '.join(pair.regressions)}"
@@ -145,7 +150,8 @@ def compare(
     first, second = _by_task(a), _by_task(b)
     pairs = [Pair(tuple(first[task]), tuple(second[task]), _verdict(first[task], second[task], effect), effect) for task in second if task in first]
     only_a, only_b = (tuple(known[task][-1].name for task in known if task not in other) for known, other in ((first, second), (second, first)))
-    return Comparison(*names, tuple(pairs), only_a, only_b, tuple(_notes(a, b, sides)))
+    floor = _floor(pairs)
+    return Comparison(*names, tuple(_told(pairs, effect, floor)), only_a, only_b, tuple(_notes(a, b, sides)), floor)
 
 
 def _by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
@@ -156,8 +162,25 @@ def _by_task(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def _verdict(a: Sequence[Record], b: Sequence[Record], effect: float) -> Verdict | None:
-    samples = [[record.result.samples for record in side if record.result.samples] for side in (a, b)]
-    return judge(samples[0], samples[1], effect=effect) if all(samples) else None
+    sides = [[Timing(record.result.samples, record.result.yardstick) for record in side if record.result.samples] for side in (a, b)]
+    return judge(sides[0], sides[1], effect=effect) if all(sides) else None
+
+
+def _floor(pairs: Sequence[Pair]) -> float | None:
+    """The least difference that is told from the noise between runs, as a part: three deviations of how far runs differ, which all tasks together tell.
+    None where each task has records enough to tell it itself, or there are too few tasks."""
+    timed = [pair for pair in pairs if pair.verdict is not None]
+    if all(min(len(pair.a), len(pair.b)) >= ENOUGH_RECORDS for pair in timed):
+        return None
+    deviation = between_runs([pair.verdict for pair in timed if pair.verdict is not None])
+    return None if deviation is None else math.expm1(3 * deviation)
+
+
+def _told(pairs: Sequence[Pair], effect: float, floor: float | None) -> list[Pair]:
+    """The pairs with verdicts that the noise between runs allows."""
+    if floor is None or floor <= effect:
+        return list(pairs)
+    return [replace(pair, verdict=pair.verdict.at_least(floor)) if pair.verdict is not None else pair for pair in pairs]
 
 
 # -- environments
@@ -222,7 +245,7 @@ def _cells(pair: Pair) -> list[str]:
     a, b, verdict = _typical(pair.a), _typical(pair.b), pair.verdict
     times = [seconds(time) if time is not None else "-" for time in (a, b)]
     known = verdict is not None and verdict.kind != "too few samples"
-    ratio = [f"{verdict.ratio:.3f}", f"{verdict.low:.3f} to {verdict.high:.3f}"] if known and verdict is not None else ["-", "-"]
+    ratio = [f"{verdict.ratio:.3f}", f"{verdict.low:.3f} to {verdict.high:.3f}", f"{verdict.relative:.3f}"] if known and verdict is not None else ["-"] * 3
     before, after = pair.status
     kind = verdict.kind if verdict is not None else "-"
     changed = ", ".join(f"{name} {_change(name, *values)}" for name, values in pair.counts.items()) or "same"

@@ -16,10 +16,11 @@ from wengert.lab.conformance import is_refusal, summarize
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.cost_report import dimension, symbols_at
 from wengert.lab.costs.time_model import predicted
-from wengert.lab.inputs import random_inputs
+from wengert.lab.inputs import random_like
 from wengert.lab.measure import measure_samples
 from wengert.lab.records.record import Result
 from wengert.lab.records.work import Array, Point, Work, module_hash
+from wengert.lab.records.yardstick import yardstick
 from wengert.lab.tables import seconds
 from wengert.runtime.errors import InputError, UnsupportedOpError
 from wengert.runtime.memory import physical, plain
@@ -73,9 +74,9 @@ def run_works(point: Point, works: Sequence[Work], effort: Effort) -> Iterator[t
         else:
             ready.append(made)
     if ready:
-        taken = measure_samples([one.call for one in ready], rounds=effort.rounds, budget=effort.budget)
+        unit, *taken = measure_samples([yardstick(), *(one.call for one in ready)], rounds=effort.rounds, budget=effort.budget)
         for one, samples in zip(ready, taken, strict=True):
-            yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls)
+            yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls, yardstick=unit.seconds)
 
 
 def _problem(error: Exception) -> Result:
@@ -117,9 +118,11 @@ def program_of(program: Program, work: Work) -> Program:
 
 
 def inputs_of(point: Point, work: Work, program: Program) -> list[Array]:
-    """The inputs of the program that is run: those that are given, with their types, and drawn ones."""
+    """The inputs of the program that is run: those that are given, with their types, and drawn ones. Each argument is drawn by itself, so that numbers such as
+    how often a loop runs do not change with the sizes of other arguments."""
     given = [typed(np.asarray(array), parameter.dtype) for array, parameter in zip(point.given, program.signature.arguments, strict=False)]
-    return [*given, *random_inputs(program.signature, work.seed)[len(given) :]]
+    rest = program.signature.arguments[len(given) :]
+    return [*given, *(random_like(parameter, np.random.default_rng([work.seed, parameter.position])) for parameter in rest)]
 
 
 def typed(array: Array, dtype: np.dtype[Any]) -> Array:

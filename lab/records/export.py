@@ -54,6 +54,7 @@ def flat(record: Record) -> dict[str, Any]:
         "minimum_seconds": result.minimum,
         "median_seconds": result.median,
         "samples_seconds": list(result.samples),
+        "yardstick_seconds": list(result.yardstick),
         "calls_per_sample": result.calls,
         "compile_seconds": result.compile_seconds,
         "predicted_seconds": result.predicted,

@@ -28,6 +28,7 @@ class Result:
         reason: why it is not ``ok``.
         counts: of :data:`COUNTS`; what is not known is not there.
         samples: seconds per call, one for each round, in the order in which they were taken.
+        yardstick: seconds per call of the yardstick, in the same rounds (:mod:`wengert.lab.records.yardstick`).
         calls: how many calls each sample is the mean of.
         compile_seconds: making and compiling the derivative.
         predicted: seconds by the machine model; None where nothing is predicted.
@@ -44,6 +45,7 @@ class Result:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     samples: tuple[float, ...] = ()
     calls: int = 0
+    yardstick: tuple[float, ...] = ()
     compile_seconds: float | None = None
     predicted: float | None = None
     factor: float | None = None
@@ -72,7 +74,7 @@ class Result:
     def of_json(fields: dict[str, Any]) -> Result:
         """The result that :meth:`to_json` wrote."""
         known: dict[str, Any] = dict(fields)
-        known |= {"samples": tuple(fields["samples"]), "norms": tuple(map(float, fields["norms"]))}
+        known |= {"samples": tuple(fields["samples"]), "yardstick": tuple(fields["yardstick"]), "norms": tuple(map(float, fields["norms"]))}
         if fields["error"] is not None:
             known["error"] = float(fields["error"])
         return Result(**known)

@@ -16,7 +16,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.passes import Observer, Observers, Pipeline
 from wengert.ir.plugins import PluginError
 from wengert.ir.translations import WORDS, Form
-from wengert.lab.inspection.subject import Request
+from wengert.lab.inspection.subject import Request, Subject, asked
 from wengert.lab.report.document import Document, LeftOut
 from wengert.lab.report.operation_table import Strings
 from wengert.lab.report.source_texts import Places, SourceText
@@ -44,6 +44,7 @@ class Wanted:
         code: whether to go on down to LLVM text where no passes are asked for.
         skip: analyses that are left out.
         only: of the analyses that are left out of large programs, those that are wanted nevertheless.
+        compiled: whether programs may be compiled, for what is allocated; none is run for that.
         given: options that say what the program is (``--entry``, ``--shapes``), for commands.
         traced: whether the program is a Python function, which only some commands take.
     """
@@ -53,6 +54,7 @@ class Wanted:
     code: bool = True
     skip: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
+    compiled: bool = True
     given: tuple[str, ...] = ()
     traced: bool = False
 
@@ -78,7 +80,7 @@ class Wanted:
         return [word for name, value in given for word in (f"--{name}", str(value) if isinstance(value, int) else ",".join(map(str, value)))]
 
 
-ANALYSES = ("kept", "costs", "strategies", "check")
+ANALYSES = ("memory", "kept", "costs", "strategies", "check")
 """What is computed of the program beside its stages."""
 
 
@@ -225,6 +227,16 @@ def _check(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     return program.check(**wanted.positions, **({"strategy": wanted.request.strategy} if wanted.request is not None else {})).to_json()
 
 
+def _memory(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
+    from wengert.lab.memory.memory import memory_of_subject, piece_json
+
+    if wanted.pipeline:
+        return LeftOut("What is allocated is shown of derivatives, not of passes behind them.")
+    name, text = next(iter(texts.items()), (program.name, ""))
+    report = memory_of_subject(asked(Subject(name, text, primal=program), wanted.request, ""), "arena", None if wanted.compiled else False)
+    return {**report.to_json(), "pieces": [piece_json(piece) for piece in report.timeline.pieces]}
+
+
 def _kept(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     from wengert.lab.kept.kept import kept
 
@@ -234,7 +246,13 @@ def _kept(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     return kept(program, **wanted.positions, strategy=request.strategy, residuals=request.residuals, sources=texts).to_json()
 
 
-_ANALYSES: dict[str, Callable[[Program, Wanted, Mapping[str, str]], Any]] = {"kept": _kept, "costs": _costs, "strategies": _strategies, "check": _check}
+_ANALYSES: dict[str, Callable[[Program, Wanted, Mapping[str, str]], Any]] = {
+    "memory": _memory,
+    "kept": _kept,
+    "costs": _costs,
+    "strategies": _strategies,
+    "check": _check,
+}
 
 
 def _commands(name: str, wanted: Wanted, recorder: StageRecorder) -> Iterable[tuple[str, str]]:

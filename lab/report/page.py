@@ -17,7 +17,7 @@ from typing import Any
 from wengert.lab.draw.escaping import printable
 from wengert.lab.report.document import Document
 
-ASSETS = Path(__file__).parent / "assets" / "vendored"
+ASSETS = Path(__file__).parent / "assets"
 TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.dumps import count_ops
 from wengert.ir.locations import provenance
@@ -16,12 +14,10 @@ from wengert.ir.pass_options import print_pass
 from wengert.ir.passes import PassRun, Pipeline
 from wengert.ir.plugins import is_foreign
 from wengert.ir.translations import Form, Translation
-from wengert.ir.traversal import ops_of
 from wengert.lab.report.operation_lines import write_module
 from wengert.lab.report.operation_table import OperationTable, Strings, operation_table
 from wengert.lab.report.source_texts import Places
-from wengert.transforms.analysis.liveness import peak_bytes
-from wengert.transforms.analysis.memory import memory_of
+from wengert.transforms.analysis.stage_memory import stage_memory
 
 Section = Literal["primal", "derivative", "kernels", "code"]
 """The part of the way down that a stage belongs to: what was written, its derivative, kernels, or text that is no MLIR."""
@@ -42,6 +38,7 @@ class Stage:
         seconds: the wall time of the pass.
         ops: how many ops there are, None for text that is no MLIR.
         peak: bytes that are live at most, None where that is not known.
+        kept: bytes that are kept for the reverse part, None where there is none or that is not known.
         foreign: whether the pass comes from a plug-in.
     """
 
@@ -55,6 +52,7 @@ class Stage:
     seconds: float | None = None
     ops: int | None = None
     peak: int | None = None
+    kept: int | None = None
     foreign: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -93,11 +91,13 @@ class StageRecorder:
         if written.text == self._text:
             if always:
                 before = self.stages[self._shown]
-                self.stages.append(Stage(name, label, before.section, same_as=self._shown, seconds=seconds, ops=before.ops, peak=before.peak, foreign=foreign))
+                same = Stage(name, label, before.section, same_as=self._shown, seconds=seconds, ops=before.ops, foreign=foreign)
+                self.stages.append(replace(same, peak=before.peak, kept=before.kept))
             return
         self._text, self._shown = written.text, len(self.stages)
         table = operation_table(module, written, self.strings, self.places)
-        stage = Stage(name, label, section_of(module), "mlir", written.text, -1, table, seconds, count_ops(module), peak_of(module), foreign)
+        memory = stage_memory(module)
+        stage = Stage(name, label, section_of(module), "mlir", written.text, -1, table, seconds, count_ops(module), memory.peak, memory.kept, foreign)
         self.stages.append(stage)
 
 
@@ -106,15 +106,3 @@ def section_of(module: ModuleOp) -> Section:
     if holds_kernels(module):
         return "kernels"
     return "derivative" if any(provenance(op.location) is not None for op in module.walk()) else "primal"
-
-
-def peak_of(module: ModuleOp) -> int | None:
-    """The bytes that are live at most while ``@main`` runs (on buffers: that are allocated); None where that is not known."""
-    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
-    main = next((op for op in functions if op.sym_name.data == "main"), functions[0] if functions else None)
-    if main is None:
-        return None
-    try:
-        return memory_of(main).total if ops_of(main, LaunchOp) else peak_bytes(module, main.sym_name.data)
-    except Exception:  # open extents, ops of other dialects: a peak is shown for programs that have one, and no stage is lost for want of it
-        return None

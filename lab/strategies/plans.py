@@ -21,10 +21,10 @@ from functools import partial
 from typing import Literal
 
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
-from wengert.runtime.derivation import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import jacobian_pass
 from wengert.runtime.program import Program, static_program
+from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.residuals.policies import policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+TIE = 1.05
+"""The ratio up to which two figures are called a tie: noise makes no crossing."""
+
 
 @dataclass(frozen=True)
 class Crossing:
@@ -48,9 +51,12 @@ class Crossover:
         values = list(self.ratios.values())
         if all(abs(math.log(ratio)) < 1e-12 for ratio in values):
             return "none: the same at all sizes"
-        less = self.first if values[-1] > 1 else self.second
-        ends = [f"{_times(ratio)} times at {size:g}" for size, ratio in self.ratios.items() if size in (min(self.ratios), max(self.ratios))]
-        return f"none: {less} takes less at all sizes ({', '.join(ends)})"
+        if all(_is_tie(ratio) for ratio in values):
+            return "none: a tie within 5 % at all sizes"
+        less = self.first if max(values, key=lambda ratio: abs(math.log(ratio))) > 1 else self.second
+        sizes = [(size, ratio) for size, ratio in self.ratios.items() if size in (min(self.ratios), max(self.ratios))]
+        ends = [f"{_times(ratio)} times at {size:g}" if not _is_tie(ratio) else f"a tie at {size:g}" for size, ratio in sizes]
+        return f"none: {less} takes less ({', '.join(ends)})"
 
 
 def _times(ratio: float) -> str:
@@ -62,12 +68,22 @@ def crossover(names: tuple[str, str], first: Mapping[float, float], second: Mapp
     """The crossover of two figures, known by size."""
     shared = sorted(size for size in first if size in second and first[size] > 0 and second[size] > 0)
     ratios = {size: second[size] / first[size] for size in shared}
-    crossings: list[Crossing] = []
-    signed = [(size, math.log(ratio)) for size, ratio in ratios.items() if ratio != 1]
-    for (below, a), (above, b) in pairwise(signed):
-        if (a > 0) != (b > 0):
-            share = a / (a - b)
-            size = math.exp(math.log(below) + share * (math.log(above) - math.log(below)))
-            before, after = (names[0], names[1]) if a > 0 else (names[1], names[0])
-            crossings.append(Crossing(size, below, above, before, after))
-    return Crossover(*names, tuple(crossings), ratios)
+    crossings = [_crossing(names, ratios, below, above) for below, above in pairwise(size for size in shared if not _is_tie(ratios[size]))]
+    return Crossover(*names, tuple(found for found in crossings if found is not None), ratios)
+
+
+def _is_tie(ratio: float) -> bool:
+    return abs(math.log(ratio)) <= math.log(TIE)
+
+
+def _crossing(names: tuple[str, str], ratios: Mapping[float, float], below: float, above: float) -> Crossing | None:
+    """The crossing between two sizes at which the modes differ, if it is another one that takes less; between ties the first change counts."""
+    before, after = ratios[below] > 1, ratios[above] > 1
+    if before == after:
+        return None
+    inside = [size for size in ratios if below <= size <= above]
+    left, right = next((a, b) for a, b in pairwise(inside) if (ratios[b] > 1) == after)
+    a, b = math.log(ratios[left]), math.log(ratios[right])
+    size = math.exp(math.log(left) + a / (a - b) * (math.log(right) - math.log(left)))
+    first, second = names if before else names[::-1]
+    return Crossing(size, left, right, first, second)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +24,8 @@ PANELS = {
 """What may be plotted, with the title of its axis."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's palette, which people with any colour vision can tell apart (Color Universal Design, 2008)."""
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "wengert", "font.size": 10}
+"""Text stays text, and the same figure is the same file."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 
 
@@ -32,13 +37,17 @@ def check_panels(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def default_panels(modes: Sequence[str]) -> tuple[str, ...]:
+    """The time of a run, and that of the full derivative where several modes give one."""
+    return ("time", "full") if sum(mode not in ("primal", "hvp", "hessian") for mode in modes) > 1 else ("time",)
+
+
 def matplotlib() -> Any:
-    """The plotting library, set up for files. Raises InputError with a hint where it is not installed."""
+    """The plotting library. Raises InputError with a hint where it is not installed."""
     try:
         library = import_module("matplotlib")
     except ImportError:
         raise InputError(f"plots are drawn by matplotlib, which is not installed: {command('plot')}") from None
-    library.use("Agg")
     return library
 
 
@@ -49,24 +58,37 @@ def draw(report: SweepReport, panels: Sequence[str]) -> Any:
     """
     if report.main is None:
         raise InputError("there is nothing to plot: give a size several values, as in --over n=2..4096")
-    matplotlib()
-    plt: Any = import_module("matplotlib.pyplot")
-    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "wengert", "font.size": 10}):
-        figure, axes = plt.subplots(1, len(panels), figsize=(6.4 * len(panels), 4.6), layout="constrained", squeeze=False)
+    with matplotlib().rc_context(_STYLE):
+        figure: Any = import_module("matplotlib.figure").Figure(figsize=(6.4 * len(panels), 4.6), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)
         for panel, name in zip(axes[0], panels, strict=True):
             _panel(panel, report, name)
         figure.suptitle(report.program, fontsize=11)
-    plt.close(figure)
     return figure
 
 
+@dataclass(frozen=True)
+class Plot:
+    """A plot of a sweep: notebooks show it as SVG, ``figure`` is matplotlib's."""
+
+    figure: Any
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plot in the format that the file's name says: ``.svg``, ``.png``, ``.pdf`` and others."""
+        is_svg = os.fspath(path).endswith(".svg")
+        with matplotlib().rc_context(_STYLE):
+            self.figure.savefig(path, metadata={"Date": None} if is_svg else None, dpi=150)
+
+    def _repr_svg_(self) -> str:
+        text = io.StringIO()
+        with matplotlib().rc_context(_STYLE):
+            self.figure.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()
+
+
 def save(report: SweepReport, panels: Sequence[str], path: str) -> None:
-    """Writes the figure, as SVG unless the file's name says otherwise."""
-    figure = draw(report, panels)
-    plt: Any = import_module("matplotlib.pyplot")
-    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "wengert", "font.size": 10}):
-        is_svg = path.endswith(".svg")
-        figure.savefig(path, metadata={"Date": None} if is_svg else None, dpi=150)
+    """Writes the plot of a sweep."""
+    Plot(draw(report, panels)).save(path)
 
 
 def _panel(panel: Any, report: SweepReport, name: str) -> None:

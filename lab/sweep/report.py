@@ -18,6 +18,8 @@ def lines(report: SweepReport) -> Iterator[str]:
     yield ""
     yield from _cells(report)
     yield from _problems(report)
+    yield from _equal_modes(report)
+    yield from _values(report)
     yield from _growth(report)
     yield from _crossovers(report)
 
@@ -67,6 +69,29 @@ def _problems(report: SweepReport) -> Iterator[str]:
         first = next(iter(where))
         at = f" at {first}" + (f" and {len(where) - 1} more sizes" if len(where) > 1 else "") if first else ""
         yield f"{which}{at}: {status}: {reason}"
+
+
+def _equal_modes(report: SweepReport) -> Iterator[str]:
+    """Which modes give the same program as another one before them, so that their times differ by noise."""
+    for number, series in enumerate(report.series):
+        mine = [cell.result.derived for cell in series.cells.values()]
+        for other in report.series[:number]:
+            if other.others == series.others and all(mine) and mine == [cell.result.derived for cell in other.cells.values()]:
+                yield f"{series.name}: no effect after clean-up, the program is that of {other.name} at all sizes"
+                break
+
+
+def _values(report: SweepReport) -> Iterator[str]:
+    """What symbols stood for in the counts: iterations and branches, which only a run tells."""
+    known: dict[str, dict[str, int]] = {}
+    for cell in report.cells:
+        for symbol, value in cell.result.values.items():
+            known.setdefault(symbol, {})[" ".join(f"{name}={size}" for name, size in cell.sizes.items())] = value
+    for symbol, values in sorted(known.items()):
+        if len(set(values.values())) == 1:
+            yield f"{symbol} (iterations, or branches taken) is {next(iter(values.values()))} in these runs, as the interpreter counts"
+        else:
+            yield f"{symbol} (iterations, or branches taken) is {', '.join(f'{value} at {sizes}' for sizes, value in values.items())}"
 
 
 def _growth(report: SweepReport) -> Iterator[str]:

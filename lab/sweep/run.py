@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -17,7 +17,7 @@ from wengert.lab.sweep.series import Cell, SweepReport
 from wengert.lab.sweep.subject import Subject
 from wengert.lab.sweep.task import Done, Made, NotMade, SweepTask, run_sweep_task
 from wengert.lab.tables import duration
-from wengert.lab.workers import run_tasks
+from wengert.lab.workers import Report, run_tasks
 
 Progress = Callable[[str], None]
 
@@ -57,7 +57,13 @@ class _Collected:
     cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
 
 
-def run_sweep(sweep: Sweep, database: Database | None = None, words: Sequence[str] = (), progress: Progress = lambda line: None) -> SweepReport:
+def run_sweep(
+    sweep: Sweep,
+    database: Database | None = None,
+    words: Sequence[str] = (),
+    progress: Progress = lambda line: None,
+    run_all: Callable[..., Iterator[Report]] = run_tasks,
+) -> SweepReport:
     """The results of a sweep.
 
     Args:
@@ -65,6 +71,7 @@ def run_sweep(sweep: Sweep, database: Database | None = None, words: Sequence[st
         database: where each result is recorded as it comes.
         words: the command that asks for it, for the record.
         progress: is told how far it is.
+        run_all: what runs tasks, as :func:`wengert.lab.workers.run_tasks` does: by default worker processes.
 
     Raises:
         DatabaseError: a record cannot be written.
@@ -75,7 +82,7 @@ def run_sweep(sweep: Sweep, database: Database | None = None, words: Sequence[st
     collected = [_Collected() for _ in tasks]
     begun = last = time.monotonic()
     done, slowest = 0, 0.0
-    for report in run_tasks(run_sweep_task, tasks, jobs=sweep.jobs, timeout=sweep.timeout):
+    for report in run_all(run_sweep_task, tasks, jobs=sweep.jobs, timeout=sweep.timeout):
         mine, task = collected[report.index], tasks[report.index]
         if not report.ended:
             _take(mine, task, report.value, recorded, database, run)

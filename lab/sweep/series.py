@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from wengert.lab.draw.escaping import markup
 from wengert.lab.plain import plain
 from wengert.lab.records.execution import is_reverse
 from wengert.lab.records.record import Result
@@ -15,6 +16,9 @@ from wengert.lab.sweep.axes import Axis, Sizes, main_axis
 from wengert.lab.sweep.crossover import Crossover, crossover
 from wengert.lab.sweep.fit import Growth, growth
 from wengert.lab.sweep.formulas import Formula
+
+if TYPE_CHECKING:
+    from wengert.lab.sweep.plot import Plot
 
 FIGURES = ("time", "predicted", "flops", "bytes", "peak")
 """What growth is fitted of: the measured time, the predicted one, and counts."""
@@ -132,6 +136,21 @@ class SweepReport:
             same = [one for one in candidates if one.others == others]
             pairs += list(combinations(same, 2)) if len(same) <= 3 else [(same[0], other) for other in same[1:]]
         return pairs
+
+    def plot(self, *figures: str) -> Plot:
+        """A plot with a panel for each of ``time``, ``full``, ``flops``, ``bytes`` and ``peak`` that is named: by default ``time``, and ``full`` where several
+        modes give first derivatives. Notebooks show it, ``save(path)`` writes it. Raises InputError where matplotlib is not installed."""
+        from wengert.lab.sweep.plot import Plot, check_panels, default_panels, draw
+
+        return Plot(draw(self, check_panels(figures) if figures else default_panels(self.modes)))
+
+    def __str__(self) -> str:
+        from wengert.lab.sweep.report import lines
+
+        return "\n".join(lines(self))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{markup(str(self))}</pre>"
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON."""

@@ -81,7 +81,6 @@ def run_sweep_task(task: SweepTask) -> Iterator[Made | Done | NotMade]:
     try:
         for source in task.plugins:
             load_plugin(source)
-        warnings.simplefilter("ignore", UndoneWarning)
         if os.getcwd() not in sys.path and "" not in sys.path:
             sys.path.append(os.getcwd())
         point = task.subject.at(task.sizes)
@@ -94,8 +93,10 @@ def run_sweep_task(task: SweepTask) -> Iterator[Made | Done | NotMade]:
         return
     known = tuple(work for work in works if work.task in task.known)
     yield Made(point, works, known)
-    for work, result in run_works(point, [work for work in works if work not in known], task.effort):
-        yield Done(work, result)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndoneWarning)
+        results = list(run_works(point, [work for work in works if work not in known], task.effort))
+    yield from (Done(work, result) for work, result in results)
 
 
 def works_of(task: SweepTask, point: Point) -> tuple[Work, ...]:

@@ -61,14 +61,14 @@ class FirstBad:
         becomes_nan: the op that makes NaN of an infinity from there.
         reaches: the results that they reach, with how many elements are not finite.
         times: how often they begin there, in loops.
-        others: how many other ops they begin at.
+        others: the other ops at which they begin, and the results that they reach from there.
     """
 
     begins: BadOp
     becomes_nan: BadOp | None = None
     reaches: tuple[str, ...] = ()
     times: int = 1
-    others: int = 0
+    others: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -85,7 +85,11 @@ class FirstBad:
         return render_first(self)
 
 
-def first_bad(origins: Origins, results: Sequence[tuple[str, Summary, frozenset[Origin]]], text: Printed, sources: Sources) -> FirstBad | None:
+Reached = tuple[str, Summary, frozenset[Origin]]
+"""A result's name and summary, and where what is not finite in it comes from."""
+
+
+def first_bad(origins: Origins, results: Sequence[Reached], text: Printed, sources: Sources) -> FirstBad | None:
     """The origin to report: the first one in the order of the run that reaches a result, or else the first one at all; None if all is finite.
 
     A constant that holds an infinity, such as the mask of an attention, is only reported where it reaches a result.
@@ -95,10 +99,22 @@ def first_bad(origins: Origins, results: Sequence[tuple[str, Summary, frozenset[
     if not ordered:
         return None
     first = next((o for o in ordered if o.kind != "constant"), ordered[0])
-    reached = tuple(f"{name}: {summary.problems} of {_count(summary)}" for name, summary, known in results if first in known)
     turned = None if first.becomes_nan is None else _bad_op(first.becomes_nan, text, sources)
-    others = sum(o is not first and o.kind != "constant" for o in origins.all)
-    return FirstBad(_bad_op(first.event, text, sources), turned, reached, first.times, others)
+    others = tuple(_short(o, _reached(o, results)) for o in origins.all if o is not first and o.kind != "constant")
+    return FirstBad(_bad_op(first.event, text, sources), turned, _reached(first, results), first.times, others)
+
+
+def _reached(origin: Origin, results: Sequence[Reached]) -> tuple[str, ...]:
+    return tuple(f"{name}: {summary.problems} of {_count(summary)}" for name, summary, known in results if origin in known)
+
+
+def _short(origin: Origin, reached: Sequence[str]) -> str:
+    """One line about an origin."""
+    event = origin.event
+    what, reach = "NaN" if event.result.nan else "infinity", "; ".join(line.partition(":")[0] for line in reached)
+    role = "" if isinstance(event.value, BlockArgument) or (said := _role(event.op)) == "primal" else f", {said}"
+    name = "an argument" if isinstance(event.value, BlockArgument) else event.op.name
+    return f"{what} at {describe(event.op.location)} ({name}{role}), which reaches {reach or 'no result'}"
 
 
 def _count(summary: Summary) -> int:

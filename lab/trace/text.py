@@ -13,6 +13,8 @@ from wengert.lab.trace.summary import number
 if TYPE_CHECKING:
     from wengert.lab.trace.trace import Trace, TracedValue
 
+_OTHERS = 5
+"""Other places at which NaN or infinity begin that are listed."""
 _HEADER = ("value", "op", "type", "range", "mean", "", "source")
 
 
@@ -76,7 +78,9 @@ def render_first(first: FirstBad) -> str:
         lines += [f"it becomes NaN {_where(first.becomes_nan)}", *_described(first.becomes_nan)]
     lines.append(f"it reaches {'; '.join(first.reaches)}" if first.reaches else "it reaches no result")
     if first.others:
-        lines.append(f"NaN or infinity begin at {first.others} other op{'s' if first.others > 1 else ''} too")
+        shown = first.others[:_OTHERS]
+        lines += ["elsewhere begin:", *(f"  {line}" for line in shown)]
+        lines += [f"  and at {len(first.others) - len(shown)} more ops"] if len(first.others) > len(shown) else []
     return "\n".join(lines)
 
 

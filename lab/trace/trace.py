@@ -41,9 +41,10 @@ from wengert.lab.trace.tracer import Execution, Record, Tracer
 from wengert.runtime.arguments import bind
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function
 from wengert.runtime.interpreter import run
 from wengert.runtime.program import Program
-from wengert.runtime.signature import entry_function
+from wengert.transforms.analysis.liveness import LOOPS
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class _Run:
         order: list[SSAValue] = []
         for op in self.module.walk():
             order += op.results
-            for region in op.regions:
+            for region in op.regions[-1:] if isinstance(op, LOOPS) else op.regions:  # the condition of a loop is given what its body is given
                 for block in region.blocks:
                     order += block.args
         return [value for value in order if value in tracer.records]

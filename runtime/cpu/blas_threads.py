@@ -10,8 +10,7 @@ import ctypes
 from functools import cache
 
 from wengert.runtime.cpu.engine import Library
-from wengert.transforms.codegen.cpu.native.symbols import shared_library
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, shared_library
 
 
 def blas_text() -> str:

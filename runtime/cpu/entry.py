@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from msgspec import Struct, field
 
-from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.engine import Library
-from wengert.runtime.cpu.fallback import Fallback
-from wengert.runtime.cpu.interrupts import raise_pending
 from wengert.runtime.cpu.native_entry import Callee, native_call
 from wengert.runtime.signature import Signature
 from wengert.runtime.tape_memory import out_of_memory
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from wengert.runtime.cpu.fallback import Fallback
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Source = Callable[[], "tuple[str, ModuleOp]"]
@@ -154,7 +153,7 @@ class _PythonCall:
         self._entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(address)
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        arrays = inputs if self._fits(inputs) else bind(self._signature, inputs)
+        arrays = inputs if self._fits(inputs) else self._bound(inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         table = self._table(*[address_of(a) for a in arrays], *[address_of(r) for r in results], *self._tail)
         arena = self._arena()
@@ -166,6 +165,8 @@ class _PythonCall:
 
     def poisoned(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
         """The call, in results and an arena whose bytes are all ones."""
+        from wengert.runtime.arguments import bind
+
         arrays = bind(self._signature, inputs)
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         memory, address = self._arena()
@@ -178,8 +179,15 @@ class _PythonCall:
 
     def fail(self, table: int) -> NoReturn:
         """Raises the exception of the call with the table at this address."""
+        from wengert.runtime.cpu.interrupts import raise_pending
+
         raise_pending()
         raise self._fallback.take(table) if self._fallback is not None else out_of_memory()
+
+    def _bound(self, inputs: tuple[Any, ...]) -> Sequence[Array]:
+        from wengert.runtime.arguments import bind  # here, because calls with exactly the arrays that are expected do without it
+
+        return bind(self._signature, inputs)
 
     def _fits(self, inputs: tuple[Any, ...]) -> bool:
         """Whether the arguments can be used as they are."""

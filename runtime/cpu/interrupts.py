@@ -18,7 +18,7 @@ from typing import Any
 from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
+from wengert.transforms.codegen.cpu.symbols import CALL_BACK, POLL
 
 _NANOSECONDS = 20_000_000
 _CLOCK = 6

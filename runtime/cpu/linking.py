@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from wengert.runtime.cpu import interrupts, pool, tape_memory
 from wengert.runtime.cpu.engine import Library
-from wengert.transforms.codegen.cpu.native import register_symbols
-from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
+from wengert.transforms.codegen.cpu.symbols import ALLOWS, BLAS_HOLD, BLAS_RELEASE, CALL_BACK, OF_RUNTIME, POLL, POOL_RUN, register_symbols
 
 
 def linked(image: bytes, symbols: Collection[str]) -> Library:
     """The machine code of an object file in memory; ``symbols`` are those that it refers to."""
-    if any(symbol in DECLARATIONS for symbol in symbols):
+    if not {POOL_RUN, BLAS_HOLD, BLAS_RELEASE}.isdisjoint(symbols):
+        from wengert.runtime.cpu import pool  # here, as the others: small programs do without
+
         pool.register(blas=BLAS_HOLD in symbols)
-    if POLL in symbols or CALL_BACK in symbols:
+    if not {POLL, CALL_BACK}.isdisjoint(symbols):
+        from wengert.runtime.cpu import interrupts
+
         interrupts.register()
     if ALLOWS in symbols:
+        from wengert.runtime.cpu import tape_memory
+
         tape_memory.register()
-    register_symbols([symbol for symbol in symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
+    register_symbols(symbol for symbol in symbols if symbol not in OF_RUNTIME)
     return Library(image)

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from wengert.runtime.errors import InputError
 from wengert.transforms.codegen.cpu.machine_code import TIERS, Tier
-from wengert.transforms.codegen.cpu.subnormals import can_flush
 from wengert.transforms.schedule.host import host
 
 FLUSH = "WENGERT_FLUSH_SUBNORMALS"
@@ -29,6 +28,13 @@ def options_of(strict: bool = False, opt: Tier = "best", flush_subnormals: bool 
     if opt not in TIERS:
         raise InputError(f"opt must be 'best' or 'fast', found {opt!r}")
     flush = os.environ.get(FLUSH, "0") == "1" if flush_subnormals is None else flush_subnormals
-    if flush and not can_flush(host().target):
-        raise InputError(f"flush_subnormals: it is not known how a processor of the family {host().target.family!r} is told")
+    if flush:
+        _check_flush()
     return Options(strict, opt, flush)
+
+
+def _check_flush() -> None:
+    from wengert.transforms.codegen.cpu.subnormals import can_flush  # here, because few programs ask for it
+
+    if not can_flush(host().target):
+        raise InputError(f"flush_subnormals: it is not known how a processor of the family {host().target.family!r} is told")

@@ -26,7 +26,7 @@ from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.cpu.pool_code import available, pool_text
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 
 
 def default_threads() -> int:

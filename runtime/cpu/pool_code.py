@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 
-from wengert.transforms.codegen.cpu.tasks import POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import POOL_RUN
 
 _PAUSES = 1000
 """The times that a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""

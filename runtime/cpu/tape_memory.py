@@ -12,7 +12,7 @@ from wengert.ir.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.tape_memory import tape_limit
-from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
+from wengert.transforms.codegen.cpu.symbols import ALLOWS
 
 _TEXT = f"""
 @limit = internal global i64 0, align 8

@@ -24,8 +24,9 @@ from wengert.runtime.devices.arguments import bind_on
 from wengert.runtime.devices.interface import Buffer, Device, DeviceError
 from wengert.runtime.devices.plan import Plan
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import signature_of
 from wengert.runtime.memory import plain
-from wengert.runtime.signature import Signature, signature_of
+from wengert.runtime.signature import Signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

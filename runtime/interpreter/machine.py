@@ -145,7 +145,6 @@ class Frame:
         except KeyError as missing:
             raise UnsupportedOpError(op, f"has a type or an attribute that is not supported: {missing.args[0]}") from None
 
-
     def update(self, op: Operation) -> Function | None:
         """The function that computes the op in the memory of its first operand, which nobody needs any more; None if there is none."""
         return update_function(op, self)

@@ -9,7 +9,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.parsing.parser import parse_module
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.transforms.bufferize.layout import Origin, assign
 from wengert.transforms.lowering import lower
 

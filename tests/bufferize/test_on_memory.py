@@ -16,7 +16,7 @@ from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.lab.inputs import random_inputs
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.loading import load

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from wengert.transforms.codegen.cpu.native import symbols
+from wengert.transforms.codegen.cpu import symbols
 
 PROGRAM = """
 import sys

@@ -9,7 +9,7 @@ import wengert as wg
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
-from wengert.transforms.codegen.cpu.tasks import POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import POOL_RUN
 from wengert.transforms.schedule import chunks as parallel
 
 TEXT = """func.func public @main(%x: tensor<NxTYPE>) -> tensor<NxTYPE> {

@@ -19,7 +19,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
 from wengert.runtime.interpreter import run
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 from wengert.transforms.core.to_core import to_core
 from wengert.transforms.schedule import chunks as parallel
 

@@ -12,7 +12,7 @@ from wengert.dialects.kernel import Kernel, MatmulOp, NestOp
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
 

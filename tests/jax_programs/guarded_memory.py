@@ -13,15 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.ir import elements
-from wengert.runtime.cpu import interrupts, pool, tape_memory
-from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu.linking import linked
 from wengert.runtime.cpu.objects import object_code
-from wengert.runtime.signature import signature_of
-from wengert.transforms.codegen.cpu.native import register_symbols
-from wengert.transforms.codegen.cpu.native.symbols import ALLOWS
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, POLL
+from wengert.runtime.functions import signature_of
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, DECLARATIONS
 from wengert.transforms.lowering import function, placed
 from wengert.transforms.schedule.host import host
 
@@ -51,14 +46,7 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
     code = generate(placed(module), host().target)
     if code.interpreted:
         return None
-    if any(symbol in DECLARATIONS for symbol in code.symbols):
-        pool.register(blas=BLAS_HOLD in code.symbols)
-    if POLL in code.symbols:
-        interrupts.register()
-    if ALLOWS in code.symbols:
-        tape_memory.register()
-    register_symbols([symbol for symbol in code.symbols if symbol not in DECLARATIONS and symbol not in (ALLOWS, CALL_BACK, POLL)])
-    library = Library(object_code(code.text).image)
+    library = linked(object_code(code.text).image, code.symbols)
     results = signature_of(function(module, "main")).results
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
     sizes = [prod(r.shape) * r.dtype.itemsize for r in results]

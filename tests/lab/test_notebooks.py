@@ -51,11 +51,34 @@ def custom_rules(names: dict[str, Any]) -> None:
     assert names["t"].grad.tolist() == [0.0, 2.0, 4.0]
 
 
-CHECKS = [forward_and_reverse, computation_graphs, the_tape_is_ir, custom_rules]
+def laboratory(names: dict[str, Any]) -> None:
+    crossings = {basis: [round(c.size) for c in found.crossings] for basis, found in names["crossings"].items()}
+    assert crossings["flops"] == [40]
+    assert [20 < size < 80 for size in crossings["predicted"]] == [True]
+    by_mode = {cell.mode: cell for cell in names["curve"].cells}  # those of the largest size
+    assert (by_mode["forward"].result.directions, by_mode["reverse"].result.directions) == (2, 512)
+    assert all(ratio > 1 for ratio in names["curve"].crossovers()["forward and reverse"]["flops"].ratios.values())
+    modes = {series.mode: series.values("flops")[256.0] for series in names["loss"].series}
+    assert modes["reverse"] < modes["recompute-all"]
+    assert all(cell.result.status == "ok" and cell.result.samples for cell in names["loss"].cells)
+    (w, v), x = names["weights"], np.linspace(-1.0, 1.0, 32)
+    hidden = np.tanh(np.outer(w, x))
+    residual = 2 * (v @ hidden - np.sin(3 * x))
+    np.testing.assert_allclose(names["v_bar"], hidden @ residual, rtol=1e-12)
+    np.testing.assert_allclose(names["w_bar"], v * (((1 - hidden**2) * residual) @ x), rtol=1e-12)
+    assert all(text in names["mixed"].plot()._repr_svg_() for text in ("<svg", "time of one run (s)", "forward: power"))
+    assert [cell.again for cell in names["again"].cells] == [True] * 4 + [False] * 2
+    assert len(names["kept"]) == 6
+
+
+CHECKS = [forward_and_reverse, computation_graphs, the_tape_is_ir, custom_rules, laboratory]
+NEEDS = {"laboratory": "matplotlib"}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_notebook(check: Callable[[dict[str, Any]], None]) -> None:
+    if check.__name__ in NEEDS:
+        pytest.importorskip(NEEDS[check.__name__])
     check(run(check.__name__))
 
 

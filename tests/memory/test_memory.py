@@ -21,7 +21,7 @@ from wengert.lab.memory.ir_level import ir_timeline
 from wengert.lab.memory.memory import memory
 from wengert.runtime.derivation import runnable
 from wengert.runtime.errors import InputError
-from wengert.runtime.signature import entry_function
+from wengert.runtime.functions import entry_function
 from wengert.transforms.analysis.liveness import peak_bytes
 from wengert.transforms.analysis.memory import memory_of
 from wengert.transforms.lowering import placed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -189,3 +190,55 @@ def test_the_installed_command(program: str) -> None:
     done = subprocess.run([command, program, "-p", "dce"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "stablehlo.cosine" in done.stdout
+
+
+TANH = """func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = stablehlo.tanh %x : tensor<4xf64>
+  %1 = stablehlo.exponential %0 : tensor<4xf64>
+  return %1 : tensor<4xf64>
+}
+"""
+
+
+def test_what_changed_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tanh.mlir"
+    path.write_text(TANH)
+    arguments = [str(path), "-p", "to-core,vjp{wrt=0},simplify,cse,dce", "-o", os.devnull, "--print-ir-after-change"]
+    assert main(arguments) == 0
+    headers = [line for line in capsys.readouterr().err.splitlines() if line.startswith("// -----//")]
+    assert headers[0].startswith("// -----// after vjp{wrt=0} (pass 2 of 5; ")
+    assert main([*arguments, "--filter", "op:tanh"]) == 0
+    shown = [line for line in capsys.readouterr().err.splitlines() if line and not line.startswith("// -----//")]
+    assert f"%0 = stablehlo.tanh %arg0 : tensor<4xf64>  // {path}:2:3" in shown
+    assert all(f"{path}:2:3" in line for line in shown)
+    assert any("cotangent of stablehlo.tanh" in line for line in shown)
+
+
+def test_dumps_of_what_is_selected(tmp_path: Path) -> None:
+    path, folder = tmp_path / "tanh.mlir", tmp_path / "dumps"
+    path.write_text(TANH)
+    pipeline = "to-core,vjp{wrt=0},simplify,cse,dce,fuse"
+    assert main([str(path), "-p", pipeline, "-o", os.devnull, "--dump-dir", str(folder), "--dump-prune", "--filter", "op:exponential"]) == 0
+    assert "00-input.mlir" in {p.name for p in folder.iterdir()}
+    assert "passes changed nothing of what was asked for" in (folder / "index.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dump-prune"], "--dump-prune is about --dump-dir, which is not given"),
+        (["--filter", "op:sine"], "--filter is about --print-ir-after-change or --dump-dir, which is not given"),
+    ],
+)
+def test_inspection_of_nothing(arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tanh.mlir"
+    path.write_text(TANH)
+    assert main([str(path), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_filter_that_is_no_selector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tanh.mlir"
+    path.write_text(TANH)
+    assert main([str(path), "--print-ir-after-change", "--filter", "tanh"]) == 1
+    assert "'tanh' selects nothing: a selector is " in capsys.readouterr().err

@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.derivation import runnable
 from wengert.runtime.loading import load
 from wengert.transforms.lowering import alone

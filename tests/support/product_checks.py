@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wengert.transforms.codegen.cpu import matmul
-from wengert.transforms.codegen.cpu.native import register_symbols
+from wengert.transforms.codegen.cpu.symbols import register_symbols
 from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.products.choice import choose
 from wengert.transforms.schedule.products.operands import product

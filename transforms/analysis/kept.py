@@ -1,46 +1,56 @@
-"""What the forward part of a derivative makes for the reverse part, read off the roles in locations."""
+"""What the forward part of a reverse derivative makes for the reverse part, at any level on tensors.
+
+The reverse part begins with the first op whose location gives it the role of a cotangent or of an accumulation, or with the barrier in front of what is
+computed again, which is at the place of the function as a whole. (``wengert kept`` says who needs each of these values, and why it is kept.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Use
 
-from wengert.ir.locations import Role, provenance
+from wengert.ir.locations import Role, origin, provenance
 from wengert.transforms.analysis.opcost import is_constant
 from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of
 
 _REVERSE = frozenset((Role.COTANGENT, Role.ACCUMULATION))
 
 
+def reverse_part(function: FuncOp) -> list[Operation]:
+    """The ops of a function's block from the first of the reverse part on, without the terminator; none where there is no reverse part."""
+    ops = list(function.body.block.ops)[:-1]
+    first = next((n for n, op in enumerate(ops) if _begins(op, function)), len(ops))
+    return ops[first:]
+
+
 def kept_by(function: FuncOp) -> dict[Operation, int]:
-    """The ops of a function's block whose results the reverse part reads, with the bytes of these results.
+    """The ops of the forward part whose results the reverse part reads, with the bytes of these results.
 
     Arguments are their caller's and constants the program's: neither is kept. What loops keep of their iterations is what they return.
     """
-    block = function.body.block
-    return {op: size for op in block.ops if (size := sum(bytes_of(STATIC, value) for value in _read_in_reverse(op, block)))}
+    reverse, block = set(reverse_part(function)), function.body.block
+    if not reverse:
+        return {}
+    kept: dict[Operation, int] = {}
+    for op in block.ops:
+        if op in reverse:
+            break
+        if not is_constant(op):
+            size = sum(bytes_of(STATIC, value) for value in op.results if any(_outermost(use, block) in reverse for use in value.uses))
+            kept |= {op: size} if size else {}
+    return kept
 
 
-def has_reverse_part(function: FuncOp) -> bool:
-    """Whether a function has ops of a reverse part."""
-    return any(is_reverse(op) for op in function.body.block.ops)
-
-
-def is_reverse(op: Operation) -> bool:
-    """Whether an op belongs to the reverse part."""
+def _begins(op: Operation, function: FuncOp) -> bool:
     known = provenance(op.location)
-    return known is not None and known.role in _REVERSE
+    if known is not None:
+        return known.role in _REVERSE
+    return op.name == "stablehlo.optimization_barrier" and origin(op.location) == origin(function.location)
 
 
-def _read_in_reverse(op: Operation, block: Block) -> Iterator[SSAValue]:
-    if not is_reverse(op) and not is_constant(op):
-        yield from (result for result in op.results if any(is_reverse(_outermost(use.operation, block)) for use in result.uses))
-
-
-def _outermost(op: Operation, block: Block) -> Operation:
-    """The op of a block in whose regions an op stands, or the op itself."""
+def _outermost(use: Use, block: Block) -> Operation:
+    """The op of a block in whose regions a value is used, or the op that uses it itself."""
+    op = use.operation
     while op.parent is not block and (parent := op.parent_op()) is not None:
         op = parent
     return op

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.dumps import StageMemory
-from wengert.transforms.analysis.kept import has_reverse_part, kept_by
+from wengert.transforms.analysis.kept import kept_by, reverse_part
 from wengert.transforms.analysis.liveness import peak_bytes
 from wengert.transforms.analysis.memory import memory_of
 from wengert.transforms.shapes.dynamism import is_dynamic
@@ -29,7 +29,7 @@ def stage_memory(module: ModuleOp) -> StageMemory:
             memory = memory_of(entry)
             on_cpu = all(op.name != "gpu.module" for op in module.ops)
             return StageMemory(memory.inputs + memory.results + memory.arena, memory.kept if on_cpu else None)
-        kept = sum(kept_by(entry).values()) if has_reverse_part(entry) else None
+        kept = sum(kept_by(entry).values()) if reverse_part(entry) else None
         return StageMemory(peak_bytes(module, entry.sym_name.data), kept)
     except (DiagnosticError, KeyError, TypeError, AttributeError, ValueError, AssertionError):  # ops that nobody has declared: the dump is what counts
         return StageMemory()

@@ -18,6 +18,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import append, block_with, copy_op, detach, insert_before
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import shape
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.codegen.cpu.native import kernel_class
@@ -155,7 +156,7 @@ class _FunctionBuilder:
             operands=[self.in_memory(operand) for operand in operands],
             result_types=[r.type for r in op.results],
             regions=[Region([inner])],
-            location=op.location,
+            location=rewritten(op.location, op.name, "fuse"),
         )
         append(self.outer, wrapped)
         self.env.update(zip(op.results, wrapped.results, strict=True))

@@ -11,6 +11,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.positions import flatten, index
 from wengert.ir.attributes import int_array
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import shape
 from wengert.transforms.fuse.views import Index, operand_index
 
@@ -65,5 +66,5 @@ def matmul(op: stablehlo.DotGeneralOp, lhs: Strided, rhs: Strided, lhs_buffer: S
             "rhs_strides": int_array(rhs.strides),
             "offsets": int_array((lhs.offset, rhs.offset)),
         },
-        location=op.location,
+        location=rewritten(op.location, op.name, "fuse"),
     )

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
@@ -34,6 +34,8 @@ from wengert.dialects.kernel.positions import ZERO, flatten, index, strides
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import add_argument, append
 from wengert.ir.elements import is_splat
+from wengert.ir.fused_locations import together
+from wengert.ir.locations import rewritten
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.indexing import Access, Start, read, write
@@ -66,6 +68,11 @@ def _scalar_constant(data: bytes, element_type: Attribute) -> DenseIntOrFPElemen
     return DenseIntOrFPElementsAttr(type, BytesAttr(data))
 
 
+def _rewritten(op: Operation) -> LocationAttr:
+    """The location of what stands for an op in a kernel."""
+    return rewritten(op.location, op.name, "fuse")
+
+
 class NestBuilder:
     """Writes the body of one nest."""
 
@@ -83,6 +90,7 @@ class NestBuilder:
         self.indices: dict[tuple[int, ...], Index] = {self.domain: self.here}
         self.writes: list[Write] = []
         self.results: list[SSAValue] = []
+        self.sources: dict[Operation, None] = {}
         self.ties: list[int] = []
 
     def run(self) -> None:
@@ -170,8 +178,14 @@ class NestBuilder:
         self._erase_dead()
         append(self.body, yielded(self.writes))
         op = nest(list(self.inputs), self.into, [value.type for value in self.results], self.domain, self.ties, self.body)
+        op.location = self._location()
         append(self.function.outer, op)
         self.function.env.update(zip(self.results, op.results, strict=True))
+
+    def _location(self) -> LocationAttr:
+        """All ops that the nest is fused from: those whose results it writes, then what these are computed from."""
+        written = [value.owner for value in reversed(self.results) if isinstance(value.owner, Operation)]
+        return together(list(dict.fromkeys((*written, *reversed(self.sources)))), "fuse")
 
     def _erase_dead(self) -> None:
         written = {scalar for w in self.writes for scalar in (w.value, w.base, w.condition)}
@@ -208,6 +222,7 @@ class NestBuilder:
             return self._load(self.function.in_memory(value), at, guards)
         owner = value.owner
         assert isinstance(owner, Operation), "a block argument is always in memory"
+        self.sources[owner] = None
         if isinstance(owner, stablehlo.ConstantOp):
             return self._constant(owner, at, guards)
         if isinstance(owner, stablehlo.IotaOp):
@@ -261,9 +276,10 @@ class NestBuilder:
 
     def _apply(self, op: Operation, at: Index, guards: Guards) -> SSAValue:
         extents = shape(result_of(op))
+        self.sources[op] = None
         operands = [self._value(operand, at if shape(operand) == extents else (), guards) for operand in operands_of(op)]
         properties: dict[str, Attribute] = {"function": string(function_name(op))}
-        return self._add(ApplyOp.create(operands=operands, result_types=[element(result_of(op))], properties=properties, location=op.location))
+        return self._add(ApplyOp.create(operands=operands, result_types=[element(result_of(op))], properties=properties, location=_rewritten(op)))
 
     def _constant(self, op: stablehlo.ConstantOp, at: Index, guards: Guards) -> SSAValue:
         value = op.value

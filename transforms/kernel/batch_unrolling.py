@@ -41,6 +41,7 @@ from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
 from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, erase, insert_before, replace_uses
+from wengert.ir.fused_locations import merged_all
 from wengert.ir.traversal import operands_of, ops_in, result_of
 from wengert.transforms.analysis.batches import MOST_POINTS, is_short
 from wengert.transforms.kernel.blocks import kernel_blocks
@@ -296,7 +297,7 @@ class _MergedNest:
         ties = [into.index(continued[value]) if value in continued else -1 for value in used]
         merged = nest(list(self.inputs), into, [value.type for value in used], self.extents, ties, self.body)
         last = self.members[-1]
-        merged.location = last.location
+        merged.location = merged_all((member.location for member in reversed(self.members)), "unroll-batch")
         insert_before(last, merged)
         for op in self.later[: self.passed]:
             op.detach()

@@ -33,6 +33,7 @@ from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
 from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array, int_attr
+from wengert.ir.fused_locations import merged_all
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks
@@ -265,7 +266,7 @@ class _Group(Struct, dict=True):
         outer = last.parent
         assert outer is not None
         strips = self._strip_mined(kept)
-        strips.location = last.location
+        strips.location = merged_all((member.op.location for member in reversed(self.members)), "strip-mine")
         outer.insert_op_before(strips, last)
         kinds = {member.op.outputs[write.target]: write.kind for member in self.members for write in member.op.writes}
         for old, new in zip(kept, strips.results, strict=True):

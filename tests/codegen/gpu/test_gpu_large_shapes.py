@@ -8,7 +8,7 @@ import pytest
 
 from wengert.dialects.kernel import NestOp
 from wengert.ir.parsing.parser import parse_module
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import GPU_LOWER, gpu_lowering, parse_pipeline

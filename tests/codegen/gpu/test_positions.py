@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 import wengert as wg
 from wengert.dialects.gpu import FuncOp
 from wengert.ir.traversal import ops_of
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.derivation import runnable
 from wengert.transforms.codegen.gpu.kernels_to_gpu import POSITIONS
 from wengert.transforms.lowering import alone

@@ -12,7 +12,7 @@ import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import AMDGPU, GPU_LOWER, PTX, parse_pipeline

@@ -16,7 +16,7 @@ from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
-from wengert.runtime.cpu.compile import core_form
+from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import AMDGPU, GPU_LOWER, PTX, SPIRV, gpu_lowering, parse_pipeline

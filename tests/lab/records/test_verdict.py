@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wengert.lab.records.verdict import judge
+from wengert.lab.records.verdict import Timing, Verdict, between_runs
+from wengert.lab.records.verdict import judge as judged
 
 Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def judge(a: Any, b: Any, **options: Any) -> Verdict:
+    """The verdict on samples without a yardstick."""
+    return judged([Timing(tuple(r)) for r in a], [Timing(tuple(r)) for r in b], **options)
 
 
 def samples(generator: np.random.Generator, base: float = 1e-3, count: int = 25, busy: float = 0.15) -> Vector:
@@ -72,3 +78,29 @@ def test_the_same_samples_give_the_same_verdict() -> None:
     a, b = samples(generator), samples(generator, 1.2e-3)
     assert judge([a], [b]) == judge([a], [b])
     assert str(judge([a], [a])).startswith("no difference seen: 1 times")
+
+
+def test_what_the_yardstick_shows_too_is_the_machine() -> None:
+    """A machine that is slower by a half for one run: seconds differ, units of the yardstick do not."""
+    generator = np.random.default_rng(6)
+    machine = [(Timing(tuple(m * samples(generator)), tuple(m * samples(generator, 1e-5))), m) for m in (1.0, 1.5)]
+    verdict = judged([machine[0][0]], [machine[1][0]])
+    assert verdict.kind == "no difference seen"
+    assert verdict.ratio == pytest.approx(1.5, rel=0.05)
+    assert verdict.relative == pytest.approx(1.0, rel=0.05)
+    assert "by the yardstick" in str(verdict)
+    slower = Timing(tuple(1.5 * 1.4 * samples(generator)), machine[1][0].yardstick)
+    assert judged([machine[0][0]], [slower]).kind == "slower"
+    assert judged([machine[0][0]], [slower]).relative == pytest.approx(1.4, rel=0.05)
+
+
+def test_the_noise_between_runs_is_that_of_most_tasks() -> None:
+    generator = np.random.default_rng(7)
+    off = np.exp(0.08 * generator.standard_normal(200))
+    off[:20] *= 3  # tasks that did change
+    verdicts = [judge([[1.0] * 9], [[float(r)] * 9]) for r in off]
+    deviation = between_runs(verdicts)
+    assert deviation == pytest.approx(0.08, rel=0.25)
+    assert between_runs(verdicts[:7]) is None
+    assert all(verdict.at_least(math.expm1(3 * deviation)).kind == "slower" for verdict in verdicts[:20])
+    assert sum(verdict.at_least(math.expm1(3 * deviation)).kind != "no difference seen" for verdict in verdicts[20:]) <= 3

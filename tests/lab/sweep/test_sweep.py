@@ -173,7 +173,13 @@ def test_crossovers_of_powers() -> None:
     assert (crossing.below, crossing.above, crossing.before, crossing.after) == (32, 64, "forward", "reverse")
     assert str(found) == "at 40 (forward below, reverse above)"
     never = crossover(("a", "b"), {2.0: 1.0, 4.0: 1.0}, {2.0: 3.0, 4.0: 5.0})
-    assert str(never) == "none: a takes less at all sizes (3 times at 2, 5 times at 4)"
+    assert str(never) == "none: a takes less (3 times at 2, 5 times at 4)"
+    noise = crossover(("a", "b"), dict.fromkeys(sizes, 1.0), {n: 1 + 0.04 * (-1) ** k for k, n in enumerate(sizes)})
+    assert (noise.crossings, str(noise)) == ((), "none: a tie within 5 % at all sizes")
+    late = crossover(("a", "b"), dict.fromkeys(sizes, 1.0), {n: 1.01 if n < 64 else 0.5 for n in sizes})
+    assert str(late) == "none: b takes less (a tie at 2, 2 times at 128)"
+    between = crossover(("a", "b"), dict.fromkeys((2.0, 4.0, 8.0, 16.0), 1.0), {2.0: 2.0, 4.0: 1.02, 8.0: 0.98, 16.0: 0.5})
+    assert [(c.below, c.above) for c in between.crossings] == [(4, 8)]
     assert str(crossover(("a", "b"), {2.0: 1.0}, {2.0: 1.0})) == "none: the same at all sizes"
     assert str(crossover(("a", "b"), {2.0: 1.0}, {})) == "not known"
 
@@ -250,6 +256,46 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\n  by flops   at 4" in out
 
 
+LOOP = """func.func public @main(%x: tensor<?xf64>, %k: tensor<i64>) -> tensor<?xf64> {
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %0:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i64>, tensor<?xf64>
+  cond {
+    %c = stablehlo.compare LT, %i, %k : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i64>
+    %j = stablehlo.add %i, %one : tensor<i64>
+    %z = stablehlo.sine %y : tensor<?xf64>
+    stablehlo.return %j, %z : tensor<i64>, tensor<?xf64>
+  }
+  return %0#1 : tensor<?xf64>
+}
+"""
+
+
+def test_loops_run_as_often_at_all_sizes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "loop.mlir").write_text(LOOP)
+    found = sweep("loop.mlir --over n=2..64 --over mode=primal,reverse --seed 1", capsys)
+    [times] = {value for cell in found["cells"] for value in cell["result"]["values"].values()}
+    assert times > 0
+    flops = {cell["sizes"]["n"]: cell["result"]["counts"]["flops"] for cell in found["cells"] if cell["mode"] == "primal"}
+    assert flops == {n: times * n for n in (2, 4, 8, 16, 32, 64)}
+    assert found["growth"][0]["flops"]["formula"] == "T0 n"
+    assert main(["sweep", "loop.mlir", "--over", "n=2,4", "--seed", "1"]) == 0
+    assert f"T0 (iterations, or branches taken) is {times} in these runs" in capsys.readouterr().out
+
+
+def test_modes_without_an_effect_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "sine.mlir", "--over", "n=4,8", "--over", "mode=reverse,direct,save-all"]) == 0
+    out = capsys.readouterr().out
+    report = wg.sweep("sine.mlir", {"n": [4, 8]}, ["reverse", "direct", "save-all"])
+    derived = {series.mode: [cell.result.derived for cell in series.cells.values()] for series in report.series}
+    assert derived["reverse"] == derived["save-all"]
+    for mode in ("direct", "save-all"):
+        said = f"{mode}: no effect after clean-up, the program is that of reverse at all sizes" in out
+        assert said == (derived[mode] == derived["reverse"])
+
+
 def test_modes_that_are_refused_do_not_stop_others(capsys: pytest.CaptureFixture[str]) -> None:
     found = sweep("sine.mlir --over n=4,20000 --over mode=primal,hessian", capsys)
     cells = {(cell["sizes"]["n"], cell["mode"]): cell["result"] for cell in found["cells"]}
@@ -299,6 +345,31 @@ def test_what_is_wrong(words: str, message: str, capsys: pytest.CaptureFixture[s
 def test_a_mode_that_is_none_is_a_mistake_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     error = error_of("sine.mlir --over n=2 --over mode=forwrd", capsys, 2)
     assert "there is no mode 'forwrd'; did you mean 'forward'?" in error
+
+
+# -- in Python
+
+
+def test_in_python() -> None:
+    exec(MODEL, names := {})
+    report = wg.sweep(names["mix"], {"n": "2..64", "rows": 20}, ["forward", "transpose"])
+    assert report.modes == ("forward", "reverse")
+    assert [cell.sizes for cell in report.cells][:2] == [{"n": 2, "rows": 20}] * 2
+    assert [round(c.size) for c in report.crossovers()["forward and reverse rows=20"]["flops"].crossings] == [20]
+    assert "sweep of mix" in str(report)
+    assert "<pre>" in report._repr_html_()
+    by_text = wg.sweep("sine.mlir", {"n": [2, 4]}, ["primal"], measure=True, rounds=3, records="r.db")
+    assert [len(cell.result.samples) for cell in by_text.cells] == [3, 3]
+    assert _ids(Path("r.db")) == [cell.record for cell in by_text.cells]
+    assert all(cell.again for cell in wg.sweep("sine.mlir", {"n": [2, 4]}, ["primal"], measure=True, records="r.db", resume=True).cells)
+    of_arrays = wg.sweep(names["decay"], {"n": [4]}, ["primal"], shapes="n,")
+    assert of_arrays.cells[0].result.status == "ok"
+    with pytest.raises(InputError, match="no size 'm'"):
+        wg.sweep(names["mix"], {"m": [2]})
+    with pytest.raises(InputError, match="there is no mode 'forwrd'"):
+        wg.sweep(names["mix"], {"n": [2]}, ["forwrd"])
+    with pytest.raises(InputError, match="name their file"):
+        wg.sweep(names["mix"], {"n": [2]}, resume=True)
 
 
 # -- records

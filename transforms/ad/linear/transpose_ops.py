@@ -38,11 +38,20 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
         if op.regions:
             regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside
-            with target.at(op.location):
+            with target.at(op.location if target is lb else with_role(op.location, Role.COEFFICIENT)):
                 results = target.create(type(op), operands, [r.type for r in op.results], op.properties, regions)
         else:
-            results = target.copy(op, operands)
+            results = lb.copy(op, operands) if target is lb else _copy_coefficient(lb.primal, op, operands)
         env.update(zip(op.results, results, strict=True))
+
+
+def _copy_coefficient(b: OpBuilder, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Copies an op of a linear function that does not depend on a tangent, whatever it is derived from: what it computes is a coefficient."""
+    results = b.copy(op, operands)
+    owner = results[0].owner if results else None
+    if isinstance(owner, Operation) and owner.location is op.location:
+        owner.location = with_role(op.location, Role.COEFFICIENT)
+    return results
 
 
 def _with_zeros(op: Operation, operands: Sequence[SSAValue], lb: LinearBuilder) -> Sequence[SSAValue]:

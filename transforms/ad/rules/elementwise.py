@@ -108,6 +108,7 @@ def clamp(b: OpBuilder, op: hlo.ClampOp):
 
 @derivative(hlo.AbsOp)
 def absolute(b: OpBuilder, op: hlo.AbsOp):
+    """d|x| = sign(x) dx, dx at 0; d|z| = Re(conj(z) dz) / |z|, 0 at z = 0."""
     x, y = op.operand, op.result
     if not is_complex(element(x)):
         # d|x| = dx where x >= 0 and -dx elsewhere (NaN included)
@@ -226,6 +227,7 @@ inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp,
 
 @derivative(hlo.SignOp)
 def sign(b: OpBuilder, op: hlo.SignOp) -> LinearMap:
+    """Real: zero. Complex: d(z/|z|) = (dz - s Re(conj(s) dz)) / |z| with s = z/|z|; zero at z = 0."""
     x = op.operand
     if not is_complex(element(x)):
         # piecewise constant

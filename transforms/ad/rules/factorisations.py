@@ -51,12 +51,14 @@ def _cholesky_dot(factor: Value, lower: bool):
 
 @derivative(core.CholeskyOp)
 def cholesky(b: OpBuilder, op: core.CholeskyOp) -> LinearMap:
+    """a = l l^H: l_dot = l phi(l^-1 da l^-H), phi = the lower triangle with half the diagonal."""
     apply = _cholesky_dot(op.factor, bool(int_of(op.lower)))
     return lambda lb, tangents: [None if tangents[0] is None else apply(lb, tangents[0]), None]
 
 
 @derivative(hlo.CholeskyOp)
 def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp) -> LinearMap:
+    """a = l l^H: l_dot = l phi(l^-1 da l^-H), phi = the lower triangle with half the diagonal."""
     lower = op.lower is not None and bool(int_of(op.lower))
     # the specification does not define the other triangle, so it is masked
     return sum_of([_cholesky_dot(keep(b, op.result, "GE" if lower else "LE"), lower)])
@@ -131,6 +133,7 @@ def _identity_from(b: OpBuilder, like: Value, k: int) -> Value:
 
 @derivative(core.QrOp)
 def qr(b: OpBuilder, op: core.QrOp) -> LinearMap:
+    """a = q r: with w = da r^-1 and s = q^H w, q_dot = w - q (s - omega), r_dot = (s - omega) r, omega the skew part."""
     m, n = shape(op.a)[-2:]
     if int_of(op.full) and m > n:
         return _full_qr_dot(b, op)

@@ -81,6 +81,7 @@ def clamped_starts(b: OpBuilder, starts: Value, numbers: GatherDimensionNumbersA
 
 @derivative(core.ScatterOp)
 def scatter(b: OpBuilder, op: core.ScatterOp) -> LinearMap:
+    """Sum: dy = dx + scatter(du). Replaced: du where it is written, else dx. Product, extremum: by the factors, or what attains it."""
     kind = op.kind.data
     if is_out_of_bounds(op):
         return lambda lb, tangents: [tangents[0]]

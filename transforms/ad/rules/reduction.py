@@ -24,6 +24,7 @@ def restore(b: OpBuilder, reduced: Value, dims: Sequence[int], extents: Sequence
 
 @derivative(core.ReduceOp)
 def reduce(b: OpBuilder, op: core.ReduceOp) -> LinearMap:
+    """Sum: dy = sum dx. Extremum: dy = the mean of dx over the elements that attain it. Product: dy = sum_i (product of the others) dx_i."""
     dims, kind = ints(op.dimensions), op.kind.data
     if kind is Kind.add:
         return same_op(op, [0])
@@ -90,6 +91,7 @@ def argreduce(b: OpBuilder, op: core.ArgReduceOp) -> LinearMap:
 
 @derivative(core.CumulativeOp)
 def cumulative(b: OpBuilder, op: core.CumulativeOp) -> LinearMap:
+    """Sum: dy = the running sum of dx. Others: dy by the derivative of each step of a scan over a tree."""
     kind = op.kind.data
     if kind is Kind.add:
         return same_op(op, [0])

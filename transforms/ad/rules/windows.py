@@ -41,6 +41,7 @@ class Windows(Struct, frozen=True):
 
 @derivative(core.WindowReduceOp)
 def window_reduce(b: OpBuilder, op: core.WindowReduceOp) -> LinearMap:
+    """Sum: dy = the sums of dx over the windows. Extremum: dx at the position that wins. Product: sum_i (product of the others) dx_i."""
     kind = op.kind.data
     if kind is Kind.add:
         return same_op(op, [0])

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.transforms.codegen.cpu.cells import PROMOTE
+from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.inline import marked
-from wengert.transforms.codegen.cpu.native.symbols import FREE
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
-from wengert.transforms.codegen.cpu.polls import DECLARATION, POLL, UNLIKELY
+from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
-from wengert.transforms.codegen.cpu.tasks import BLAS_HOLD, BLAS_RELEASE, DECLARATIONS, FRAME, POOL_RUN, run_task
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_RUN
+from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.target import Target
@@ -39,9 +40,10 @@ class EntryBuilder:
         interpreted: the ops that the callback runs, by number.
         free_cells: cells of the function that is being written that may be used again, by their bytes.
         symbols: functions from outside of the program, and their declarations.
+        clock: times kernels, in a program that is profiled.
     """
 
-    def __init__(self, target: Target, strict: bool, inputs: int, outputs: int, constants: int, *, flush: bool = False):
+    def __init__(self, target: Target, strict: bool, inputs: int, outputs: int, constants: int, *, flush: bool = False, timed: Timed = "no"):
         self.target = target
         self.strict = strict
         self.mode = flushing(target) if flush else None
@@ -61,6 +63,11 @@ class EntryBuilder:
         self.callback = self._table(self._constants + constants)
         pointers = [self._table(number) for number in range(inputs + outputs)]
         self.inputs, self.outputs = pointers[:inputs], pointers[inputs:]
+        self.clock: Clock | None = None
+        if timed != "no":
+            counters, log = (self._table(self._constants + constants + n) for n in (1, 2))
+            self.clock = Clock(counters, log, timed == "kernels")
+            self.helpers.update(Clock.helpers)
 
     def text(self) -> str:
         """The whole program."""
@@ -134,6 +141,14 @@ class EntryBuilder:
         self.builder, self.free_cells = FunctionBuilder(), {}
         yield self.builder
         self.builder, self.free_cells = entry, free
+
+    @contextmanager
+    def timing(self, number: int) -> Generator[None]:
+        """Times what is written inside, if the program is profiled; ``number`` as :class:`~wengert.transforms.codegen.cpu.clock.Clock` counts."""
+        start = "" if self.clock is None else self.clock.begin(self.builder)
+        yield
+        if self.clock is not None:
+            self.clock.end(self.builder, start, number)
 
     def check(self, status: str) -> None:
         """Ends the entry with a status that is not 0."""

@@ -13,10 +13,8 @@ from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp
 from wengert.dialects.kernel.memory import byte_size, value_type
 from wengert.ir.traversal import ops_in
+from wengert.transforms.codegen.cpu.symbols import POLL
 
-POLL = "wg.interrupts.poll"
-CALL_BACK = "wg.interrupts.call_back"
-"""The function by which compiled code runs an op in the interpreter: calls one of Python, and keeps what that raises."""
 DECLARATION = f"declare i32 @{POLL}()"
 LONG_BYTES = 4 << 20
 """A kernel that touches so much, or more, takes long enough to poll after it."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.buffers import (
@@ -37,12 +37,14 @@ from wengert.ir.locations import error_at
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
+from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
-from wengert.transforms.codegen.cpu.polls import CALL_BACK, is_long, iterations_between
+from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
+from wengert.transforms.codegen.cpu.symbols import CALL_BACK
 from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, begin_task, parameters
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.legality import check
@@ -64,9 +66,10 @@ class ProgramText(Struct, frozen=True):
     interpreted: tuple[InterpretOp, ...]
     kernels: int
     symbols: tuple[str, ...]
+    timed: tuple[Operation, ...] = ()
 
 
-def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True) -> ProgramText:
+def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: bool = False, check_schedules: bool = True, timed: Timed = "no") -> ProgramText:
     """Emits the code of a module with one function on buffers.
 
     Args:
@@ -75,13 +78,19 @@ def generate(module: ModuleOp, target: Target, *, strict: bool = False, flush: b
         strict: sums keep their order.
         flush: subnormal numbers are zeros.
         check_schedules: schedules may be written by hand, and what cannot be obeyed is an error; not where ``schedule`` has just chosen or checked them.
+        timed: what of it is timed (:mod:`wengert.transforms.codegen.cpu.clock`).
     """
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     block, constants = function.body.block, ops_of(function, GlobalOp)
     results = sum(is_result(function, number) for number in range(len(block.args)))
-    entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush)
-    _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules).run()
-    return ProgramText(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols))
+    entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush, timed=timed)
+    code = _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules)
+    with entry.timing(WHOLE):
+        with entry.timing(EMPTY):
+            pass
+        code.run()
+    clocked = () if entry.clock is None else tuple(entry.clock.ops)
+    return ProgramText(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), clocked)
 
 
 class _BlockCode(BlockPointers):
@@ -93,25 +102,33 @@ class _BlockCode(BlockPointers):
         self.check_schedules = check_schedules
 
     def run(self) -> None:
+        clock = self.entry.clock if self.alone else None
         for op in ops_in(self.block):
-            if isinstance(op, LaunchOp):
-                self._launch(op)
-            elif isinstance(op, CopyOp):
-                self.copy_buffer(op)
-            elif isinstance(op, GlobalOp):
-                self.constant(op)
-            elif isinstance(op, ForOp):
-                self._for(op)
-            elif isinstance(op, WhileOp):
-                self._while(op)
-            elif isinstance(op, CaseOp):
-                self._case(op)
-            elif isinstance(op, StripLoopOp):
-                self._strips(op)
-            elif not isinstance(op, _WITHOUT_CODE) and op.name != _NUMBER:
-                raise error_at(op.location, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
+            if clock is not None and clock.kernels and is_timed(op):
+                with self.entry.timing(clock.number(op)):
+                    self._op(op)
+            else:
+                self._op(op)
             if self.alone and is_long(op):
                 self.entry.poll()
+
+    def _op(self, op: Operation) -> None:
+        if isinstance(op, LaunchOp):
+            self._launch(op)
+        elif isinstance(op, CopyOp):
+            self.copy_buffer(op)
+        elif isinstance(op, GlobalOp):
+            self.constant(op)
+        elif isinstance(op, ForOp):
+            self._for(op)
+        elif isinstance(op, WhileOp):
+            self._while(op)
+        elif isinstance(op, CaseOp):
+            self._case(op)
+        elif isinstance(op, StripLoopOp):
+            self._strips(op)
+        elif not isinstance(op, _WITHOUT_CODE) and op.name != _NUMBER:
+            raise error_at(op.location, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
 
     # -- kernels
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split
 
-POOL_RUN = "wg.pool.run"
-BLAS_HOLD = "wg.pool.hold_blas"
-BLAS_RELEASE = "wg.pool.release_blas"
 DECLARATIONS = {
     POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64)",
     BLAS_HOLD: f"declare void @{BLAS_HOLD}()",

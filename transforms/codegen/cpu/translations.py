@@ -1,6 +1,6 @@
 """The translations that end a pipeline for the CPU: from kernels to LLVM text, and on to assembly.
 
-The compiler itself goes the same way (:mod:`wengert.runtime.cpu.compile`), but emits an object file instead of assembly.
+The compiler itself goes the same way (:mod:`wengert.runtime.cpu.compilation`), but emits an object file instead of assembly.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from wengert.transforms.core.closing import copy_ops
 
 
 def _step(sweep: ForwardSweep, op: core.CaseOp) -> None:
+    """dy = the derivative of the branch that is taken."""
     dots = {i: x_dot for i, operand in enumerate(op.inputs) if (x_dot := sweep.tangent(operand)) is not None}
     flags = branch_activity([region.block for region in op.branches], [i in dots for i in range(len(op.inputs))])
     active = [j for j, flag in enumerate(flags) if flag]

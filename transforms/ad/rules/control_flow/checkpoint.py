@@ -23,6 +23,7 @@ from wengert.transforms.ad.rule import STEPS, Tangent, transpose
 
 
 def _step(sweep: ForwardSweep, op: ad.CheckpointOp) -> None:
+    """d f(x) by the rules of the ops of f, which reverse mode computes again."""
     block = function_named(sweep.module, op.callee.string_value()).body.block
     *body, end = block.ops
     primals, x_dots = [sweep.primal(x) for x in op.arguments], [sweep.tangent(x) for x in op.arguments]

@@ -17,6 +17,7 @@ from wengert.transforms.core.counting import constant_integer
 
 
 def _step(sweep: ForwardSweep, op: Loop) -> None:
+    """A loop over (x, dx): each iteration is differentiated by the rules of its ops, and the loop carries both."""
     if isinstance(op, core.ForOp) and (constant_integer(op.trip_count) or 0) < 1 and constant_integer(op.trip_count) is not None:
         sweep.bind(op.results, [sweep.primal(v) for v in op.initial], [sweep.tangent(v) for v in op.initial])  # no iteration
         return

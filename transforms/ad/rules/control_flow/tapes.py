@@ -38,6 +38,7 @@ def push(b: OpBuilder, op: core.TapePushOp) -> LinearMap:
 
 @derivative(core.TapeExtendOp)
 def extend(b: OpBuilder, op: core.TapeExtendOp) -> LinearMap:
+    """The tangents of what is appended, at the positions where it is appended."""
     whole, part = (b.create(core.TapeSizeOp, (tape,), (INDEX,))[0] for tape in (op.tape, op.other))
     position = b.subtract(whole, part)
 
@@ -52,6 +53,8 @@ def extend(b: OpBuilder, op: core.TapeExtendOp) -> LinearMap:
 
 @derivative(core.TapeReadOp, core.TapeGetOp)
 def read(b: OpBuilder, op: core.TapeReadOp | core.TapeGetOp) -> LinearMap:
+    """dy = the entry of the tape of tangents at the same position."""
+
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         tape_dot = tangents[0]
         return [None] if tape_dot is None else lb.create(core.TapeGetOp, (tape_dot, op.index), (op.value.type,))
@@ -73,6 +76,8 @@ def write(b: OpBuilder, op: core.TapeSetOp | core.TapeAddOp) -> LinearMap:
 
 @derivative(core.TapeSetFromOp, core.TapeAddFromOp)
 def write_from(b: OpBuilder, op: core.TapeSetFromOp | core.TapeAddFromOp) -> LinearMap:
+    """dy = the tape of tangents with those of the other one in its place."""
+
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         tape_dot, _, other_dot = tangents
         if other_dot is None:
@@ -84,6 +89,8 @@ def write_from(b: OpBuilder, op: core.TapeSetFromOp | core.TapeAddFromOp) -> Lin
 
 @derivative(core.TapeFromOp)
 def part(b: OpBuilder, op: core.TapeFromOp) -> LinearMap:
+    """dy = the part of the tape of tangents from the same position on."""
+
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         tape_dot = tangents[0]
         return [None] if tape_dot is None else lb.create(core.TapeFromOp, (tape_dot, op.index), (op.tape.type,))

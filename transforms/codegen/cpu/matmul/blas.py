@@ -1,7 +1,7 @@
 """Emits large products as calls of the gemm that SciPy brings.
 
 The text calls the symbols `wg.blas.sgemm` and `wg.blas.dgemm`, which are made known to LLVM before a module that uses them is loaded
-(:mod:`wengert.transforms.codegen.cpu.native.symbols`). BLAS is column-major, so it is asked for C^T = B^T A^T.
+(:mod:`wengert.transforms.codegen.cpu.symbols`). BLAS is column-major, so it is asked for C^T = B^T A^T.
 """
 
 from __future__ import annotations

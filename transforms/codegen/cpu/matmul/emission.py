@@ -21,7 +21,7 @@ def emit_function(plan: MatmulPlan, name: str, linkage: str = "") -> str:
 
     %a, %b: the operands of dot_general; %c: the contiguous result, overwritten, which must not overlap them; %scratch: memory of
     `plan.scratch_bytes` bytes that is aligned to 64 (not read if that is 0).  The symbols in `plan.symbols` must be declared once per
-    module (`declarations`) and registered (`native.register_symbols`).  `linkage`: such as "internal".
+    module (`declarations`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal".
     """
     builder = FunctionBuilder()
     if not plan.empty:

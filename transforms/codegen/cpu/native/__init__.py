@@ -6,7 +6,6 @@ from xdsl.ir import Operation
 
 from wengert.dialects.kernel import NativeOp
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, NativeText, registered_kernel
-from wengert.transforms.codegen.cpu.native.symbols import register_symbols
 from wengert.transforms.schedule.target import Target
 
 
@@ -29,4 +28,4 @@ def native_kernel(op: NativeOp, target: Target) -> NativeKernel:
     return made
 
 
-__all__ = ["NativeKernel", "NativeText", "kernel_class", "native_kernel", "register_symbols"]
+__all__ = ["NativeKernel", "NativeText", "kernel_class", "native_kernel"]

@@ -23,7 +23,7 @@ from wengert.dialects.core_control import TapeType
 from wengert.ir.tensor_types import shape_of_type
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.symbols import ALLOWS, FREE
+from wengert.transforms.codegen.cpu.symbols import ALLOWS, FREE
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of

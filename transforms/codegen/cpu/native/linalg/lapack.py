@@ -22,8 +22,8 @@ from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import MOST_ELEMENTS
 from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import group_count, lanes_of
 from wengert.transforms.codegen.cpu.native.linalg.substitution import PREFIX
-from wengert.transforms.codegen.cpu.native.symbols import symbol
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.symbols import symbol
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target

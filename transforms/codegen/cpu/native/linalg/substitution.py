@@ -15,8 +15,8 @@ from wengert.ir.tensor_types import element as element_type
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.linalg.batched_matrices import MOST_ELEMENTS, BatchedSubstitution
 from wengert.transforms.codegen.cpu.native.linalg.matrix_lanes import MatrixLanes, lanes_of
-from wengert.transforms.codegen.cpu.native.symbols import symbol
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.symbols import symbol
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.types import Element

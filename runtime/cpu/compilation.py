@@ -28,8 +28,9 @@ from wengert.runtime.cpu.linking import linked
 from wengert.runtime.cpu.objects import ObjectFile, object_code
 from wengert.runtime.cpu.options import Options, options_of
 from wengert.runtime.errors import InputError
+from wengert.runtime.functions import entry_function, signature_of
 from wengert.runtime.memory import excess, plain
-from wengert.runtime.signature import Signature, entry_function, signature_of
+from wengert.runtime.signature import Signature
 from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, emit_object
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.core import compound
@@ -183,7 +184,7 @@ class _Compilation:
         missing = excess(sum(results) + sum(constants) + code.memory.arena)
         if missing:
             parts = [
-                *zip(results, [f"{r.label}, {r.type}" for r in signature.results], strict=True),
+                *zip(results, [f"{r.label}, {r.given}" for r in signature.results], strict=True),
                 *zip(constants, [f"the constant of {op.value.type}" for op in code.constants], strict=True),
                 (code.memory.arena, "values in between"),
             ]

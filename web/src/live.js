@@ -105,7 +105,7 @@ class Live {
     replace(this.app.bar, this.mode, this.wrt, this.of, this.strategy, this.residuals, this.pipeline, this.status);
     this.app.state.addEventListener("change", ({ detail }) => {
       const tab = this.app.state.get("tab");
-      if (detail.has("tab") && ["kept", "costs", "strategies"].includes(tab) && this.app.model && !this.app.model.analyses[tab]) this.changed();
+      if (detail.has("tab") && ["memory", "kept", "costs", "strategies"].includes(tab) && this.app.model && !this.app.model.analyses[tab]) this.changed();
     });
   }
 
@@ -131,7 +131,7 @@ class Live {
       residuals: this.residuals.value,
       pipeline: this.pipeline.value.trim(),
       code,
-      analyses: code && ["kept", "costs", "strategies"].includes(tab) ? [tab] : [],
+      analyses: code && ["memory", "kept", "costs", "strategies"].includes(tab) ? [tab] : [],
     };
   }
 

@@ -1,4 +1,4 @@
-"""Registers routines that compiled code calls, by symbols: SciPy's BLAS and LAPACK (``wg.lapack.*`` and ``wg.blas.*``).
+"""The symbols that compiled code calls: functions of the runtime, and SciPy's BLAS and LAPACK (``wg.lapack.*`` and ``wg.blas.*``).
 
 The routines take every argument by address and return nothing. Nothing is written for the occasion: these are the routines that
 ``scipy.linalg`` itself calls. SciPy's wheels bring them in a library with names of their own (``scipy_dgetrf_``), which is loaded without any of SciPy's
@@ -15,10 +15,20 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
+POOL_RUN = "wg.pool.run"
+BLAS_HOLD = "wg.pool.hold_blas"
+BLAS_RELEASE = "wg.pool.release_blas"
+"""The functions of the thread pool: one runs the chunks of a task, the others hold BLAS at one thread meanwhile."""
+POLL = "wg.interrupts.poll"
+CALL_BACK = "wg.interrupts.call_back"
+"""The functions that ask whether a signal has come, and that run an op in the interpreter: they call one of Python, and keep what that raises."""
 ALLOWS = "wg.memory.allows"
 """The function of the runtime that checks whether tapes may take so many bytes."""
 FREE = "wg.tapes.free"
 """The function of the program itself that frees the tapes of a call; the entry calls it before each return."""
+
+OF_RUNTIME = (POOL_RUN, BLAS_HOLD, BLAS_RELEASE, POLL, CALL_BACK, ALLOWS)
+"""All of them that the runtime makes known to LLVM by itself."""
 
 _registered: set[str] = set()
 
@@ -65,9 +75,9 @@ def _exported(library: str, routine: str) -> int:
 
 def register_symbols(names: Iterable[str]) -> None:
     """Makes the routines known to LLVM, before code that calls them is loaded."""
-    import llvmlite.binding as llvm
-
     for name in names:
         if name not in _registered:
+            import llvmlite.binding as llvm
+
             llvm.add_symbol(name, address(name))  # pyright: ignore[reportUnknownMemberType]
             _registered.add(name)

@@ -1,13 +1,14 @@
-// Bundles src/ and the libraries that it uses into vendored/, and writes their licences beside them: npm ci && npm run build
+// Bundles src/ and the libraries that it uses into lab/report/assets/, and writes their licences beside them: npm ci && npm run build
 
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const src = join(here, "../src");
-const dist = join(here, "../vendored");
+const src = join(here, "src");
+const dist = join(here, "../lab/report/assets");
 
 const common = { bundle: true, minify: true, target: "es2022", legalComments: "none", charset: "utf8", metafile: true, nodePaths: [join(here, "node_modules")] };
 const results = await Promise.all([
@@ -44,3 +45,8 @@ notices.push(
     "Its source is at https://gitlab.com/graphviz/graphviz; that of the package, which builds it unchanged, at https://github.com/hpcc-systems/hpcc-js-wasm\n",
 );
 writeFileSync(join(dist, "LICENSES.txt"), notices.join("\n"));
+
+// What it was made of, which a test compares with what there is.
+const hash = createHash("sha256");
+for (const file of [...readdirSync(src).sort().map((name) => join("src", name)), "build.mjs", "package-lock.json"]) hash.update(readFileSync(join(here, file)));
+writeFileSync(join(dist, "sources.sha256"), `${hash.digest("hex")}\n`);

@@ -52,7 +52,7 @@ export class Strip {
     const facts = [
       h("span", { title: "time of the pass" }, stage.seconds === null ? "" : time(stage.seconds)),
       h("span", { title: "ops, and the change" }, stage.ops === null || unchanged ? "" : [count(stage.ops), h("span", { class: change > 0 ? "more" : "less" }, sign)]),
-      h("span", { title: "peak: bytes that are live at most" }, stage.peak === null || unchanged ? "" : size(stage.peak)),
+      h("span", { title: stage.kept ? `peak: bytes that are live at most; ${size(stage.kept)} are kept for the reverse part` : "peak: bytes that are live at most" }, stage.peak === null || unchanged ? "" : size(stage.peak)),
     ];
     const bars = unchanged
       ? null

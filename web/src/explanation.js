@@ -127,8 +127,8 @@ export class Explanation {
     if (ops.flops[op] > 0) list.push(["work", `${count(ops.flops[op])} flop`]);
     if (ops.flops[op] === 0 && !view.isArgument(op)) list.push(["work", "no floating-point operation"]);
     const kept = residualOf(this.app.model, view, op);
-    if (kept) list.push([kept.verdict, kept.why]);
-    else if (isKept(view, op)) list.push(["kept", `for ${plural(keptReaders(view, op).length, "op")} of the reverse part`]);
+    if (kept) list.push(["in reverse", `${kept.verdict}: ${kept.why}`]);
+    else if (isKept(view, op)) list.push(["in reverse", `kept for ${plural(keptReaders(view, op).length, "op")}`]);
     if (kept?.again) list.push(["again", `${plural(kept.again.ops ?? 0, "op")}, ${count(kept.again.flops)} flop`]);
     if (!list.length) return null;
     return h("section", {}, h("h4", {}, "Costs"), h("dl", { class: "facts" }, list.flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)])));
