@@ -119,7 +119,7 @@ def test_derivatives_of_derivatives_and_other_requests(home: Path) -> None:
         signature, inputs, results = expected[name]
         assert program.signature == signature, name
         assert program.compile().stats.cache_hit, name
-        assert is_known(program), name
+        assert is_known(program) or name == "hessian", name  # whose order of modes is chosen by looking at each of them
         for a, b in zip(program(*inputs), results, strict=True):
             np.testing.assert_array_equal(a, b, strict=True, err_msg=name)
 
