@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import log2
+
 from wengert.lab.draw.escaping import printable
-from wengert.lab.draw.graph import Graph, Node
+from wengert.lab.draw.graph import Graph, Kind, Node
 from wengert.lab.draw.style import LOOKS, SAVED, SAVED_NOTE
 
 
@@ -22,10 +25,46 @@ def dot_of(graph: Graph) -> str:
 
 
 def _body(graph: Graph, indent: str) -> list[str]:
+    if graph.folded:
+        return _folded(graph, indent)
     lines: list[str] = []
     for node in graph.nodes:
-        lines += _cluster(node, indent) if node.regions else [f"{indent}{node.name} [{_attributes(node)}];"]
+        lines += _node(node, indent)
     return lines + [f"{indent}{start} -> {end};" for start, end in graph.edges]
+
+
+_PARTS = {Kind.FORWARD: "forward", Kind.TANGENT: "tangent", Kind.BACKWARD: "reverse"}
+
+
+def _folded(graph: Graph, indent: str) -> list[str]:
+    """A folded graph: a cluster for each part, the reverse part upside down beside the forward part with what came from the same lines on the same rank.
+
+    For that, edges of the reverse part are turned around and drawn backward, and edges between the parts do not decide ranks.
+    """
+    of_part = {node.name: node.kind for node in graph.nodes if node.row >= 0 and node.kind in _PARTS}
+    lines: list[str] = []
+    for kind, title in _PARTS.items():
+        members = [line for node in graph.nodes if of_part.get(node.name) is kind for line in _node(node, indent + "  ")]
+        lines += (
+            [f"{indent}subgraph cluster_{title}_{graph.nodes[0].name} {{ label={title}; color=gray60; margin=16;", *members, f"{indent}}}"] if members else []
+        )
+    lines += [line for node in graph.nodes if node.name not in of_part for line in _node(node, indent)]
+    kinds = {node.name: node.kind for node in graph.nodes}
+    for (start, end), values in Counter(graph.edges).items():
+        width = f"penwidth={min(4.0, 1.0 + 0.6 * log2(values)):.1f}"
+        backward = [kinds[name] is Kind.BACKWARD for name in (start, end)]
+        if all(backward):
+            lines.append(f"{indent}{end} -> {start} [dir=back, {width}];")
+        else:
+            crossing = f', constraint=false, color="{SAVED}"' if backward[1] else ", constraint=false" if backward[0] else ""
+            lines.append(f"{indent}{start} -> {end} [{width}{crossing}];")
+    first = {(node.kind, node.row): node.name for node in reversed(graph.nodes) if node.row >= 0}
+    twins = [(name, first[Kind.BACKWARD, row]) for (kind, row), name in first.items() if kind is Kind.FORWARD and (Kind.BACKWARD, row) in first]
+    return lines + [f"{indent}{one} -> {other} [style=invis, minlen=0, weight=8];" for one, other in twins]
+
+
+def _node(node: Node, indent: str) -> list[str]:
+    return _cluster(node, indent) if node.regions else [f"{indent}{node.name} [{_attributes(node)}];"]
 
 
 def _cluster(node: Node, indent: str) -> list[str]:

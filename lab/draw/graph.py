@@ -71,15 +71,23 @@ class Node:
     tooltip: str = ""
     saved: bool = False
     regions: tuple[Graph, ...] = ()
+    row: int = -1
+    """Of folded ops, the place of their lines among all, from the top."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in the order of the program, and edges as pairs of names; an edge occurs once for every use."""
+    """Nodes in the order of the program, and edges as pairs of names; an edge occurs once for every use, and where ops are folded once for every value."""
 
     title: str
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
+    folded: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of nodes, nested ones included."""
+        return sum(1 + sum(region.size for region in node.regions) for node in self.nodes)
 
     @property
     def kinds(self) -> set[Kind]:
@@ -121,7 +129,7 @@ class _Reader:
 
         for i, value in enumerate(block.args):
             name = (arguments[i] if i < len(arguments) else None) or value.name_hint or f"argument {i}"
-            saved = not _is_seed(name) and self._is_saved(value)
+            saved = not is_seed(name) and self._is_saved(value)
             made[value] = add(self._argument_kind(name), (name, short_type(value.type)), saved=saved)
         last = block.last_op
         for op in block.ops:
@@ -132,7 +140,7 @@ class _Reader:
                 continue
             used = [source(value) for value in (*op.operands, *_captured(op))]
             regions = tuple(
-                self.read(inner, f"region {i}", (), (), made) for i, region in enumerate(op.regions) for inner in region.blocks if not _is_combiner(op)
+                self.read(inner, region_title(op, i), (), (), made) for i, region in enumerate(op.regions) for inner in region.blocks if not is_combiner(op)
             )
             name = add(self.kind(op), _lines(op), _tooltip(op), any(self._is_saved(r) for r in op.results) and self.kind(op) is not Kind.CONSTANT, regions)
             edges += [(start, name) for start in used]
@@ -169,13 +177,28 @@ class _Reader:
         return holder is not None and not isinstance(holder, FuncOp) and self.kind(holder) is Kind.BACKWARD
 
 
-def _is_seed(name: str) -> bool:
+def is_seed(name: str) -> bool:
+    """Whether an argument of this name is a tangent or cotangent."""
     return name.startswith(("cotangent of ", "tangent of "))
 
 
-def _is_combiner(op: Operation) -> bool:
+def is_combiner(op: Operation) -> bool:
     """A reduction or sort, whose region says how two scalars combine: an attribute in all but form."""
     return op.name in ("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "stablehlo.select_and_scatter", "stablehlo.sort", "stablehlo.map")
+
+
+_REGIONS: dict[str, tuple[str, ...]] = {
+    "stablehlo.while": ("condition", "body"),
+    "stablehlo.if": ("true", "false"),
+    "core.while": ("condition", "body"),
+    "core.for": ("body",),
+}
+
+
+def region_title(op: Operation, number: int) -> str:
+    """What a region of an op is called: ``body``, ``condition``, ``true``, ``branch 2``, ..."""
+    titles = _REGIONS.get(op.name, ())
+    return titles[number] if number < len(titles) else f"{'branch' if op.name.endswith('case') else 'region'} {number}"
 
 
 def _captured(op: Operation) -> list[SSAValue]:
@@ -200,13 +223,14 @@ def _blocks(region: Any) -> list[Block]:
 def short_type(type: Attribute) -> str:
     """``f64[2,3]`` for a tensor type, other types as they print."""
     if not isinstance(type, TensorType):
-        return _cut(str(type))
+        return cut(str(type))
     tensor_type = cast("TensorType[Any]", type)
     extents = ",".join("?" if n == DYNAMIC else str(n) for n in shape_of_type(tensor_type))
     return f"{tensor_type.element_type}[{extents}]" if extents else str(tensor_type.element_type)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """A text, cut where it is long."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
@@ -218,23 +242,31 @@ def _value_name(value: SSAValue) -> str:
 
 def short_name(op: Operation) -> str:
     """An op's name without the dialects that need no mention."""
-    for prefix in _DIALECTS:
-        if op.name.startswith(prefix):
-            return op.name[len(prefix) :]
-    return op.name
+    return without_dialect(op.name)
+
+
+def without_dialect(name: str) -> str:
+    """The name of an op without the dialects that need no mention."""
+    return next((name[len(prefix) :] for prefix in _DIALECTS if name.startswith(prefix)), name)
+
+
+def details(op: Operation) -> list[str]:
+    """The attributes of an op that matter, each as ``key=value`` in few characters."""
+    return [text for key, value in op.properties.items() if key not in _HIDDEN and (text := _detail(key, value))]
 
 
 def _lines(op: Operation) -> list[str]:
     types = ", ".join(short_type(r.type) for r in op.results[:3]) + (f", … ({len(op.results)})" if len(op.results) > 3 else "")
     if op.name == "stablehlo.constant":
-        return [_constant(op.properties["value"]), types]
-    details = [text for key, value in op.properties.items() if key not in _HIDDEN and (text := _detail(key, value))]
-    return [short_name(op), *([_cut(" ".join(details))] if details else []), *([types] if types else [])]
+        return [short_constant(op.properties["value"]), types]
+    said = details(op)
+    return [short_name(op), *([cut(" ".join(said))] if said else []), *([types] if types else [])]
 
 
-def _constant(value: Attribute) -> str:
+def short_constant(value: Attribute) -> str:
+    """The value of a constant, cut where it is long."""
     if not isinstance(value, DenseIntOrFPElementsAttr):
-        return _cut(str(value))
+        return cut(str(value))
     array = elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", value))
     if array.size == 0:
         return "empty"
@@ -262,7 +294,7 @@ def _detail(key: str, value: Attribute) -> str:
     data = getattr(value, "data", None)
     if isinstance(data, Enum):
         return str(data.value)
-    return _cut(f"{key}={value}")
+    return cut(f"{key}={value}")
 
 
 def _tooltip(op: Operation) -> str:

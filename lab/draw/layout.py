@@ -41,18 +41,40 @@ class Box:
 
 
 @dataclass(frozen=True)
+class Route:
+    """An edge of a folded graph: the path as SVG writes it, how many values go along it, and whether they are kept for the reverse part."""
+
+    path: str
+    values: int
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame around the nodes of a part of a derivative."""
+
+    title: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
 class Layout:
-    """A placed graph, in a frame that begins at (0, 0)."""
+    """A placed graph, in a frame that begins at (0, 0). Edges are ``paths``, of a folded graph ``routes``."""
 
     graph: Graph
     boxes: tuple[Box, ...]
     paths: tuple[tuple[Point, ...], ...]
     width: float
     height: float
+    routes: tuple[Route, ...] = ()
+    frames: tuple[Frame, ...] = ()
 
 
 def lay_out(graph: Graph) -> Layout:
-    """A layout; raises InputError where grandalf is not installed."""
+    """A layout of a graph that is not folded; raises InputError where grandalf is not installed."""
     try:
         layouts, graphs = import_module("grandalf.layouts"), import_module("grandalf.graphs")
     except ImportError:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import log2
 
 from wengert.lab.draw.escaping import markup
 from wengert.lab.draw.graph import Graph, Kind
-from wengert.lab.draw.layout import CHARACTER, LINE, MARGIN, Box, Layout, Point, lay_out
+from wengert.lab.draw.ladder import lay_out_folded
+from wengert.lab.draw.layout import CHARACTER, LINE, MARGIN, Box, Frame, Layout, Point, Route, lay_out
 from wengert.lab.draw.style import LOOKS, SAVED, SAVED_NOTE
 
 _EDGE = "M0,0 L6,3 L0,6 z"
 
 
 def svg_of(graph: Graph) -> str:
-    """An SVG document; raises InputError where there is nothing to lay it out with."""
-    layout = lay_out(graph)
+    """An SVG document; raises InputError where there is nothing to lay it out with, which folded graphs do without."""
+    layout = lay_out_folded(graph) if graph.folded else lay_out(graph)
     legend = _legend(graph)
     title = 2 * LINE
     width = max(layout.width, CHARACTER * len(graph.title), sum(w for _, w in legend)) + 2 * MARGIN
@@ -23,7 +25,7 @@ def svg_of(graph: Graph) -> str:
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" font-size="10.5">',
-        f'<defs><marker id="arrow" markerWidth="6" markerHeight="6" refX="5" refY="3" orient="auto"><path d="{_EDGE}" fill="#666666"/></marker></defs>',
+        f"<defs>{_marker('arrow', '#666666')}{_marker('kept', SAVED)}</defs>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{MARGIN:.0f}" y="{LINE:.0f}" font-weight="bold">{markup(graph.title)}</text>',
     ]
@@ -33,6 +35,11 @@ def svg_of(graph: Graph) -> str:
         left += advance
     parts += [f'<g transform="translate({MARGIN:.0f},{title + MARGIN:.0f})">', *_drawn(layout), "</g>", "</svg>"]
     return "\n".join(parts) + "\n"
+
+
+def _marker(name: str, colour: str) -> str:
+    size = 'markerWidth="6" markerHeight="6" refX="5" refY="3" orient="auto" markerUnits="userSpaceOnUse"'
+    return f'<marker id="{name}" {size}><path d="{_EDGE}" fill="{colour}"/></marker>'
 
 
 def _legend(graph: Graph) -> list[tuple[str, float]]:
@@ -48,10 +55,26 @@ def _legend(graph: Graph) -> list[tuple[str, float]]:
 
 
 def _drawn(layout: Layout) -> list[str]:
-    lines = [f'<path d="{_curve(path)}" fill="none" stroke="#666666" marker-end="url(#arrow)"/>' for path in layout.paths]
+    lines = [_frame(frame) for frame in layout.frames]
+    lines += [f'<path d="{_curve(path)}" fill="none" stroke="#666666" marker-end="url(#arrow)"/>' for path in layout.paths]
+    lines += [_route(route) for route in sorted(layout.routes, key=lambda route: route.kept)]
     for box in layout.boxes:
         lines += _box(box)
     return lines
+
+
+def _frame(frame: Frame) -> str:
+    box = f'x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.width:.1f}" height="{frame.height:.1f}" rx="8"'
+    title = f'<text x="{frame.x + MARGIN:.1f}" y="{frame.y + LINE - 2:.1f}" fill="#666666" font-style="italic">{markup(frame.title)}</text>'
+    return f'<rect {box} fill="#f7f7f7" stroke="#cccccc"/>{title}'
+
+
+def _route(route: Route) -> str:
+    colour, arrow = (SAVED, "kept") if route.kept else ("#666666", "arrow")
+    said = f"{route.values} value{'s' if route.values > 1 else ''}{', kept for the reverse part' if route.kept else ''}"
+    width = min(4.0, 1.0 + 0.6 * log2(route.values))
+    look = f'fill="none" stroke="{colour}" stroke-width="{width:.1f}" stroke-opacity="0.75" marker-end="url(#{arrow})"'
+    return f'<g><title>{said}</title><path d="{route.path}" {look}/></g>'
 
 
 def _curve(points: Sequence[Point]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 import wengert as wg
 from wengert.lab.cli.main import main
-from wengert.lab.draw.graph import Graph, Kind, Node
+from wengert.lab.draw.graph import Graph, Kind, Node, is_combiner
+from wengert.lab.draw.ladder import lay_out_folded
+from wengert.runtime.functions import entry_function
 
 SINE = """func.func public @main(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %c = stablehlo.constant dense<0.5> : tensor<2x3xf64>
@@ -151,6 +154,107 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert wg.draw(program)._repr_svg_() is None
 
 
+BLOCK = Path(__file__).resolve().parents[2] / "examples" / "transformer_block.mlir"
+LOOP = """func.func public @main(%x: tensor<4xf64>, %w: tensor<4xf64>) -> tensor<4xf64> {
+  %zero = stablehlo.constant dense<0> : tensor<i64>
+  %one = stablehlo.constant dense<1> : tensor<i64>
+  %ten = stablehlo.constant dense<10> : tensor<i64>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i64>, tensor<4xf64>
+    cond {
+      %p = stablehlo.compare LT, %i, %ten : (tensor<i64>, tensor<i64>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %a = stablehlo.multiply %y, %w : tensor<4xf64>
+      %s = stablehlo.sine %a : tensor<4xf64>
+      %n = stablehlo.add %i, %one : tensor<i64>
+      stablehlo.return %n, %s : tensor<i64>, tensor<4xf64>
+    }
+  return %r#1 : tensor<4xf64>
+}
+"""
+
+
+def shown(graph: Graph) -> int:
+    """The ops that the nodes of a folded graph say that they hold; those of loops count what is inside."""
+    said = [(node, match) for node in graph.nodes if (match := re.search(r"(\d+) ops?", " ".join(node.lines[2:])))]
+    named = [node for node in graph.nodes if node.row >= 0 and node not in [n for n, _ in said]]
+    return sum(int(match[1]) for _, match in said) + len(named)
+
+
+@pytest.mark.parametrize("fold", ["line", "stretch"])
+def test_folding_loses_no_op_and_no_value(fold: Any) -> None:
+    for program in (wg.load(BLOCK), wg.load(BLOCK).vjp(), wg.load(BLOCK).jvp(), wg.parse(LOOP), wg.parse(LOOP).vjp()):
+        whole, graph = wg.draw(program, fold="none").graph, wg.draw(program, fold=fold).graph
+        walked = [op for op in entry_function(program.module, program.entry).walk() if op.name not in ("func.func", "stablehlo.constant")]
+        ops = [op for op in walked if op.next_op is not None and not (op.parent_op() is not None and is_combiner(op.parent_op()))]
+        assert shown(graph) == len(ops)
+        names = {node.name for node in graph.nodes}
+        assert len(names) == len(graph.nodes)
+        assert {name for edge in graph.edges for name in edge} <= names
+        assert graph.size < whole.size or whole.size < 30
+        # Arguments, results and the colours of the parts are those of the picture of every op.
+        assert graph.kinds - {Kind.ARGUMENT} == whole.kinds - {Kind.CONSTANT, Kind.CAPTURE, Kind.ARGUMENT}
+        outer = [[node.lines for node in g.nodes if node.kind in (Kind.ARGUMENT, Kind.RESULT)] for g in (whole, graph)]
+        assert outer[0] == outer[1]
+
+
+def test_the_derivative_of_the_block_fits_on_a_screen() -> None:
+    derivative = wg.load(BLOCK).vjp()
+    drawing = wg.draw(derivative)
+    assert len(drawing.graph.nodes) < 50
+    root = ElementTree.fromstring(drawing.svg())
+    assert float(root.attrib["width"]) < 1400
+    assert float(root.attrib["height"]) < 1000
+    layout = lay_out_folded(drawing.graph)
+    assert {frame.title for frame in layout.frames} == {"forward", "reverse"}
+    rows: dict[int, set[float]] = {}
+    for box in layout.boxes:
+        if box.node.row >= 0:
+            rows.setdefault(box.node.row, set()).add(box.y)
+    assert all(len(heights) == 1 for heights in rows.values())  # what came from the same lines is on the same height
+    for i, a in enumerate(layout.boxes):
+        assert a.x - a.width / 2 >= -1e-6
+        for b in layout.boxes[:i]:
+            assert abs(a.x - b.x) >= (a.width + b.width) / 2 - 1e-6 or abs(a.y - b.y) >= (a.height + b.height) / 2 - 1e-6
+    assert len(layout.routes) == len(set(drawing.graph.edges))
+    assert any(route.kept for route in layout.routes)
+    assert not any(route.kept for route in lay_out_folded(wg.draw(wg.load(BLOCK)).graph).routes)
+
+
+def test_small_programs_are_not_folded() -> None:
+    assert wg.draw(wg.parse(SINE).vjp()).graph == wg.draw(wg.parse(SINE).vjp(), fold="none").graph
+    assert not wg.draw(wg.parse(LOOP)).graph.folded
+
+
+def test_folded_loops_hold_their_bodies() -> None:
+    graph = wg.draw(wg.parse(LOOP).vjp(), fold="line").graph
+    loops = [node for node in graph.nodes if node.regions]
+    assert [(node.kind, [region.title for region in node.regions]) for node in loops] == [(Kind.FORWARD, ["body"]), (Kind.BACKWARD, ["body"])]
+    assert any(node.lines[0] == "line 11" and "cosine" in node.lines[1] for node in loops[0].regions[0].nodes)
+    ElementTree.fromstring(wg.draw(wg.parse(LOOP).vjp(), fold="line").svg())
+
+
+def test_folded_dot_is_well_formed() -> None:
+    for program in (wg.load(BLOCK).vjp(), wg.parse(LOOP).vjp()):
+        drawing = wg.draw(program, fold="line")
+        declared = re.findall(r"^\s*(n\d+) \[label=", drawing.dot, re.MULTILINE)
+        used = re.findall(r"^\s*(n\d+) -> (n\d+) \[", drawing.dot, re.MULTILINE)
+        assert len(declared) == len(set(declared)) == drawing.graph.size
+        assert {name for pair in used for name in pair} <= set(declared)
+        assert drawing.dot.count("{") == drawing.dot.count("}")
+        assert "cluster_reverse" in drawing.dot
+
+
+def test_what_folding_refuses() -> None:
+    block = wg.load(BLOCK).vjp()
+    with pytest.raises(wg.InputError, match=r"has 184 ops, and a drawing shows at most 30: fold them \(fold='line'\)"):
+        wg.draw(block, fold="none", limit=30)
+    with pytest.raises(wg.InputError, match=r"folded by line, and a drawing shows at most 30: fold it further \(fold='stretch'\)"):
+        wg.draw(block, fold="line", limit=30)
+    with pytest.raises(wg.InputError, match="fold is one of auto, none, line, stretch, found 'all'"):
+        wg.draw(block, fold="all")  # pyright: ignore[reportArgumentType]
+
+
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "p.mlir"
     path.write_text(SINE)
@@ -158,6 +262,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == wg.load(path).draw().dot
     assert main(["draw", str(path), "--vjp", "-o", str(tmp_path / "d.dot")]) == 0
     assert (tmp_path / "d.dot").read_text() == wg.load(path).vjp().draw().dot
+    assert main(["draw", str(path), "--fold", "line", "-o", str(tmp_path / "l.svg")]) == 0
+    assert (tmp_path / "l.svg").read_text() == wg.load(path).draw(fold="line").svg()
     assert main(["draw", str(path), "--limit", "2"]) == 1
     assert "a drawing shows at most 2" in capsys.readouterr().err
 
