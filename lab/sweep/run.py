@@ -153,10 +153,10 @@ def _formulas(sweep: Sweep) -> dict[str, Formula]:
     if main is None or sweep.like.pipeline is not None:
         return {}
     others = [axis for axis in sweep.axes if axis is not main]
-    found: dict[str, Formula] = {}
+    merged: dict[str, Formula] = {}
     for values in product(*[axis.values for axis in others]):
         fixed: Sizes = dict(zip([axis.name for axis in others], values, strict=True))
         suffix = "".join(f" {name}={value}" for name, value in fixed.items())
         formulas = flops_formulas(sweep.subject, main.name, fixed, sweep.modes, sweep.like.wrt, sweep.like.of)
-        found |= {f"{mode}{suffix}": formula for mode, formula in formulas.items()}
-    return found
+        merged |= {f"{mode}{suffix}": formula for mode, formula in formulas.items()}
+    return merged

@@ -120,10 +120,10 @@ def test_examples_go_all_the_way(example: dict[str, str], mode: Any):
 
 
 def test_mistakes_are_diagnostics():
-    (found,) = answer(Posted(SINE.replace("sine", "sign_of"))).diagnostics
-    assert (found["line"], found["file"]) == (2, "program.mlir")
-    (found,) = answer(Posted(SINE, pipeline="simplfy")).diagnostics
-    assert "simplify" in str(found["hint"])
+    (diagnostic,) = answer(Posted(SINE.replace("sine", "sign_of"))).diagnostics
+    assert (diagnostic["line"], diagnostic["file"]) == (2, "program.mlir")
+    (diagnostic,) = answer(Posted(SINE, pipeline="simplfy")).diagnostics
+    assert "simplify" in str(diagnostic["hint"])
     assert "argument" in str(
         answer(msgspec.structs.replace(Posted(SINE), positions=read_posted(posted(positions={"wrt": [7]})).positions)).diagnostics[0]["message"]
     )

@@ -88,8 +88,8 @@ def stages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def command(path: Path) -> list[str]:
-    found = re.search(r"^\S+ go on with: (wengert-opt .*)$", path.read_text(), re.MULTILINE)
-    return shlex.split(found[1]) if found else []
+    header = re.search(r"^\S+ go on with: (wengert-opt .*)$", path.read_text(), re.MULTILINE)
+    return shlex.split(header[1]) if header else []
 
 
 def below_header(text: str) -> str:
