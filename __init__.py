@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.control_flow import cond, fori_loop, scan, switch, while_loop
     from wengert.frontends.transforms.derivatives import Transform, grad, hvp, jvp, value_and_grad
     from wengert.frontends.transforms.differentiation_control import checkpoint, custom_jvp, custom_vjp, stop_gradient
-    from wengert.frontends.transforms.jacobians import hessian, jac, jacfwd, jacrev
+    from wengert.frontends.transforms.jacobians import hessian, jac, jacfwd, jacobian, jacrev
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
@@ -102,6 +102,7 @@ __all__ = [
     "hvp",
     "jac",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jit",
     "jvp",
@@ -169,6 +170,7 @@ _HOMES = {
     "hessian": "wengert.frontends.transforms.jacobians",
     "hvp": "wengert.frontends.transforms.derivatives",
     "jac": "wengert.frontends.transforms.jacobians",
+    "jacobian": "wengert.frontends.transforms.jacobians",
     "jacfwd": "wengert.frontends.transforms.jacobians",
     "jacrev": "wengert.frontends.transforms.jacobians",
     "jit": "wengert.frontends.transforms.jit",

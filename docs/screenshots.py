@@ -91,7 +91,7 @@ def _explorer(folder: str) -> Generator[str]:
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=_environment())
     try:
         assert process.stdout is not None
-        yield next(found.group() for line in process.stdout if (found := re.search(r"http://\S+", line)))
+        yield next(match.group() for line in process.stdout if (match := re.search(r"http://\S+", line)))
     finally:
         process.terminate()
         process.wait()

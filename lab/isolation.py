@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar, cast
@@ -61,7 +62,9 @@ def in_copy(work: Callable[[], T], seconds: float) -> T:
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python and JAX warn where there are threads; the copy uses none of theirs, and has a time limit
+        child = os.fork()
     if child == 0:
         _work_and_exit(work, writing)
     os.close(writing)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -48,3 +50,15 @@ def _folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     plugins._REGISTERING.add("tests")  # they replace parts of the compiler: what one of them compiles must not be known to another
     os.environ["WENGERT_REPRODUCER_DIR"] = str(shared / "reproducers")
     os.environ.pop("WENGERT_DUMP_DIR", None)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten_modules() -> Iterator[None]:
+    """Plug-ins that a test loads, and modules that it imports from its own folder, are forgotten behind it: the next one may call its own the same."""
+    loaded, imported = dict(plugins.LOADED), set(sys.modules)
+    yield
+    plugins.LOADED.clear()
+    plugins.LOADED.update(loaded)
+    for name in sys.modules.keys() - imported:
+        if f"{os.sep}pytest-of-" in (getattr(sys.modules[name], "__file__", None) or ""):
+            del sys.modules[name]

@@ -1,4 +1,4 @@
-"""``jacfwd``, ``jacrev``, ``jac`` and ``hessian``: a mode batched over a basis, as :func:`vmap` of a linear map."""
+"""``jacfwd``, ``jacrev``, ``jacobian`` and ``hessian``: a mode batched over a basis, as :func:`vmap` of a linear map."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
     return _named(jacobian, function, "Jacobian (reverse)")
 
 
-def jac(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
+def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
     """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is predicted to be faster (:meth:`wengert.Program.jacobian_mode`).
 
     The mode is chosen when the function is traced, once for each signature. Where nothing is predicted (the function uses values of a transform around it, or
@@ -68,15 +68,19 @@ def jac(function: Function, argnums: Positions = 0, *, has_aux: bool = False, ho
     """
     forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
+    def derivative(*args: Any, **kwargs: Any) -> Any:
         return (forward if _mode(function, argnums, has_aux, args, kwargs) == "jacfwd" else reverse)(*args, **kwargs)
 
-    return _named(jacobian, function, "Jacobian")
+    return _named(derivative, function, "Jacobian")
+
+
+jac = jacobian
+"""A shorter name of :func:`jacobian`."""
 
 
 def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
-    """A function that returns all second derivatives: the mode that is predicted to be faster over reverse mode, chosen as by :func:`jac`; the trees nest as
-    those of :func:`jacfwd`."""
+    """A function that returns all second derivatives: the mode that is predicted to be faster over reverse mode, chosen as by :func:`jacobian`; the trees nest
+    as those of :func:`jacfwd`."""
     gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
     forward, reverse = (mode(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 

@@ -51,10 +51,10 @@ def wrong_ops(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Faul
     whole = module if holds_kernels(module) else runnable(module)
     alike = [_of_all(step) for step in steps]
     for op, alone, values in ops_with_values(whole, point.inputs):
-        found = _fault_of(alone, values, alike, point.seed)
-        if fault.may_come_of(found):
-            assert found is not None
-            yield WrongOp(op, alone, tuple(values), found)
+        observed = _fault_of(alone, values, alike, point.seed)
+        if fault.may_come_of(observed):
+            assert observed is not None
+            yield WrongOp(op, alone, tuple(values), observed)
 
 
 def _fault_of(module: ModuleOp, values: Sequence[Array], steps: Sequence[Step], seed: int) -> Fault | None:

@@ -29,8 +29,8 @@ def execute(options: argparse.Namespace) -> int:
     if options.missing is not None:
         from wengert.lab.provenance.missing import missing
 
-        found = missing(read_subject(options, default="vjp"), options.missing)
-        print(json.dumps(found.to_json(), indent=1) if options.json else found)
+        reasons = missing(read_subject(options, default="vjp"), options.missing)
+        print(json.dumps(reasons.to_json(), indent=1) if options.json else reasons)
         return Exit.OK
     explained = explain_subject(read_subject(options), *options.selectors)
     print(json.dumps(explained.to_json(), indent=1) if options.json else explained.text(len(explained) if options.all else SHOWN))

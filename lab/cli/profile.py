@@ -34,7 +34,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.backend not in ("cpu", "opencl"):
         raise InputError(f"profile times kernels of the backends cpu and opencl; of '{options.backend}' nothing says when a kernel ran")
     subject = read_subject(options)
-    inputs = arguments.inputs_of(options, subject.program)
+    inputs = arguments.point_of(options, subject.program)
     if options.backend == "opencl":
         from wengert.lab.profile.devices import profile_on_opencl
 

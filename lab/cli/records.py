@@ -159,11 +159,11 @@ def _merge(options: argparse.Namespace) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     sides = [select(text, options.records) for text in (options.a, options.b)]
-    found = compare(sides[0], sides[1], (options.a, options.b), options.effect)
-    if not found.pairs:
-        raise InputError(f"{options.a} and {options.b} have no task in common, of {len(found.only_a)} and {len(found.only_b)}")
-    _print(options, found.to_json(), [f"A: {options.a}, {len(sides[0])} records", f"B: {options.b}, {len(sides[1])} records", "", str(found)])
-    return Exit.COST_REGRESSION if found.regressions else Exit.OK
+    verdicts = compare(sides[0], sides[1], (options.a, options.b), options.effect)
+    if not verdicts.pairs:
+        raise InputError(f"{options.a} and {options.b} have no task in common, of {len(verdicts.only_a)} and {len(verdicts.only_b)}")
+    _print(options, verdicts.to_json(), [f"A: {options.a}, {len(sides[0])} records", f"B: {options.b}, {len(sides[1])} records", "", str(verdicts)])
+    return Exit.COST_REGRESSION if verdicts.regressions else Exit.OK
 
 
 _ACTIONS = {"list": _list, "show": _show, "export": _export, "merge": _merge, "compare": _compare}

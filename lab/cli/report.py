@@ -48,8 +48,8 @@ def execute(options: argparse.Namespace) -> int:
     text = page(document.title, packed(document))
     if path != "-":
         print(f"{path}: {len(document.stages)} stages, {len(text) / 1e6:.1f} MB; open it in a browser, it needs no network", file=sys.stderr)
-    for found in document.diagnostics:
-        print(f"warning: the pipeline stopped: {found['message']}", file=sys.stderr)
+    for diagnostic in document.diagnostics:
+        print(f"warning: the pipeline stopped: {diagnostic['message']}", file=sys.stderr)
     return _write(text, path)
 
 

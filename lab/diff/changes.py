@@ -77,10 +77,10 @@ class Classifier:
     def run(self) -> list[tuple[Place, int, Change]]:
         """The changes with their sources and their order."""
         pairs = [(one, self.of[one]) for one in self.a.nodes if one in self.of and not one.is_argument]
-        found = [(self._place(one), other.index, change) for one, other in pairs if (change := self._pair(one, other)) is not None]
-        found += [(node.origin, node.index, self._added(node)) for node in self.b.ops if node not in self.of]
-        found += [(self._place(node), self._follower(node), self._removed(node)) for node in self.a.ops if node not in self.of]
-        return found
+        placed = [(self._place(one), other.index, change) for one, other in pairs if (change := self._pair(one, other)) is not None]
+        placed += [(node.origin, node.index, self._added(node)) for node in self.b.ops if node not in self.of]
+        placed += [(self._place(node), self._follower(node), self._removed(node)) for node in self.a.ops if node not in self.of]
+        return placed
 
     def peaks(self) -> dict[Place, int]:
         """By source, the difference in bytes of the peak."""
@@ -160,10 +160,10 @@ class Classifier:
         return mine in computes and not mine.is_argument and computes[mine] == computes.get(its)
 
 
-def by_source(found: list[tuple[Place, int, Change]], peaks: dict[Place, int], line: Callable[[Place], str]) -> tuple[SourceChanges, ...]:
+def by_source(placed: list[tuple[Place, int, Change]], peaks: dict[Place, int], line: Callable[[Place], str]) -> tuple[SourceChanges, ...]:
     """Changes under their sources, in the order of these; what has no source comes last."""
     groups: dict[Place, list[tuple[int, Change]]] = defaultdict(list)
-    for place, order, change in found:
+    for place, order, change in placed:
         groups[place].append((order, change))
     for place, difference in peaks.items():
         if difference and place not in groups:

@@ -145,16 +145,16 @@ def compared(a: Subject, b: Subject) -> Difference:
     matching = matched(*graphs, lines.translated)
     heavy = _weights(a, b, matching)
     classifier = Classifier(*graphs, matching, heavy, lines.translated)
-    found = classifier.run()
+    placed = classifier.run()
 
     def line(place: Place) -> str:
         return sources[1].line(place) or sources[0].line(place)
 
-    counts = {kind: sum(change.kind == kind for *_, change in found) for kind in ("added", "removed", "changed")}
+    counts = {kind: sum(change.kind == kind for *_, change in placed) for kind in ("added", "removed", "changed")}
     counts["alike"] = sum(1 for _ in graphs[0].ops) - counts["removed"] - counts["changed"]
     totals = _totals(graphs, heavy)
     signature = tuple(_signature(a, b))
-    return Difference(a.title, b.title, by_source(found, classifier.peaks(), line), counts, classifier.rewired, signature, totals, None, matching)
+    return Difference(a.title, b.title, by_source(placed, classifier.peaks(), line), counts, classifier.rewired, signature, totals, None, matching)
 
 
 def _subject(given: Any) -> Subject:

@@ -141,9 +141,9 @@ class _Comparer(Watcher):
             return
         self.compared += 1
         for a, b in zip(before, arrays, strict=True):
-            found = self._pair(a, b)
-            if found is not None:
-                self._differ(one, other, execution, found)
+            apart = self._pair(a, b)
+            if apart is not None:
+                self._differ(one, other, execution, apart)
                 return
 
     def _differ(self, one: Node, other: Node, execution: int, pair: ValuePair) -> None:

@@ -53,7 +53,7 @@ def answer(posted: Posted) -> Answer:
         return _said("the program needs more memory than the explorer may use; --memory allows more")
     except Exception as error:
         return _said(f"internal error: {type(error).__name__}: {error}. This is a defect of wengert; wengert report on the same program says where")
-    return Answer(msgspec.Raw(json.dumps(document.to_json(), separators=(",", ":")).encode()), tuple(dict(found) for found in document.diagnostics))
+    return Answer(msgspec.Raw(json.dumps(document.to_json(), separators=(",", ":")).encode()), tuple(dict(diagnostic) for diagnostic in document.diagnostics))
 
 
 def _said(message: str) -> Answer:

@@ -27,7 +27,7 @@ def in_memory(block: Block) -> set[SSAValue]:
 
 def origins(value: SSAValue, stored: set[SSAValue]) -> list[SSAValue]:
     """The values in memory that kernels read to compute a value; the value itself if it is in memory. Constants are none."""
-    found: dict[SSAValue, None] = {}
+    reached: dict[SSAValue, None] = {}
     seen: set[SSAValue] = set()
     pending = [value]
     while pending:
@@ -36,7 +36,7 @@ def origins(value: SSAValue, stored: set[SSAValue]) -> list[SSAValue]:
             continue
         seen.add(current)
         if current in stored or isinstance(current, BlockArgument):
-            found[current] = None
+            reached[current] = None
         elif isinstance(current.owner, Operation) and not isinstance(current.owner, hlo.ConstantOp):
             pending.extend(reversed(operands_of(current.owner)))
-    return list(found)
+    return list(reached)

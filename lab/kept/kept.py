@@ -25,7 +25,7 @@ from wengert.lab.inspection.subject import Request
 from wengert.lab.inspection.terminal import WIDTH, fitted_table
 from wengert.lab.kept.parts import Parts, parts_of
 from wengert.lab.kept.recomputation import LONGEST, Again
-from wengert.lab.kept.residuals import Found, Residuals
+from wengert.lab.kept.residuals import ResidualFacts, Residuals
 from wengert.lab.tables import seconds
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
@@ -247,13 +247,13 @@ def kept(
 
 def kept_of(parts: Parts, title: str, names: SourceNames) -> Kept:
     """What the parts of a reverse derivative keep."""
-    found = Residuals(parts)
+    of_parts = Residuals(parts)
     printed = printed_names(parts.function)
     describer = _Describer(names, printed)
-    kept = sorted(map(describer.residual, found.kept), key=_order)
-    again = sorted(map(describer.residual, found.recomputed), key=_order)
+    kept = sorted(map(describer.residual, of_parts.kept), key=_order)
+    again = sorted(map(describer.residual, of_parts.recomputed), key=_order)
     files = {r.line[0] for r in (*kept, *again) if r.line[1]}
-    symbols = [str(symbol) for symbol in found.symbols if any(symbol.name in r.times.symbols for r in (*kept, *again))]
+    symbols = [str(symbol) for symbol in of_parts.symbols if any(symbol.name in r.times.symbols for r in (*kept, *again))]
     return Kept(title, tuple(kept), tuple(again), tuple(symbols), len(parts.forward), len(parts.reverse), files.pop() if len(files) == 1 else "")
 
 
@@ -264,9 +264,9 @@ class _Describer:
         self.names = names
         self.printed = printed
 
-    def residual(self, found: Found) -> Residual:
+    def residual(self, facts: ResidualFacts) -> Residual:
         """A residual as it is reported."""
-        value, owner = found.value, found.value.owner
+        value, owner = facts.value, facts.value.owner
         if isinstance(value, BlockArgument) or not isinstance(owner, Operation):
             assert isinstance(value, BlockArgument)
             parent = owner_of(value)
@@ -285,14 +285,14 @@ class _Describer:
             type=short_type(value.type),
             place=describe(location),
             line=source_line(location),
-            each=found.each,
-            times=found.times,
-            where=found.where,
-            consumers=tuple(_consumer(op) for op in found.users),
-            again=found.again,
-            verdict=found.verdict,
-            why=found.why,
-            far=found.far,
+            each=facts.each,
+            times=facts.times,
+            where=facts.where,
+            consumers=tuple(_consumer(op) for op in facts.users),
+            again=facts.again,
+            verdict=facts.verdict,
+            why=facts.why,
+            far=facts.far,
         )
 
 

@@ -69,7 +69,7 @@ class Readers:
             value: the value.
             after: ops in front of the one of this number in the function (:meth:`number`) do not count.
         """
-        found: set[Operation] = set()
+        readers: set[Operation] = set()
         seen: set[SSAValue] = set()
         pending = [value]
         while pending:
@@ -83,8 +83,8 @@ class Readers:
                 beyond = _beyond(use.operation, use.index, current)
                 pending += beyond
                 if not beyond and use.operation.next_op is not None:
-                    found.add(use.operation)
-        return sorted(found, key=self._order.__getitem__)
+                    readers.add(use.operation)
+        return sorted(readers, key=self._order.__getitem__)
 
     def number(self, op: Operation) -> int:
         """The position of an op in the function, ops in regions counted."""

@@ -29,7 +29,7 @@ Where = Literal["memory", "result", "input", "kernels"]
 
 
 @dataclass(frozen=True)
-class Found:
+class ResidualFacts:
     """A residual, and all that is known about it.
 
     Attributes:
@@ -100,10 +100,10 @@ class Residuals:
         return [value for value in used if value in before and not isinstance(value.owner, hlo.ConstantOp)]
 
     @cached_property
-    def kept(self) -> list[Found]:
+    def kept(self) -> list[ResidualFacts]:
         """What is kept: what crosses to the reverse part, and what kernels there compute such values from."""
-        found = [one for value in self.crossing for one in self._of(value)]
-        return found + [self._source(value, made) for value, made in self.behind.items()]
+        listed = [one for value in self.crossing for one in self._of(value)]
+        return listed + [self._source(value, made) for value, made in self.behind.items()]
 
     @cached_property
     def behind(self) -> dict[SSAValue, list[SSAValue]]:
@@ -130,25 +130,25 @@ class Residuals:
                 total = total if recorded else total + bytes_of(STATIC, value)
         return total
 
-    def _of(self, value: SSAValue) -> Iterator[Found]:
+    def _of(self, value: SSAValue) -> Iterator[ResidualFacts]:
         recorded = entries(value)
         if recorded:
             yield from (self._recorded(value, entry) for entry in recorded)
             return
         users = tuple(self._readers.of(value, self._after))
         where: Where = self._where(value)
-        yield self._found(value, where, users)
+        yield self._facts(value, where, users)
 
-    def _source(self, value: SSAValue, made: list[SSAValue]) -> Found:
+    def _source(self, value: SSAValue, made: list[SSAValue]) -> ResidualFacts:
         """What is kept since kernels of the reverse part compute other values from it."""
         users = tuple(owner for v in made if isinstance(owner := v.owner, Operation))
         where: Where = self._where(value)
-        return self._found(value, where, users)
+        return self._facts(value, where, users)
 
-    def _found(self, value: SSAValue, where: Where, users: tuple[Operation, ...]) -> Found:
+    def _facts(self, value: SSAValue, where: Where, users: tuple[Operation, ...]) -> ResidualFacts:
         again, far = self._again(value, self._available)
         verdict, why = self._judged(value, where, again, bytes_of(STATIC, value), far)
-        return Found(value, value, bytes_of(STATIC, value), ONE, where, users, again, verdict, why, far)
+        return ResidualFacts(value, value, bytes_of(STATIC, value), ONE, where, users, again, verdict, why, far)
 
     def _again(self, value: SSAValue, available: set[SSAValue]) -> tuple[Again | None, bool]:
         """What computing a value again costs, and whether that is too far to look at."""
@@ -171,13 +171,13 @@ class Residuals:
             return "result"
         return "memory" if value in self.stored else "kernels"
 
-    def _recorded(self, record: SSAValue, entry: SSAValue) -> Found:
+    def _recorded(self, record: SSAValue, entry: SSAValue) -> ResidualFacts:
         """An entry that a loop writes in every iteration."""
         body, (each, times) = _block_of(entry), self._size_in_loop(record, entry)
         users = tuple(self._readers.of(record, self._after))
         again, far = self._again(entry, self._in_body(body, record, entry))
         verdict, why = self._judged_in_loop(entry, again, each, far)
-        return Found(entry, record, each, times, "memory", users, again, verdict, why, far)
+        return ResidualFacts(entry, record, each, times, "memory", users, again, verdict, why, far)
 
     def _size_in_loop(self, record: SSAValue, entry: SSAValue) -> tuple[int, Polynomial]:
         """The bytes of an entry, and how many of them are kept."""
@@ -230,11 +230,11 @@ class Residuals:
     # -- what is computed again
 
     @cached_property
-    def recomputed(self) -> list[Found]:
+    def recomputed(self) -> list[ResidualFacts]:
         """The values that the reverse part computes again: no cotangent reaches them, and ops that one reaches use them."""
         return list(self._again_in(self.parts.block, self.parts.reverse, self.parts.reached))
 
-    def _again_in(self, block: Block, ops: list[Operation], reached: set[SSAValue]) -> Iterator[Found]:
+    def _again_in(self, block: Block, ops: list[Operation], reached: set[SSAValue]) -> Iterator[ResidualFacts]:
         there = {*ops}
         for op in ops:
             if any(result in reached for result in op.results):
@@ -246,14 +246,16 @@ class Residuals:
                     if users:
                         yield self._computed_again(block, result, users)
 
-    def _computed_again(self, block: Block, value: SSAValue, users: tuple[Operation, ...]) -> Found:
+    def _computed_again(self, block: Block, value: SSAValue, users: tuple[Operation, ...]) -> ResidualFacts:
         if block not in self._there:
             read = {result for op in block.ops if isinstance(op, _READS) for result in op.results}
             forward = (op for op in self.parts.forward if not isinstance(op, FREE_OPS)) if block is self.parts.block else ()
             self._there[block] = {*block.args, *read, *(result for op in forward for result in op.results)}
         again, far = self._again(value, self._there[block])
         where: Where = "memory" if isinstance(value.owner, LOOPS) else "kernels"
-        return Found(value, value, bytes_of(STATIC, value), self._times.get(block, ONE), where, users, again, "recomputed", "the reverse part computes it", far)
+        return ResidualFacts(
+            value, value, bytes_of(STATIC, value), self._times.get(block, ONE), where, users, again, "recomputed", "the reverse part computes it", far
+        )
 
 
 def _block_of(value: SSAValue) -> Block:

@@ -25,15 +25,15 @@ def reached_by(function: FuncOp, steps: Sequence[Operation], cotangents: Sequenc
     )
     marked = _Marked(arena)
     marked.bases.update(function.body.block.args[n] for n in cotangents)
-    found: list[set[SSAValue]] = []
+    reached: list[set[SSAValue]] = []
     for op in steps:
         written, read, _ = buffers_of(op)
         from_cotangents = [marked.holds(value) for value in read]
         flags = [any(from_cotangents[n] for n in sources) for sources in _sources(op, len(written), len(read))]
         for value, flag in zip(written, flags, strict=True):
             marked.write(value, flag)
-        found.append({value for value, flag in zip(written, flags, strict=True) if flag})
-    return found
+        reached.append({value for value, flag in zip(written, flags, strict=True) if flag})
+    return reached
 
 
 class _Marked:
@@ -63,12 +63,12 @@ def _sources(op: Operation, written: int, read: int) -> list[set[int]]:
     for inner in kernel.body.block.ops:
         sources = set[int]().union(*(known.get(operand, set()) for operand in operands_of(inner)))
         known.update((result, sources) for result in inner.results)
-    found: list[set[int]] = [set() for _ in range(written)]
+    reached: list[set[int]] = [set() for _ in range(written)]
     for write in kernel.writes:
         parts = (write.value, write.base, write.condition)
-        found[write.target] = found[write.target].union(*(known.get(part, set()) for part in parts if part is not None))
+        reached[write.target] = reached[write.target].union(*(known.get(part, set()) for part in parts if part is not None))
     arguments = len(kernel.body.block.args)
     for number, tied in enumerate(kernel.tied):
         if tied >= 0:
-            found[number].add(min(arguments + tied, read - 1))
-    return found
+            reached[number].add(min(arguments + tied, read - 1))
+    return reached

@@ -25,7 +25,7 @@ from wengert.lab.draw.graph import Kind, details, is_combiner, region_title, sho
 from wengert.lab.draw.origins import Part, Stretches, is_derived, lines_of, part_of, stretches_of
 from wengert.lab.draw.style import LOOKS, SAVED
 from wengert.lab.kept.parts import inside
-from wengert.lab.kept.residuals import Found
+from wengert.lab.kept.residuals import ResidualFacts
 from wengert.lab.model_explorer.nested import BYTES, FLOPS, KEPT, Edge, KeptEdge, LayeredGraph, LayeredNode, Value
 from wengert.lab.tables import size
 from wengert.runtime.functions import names_of
@@ -40,7 +40,7 @@ def layered(
     function: FuncOp,
     name: str,
     title: str,
-    kept: Sequence[Found] = (),
+    kept: Sequence[ResidualFacts] = (),
     signature: Signature | None = None,
     stretches: Stretches | None = None,
     facts: Mapping[str, str] | None = None,
@@ -70,7 +70,7 @@ def layered(
 class _Reader:
     """Makes the nodes of a function and notes which node stands for which op and value."""
 
-    def __init__(self, function: FuncOp, kept: Sequence[Found], stretches: Stretches):
+    def __init__(self, function: FuncOp, kept: Sequence[ResidualFacts], stretches: Stretches):
         self.ops = 0
         self._nodes: dict[str, LayeredNode] = {}
         self._seen: Counter[str] = Counter()
@@ -79,9 +79,9 @@ class _Reader:
         self._names = printed_names(function)
         self._derived = is_derived(function)
         self._stretches = stretches
-        self._kept: dict[SSAValue, list[Found]] = {}
-        for found in kept:
-            self._kept.setdefault(found.value, []).append(found)
+        self._kept: dict[SSAValue, list[ResidualFacts]] = {}
+        for residual in kept:
+            self._kept.setdefault(residual.value, []).append(residual)
 
     def function(self, function: FuncOp, arguments: Sequence[str | None], results: Sequence[str | None]) -> None:
         """Reads a function's body; its terminator is a node for each result."""
@@ -143,12 +143,12 @@ class _Reader:
 
     def _add(self, node: LayeredNode, kind: Kind, values: Sequence[SSAValue]) -> None:
         """Enters a node that defines these values, with what they cost."""
-        kept = [found for value in values for found in self._kept.get(value, ())]
+        kept = [residual for value in values for residual in self._kept.get(value, ())]
         numbers = {**node.numbers, **({BYTES: sum(map(_bytes, values))} if values else {})}
         attributes = dict(node.attributes)
         if kept:
             attributes["kept for the reverse part"] = "; ".join(map(_kept_text, kept))
-            numbers[KEPT] = sum(int(count) for found in kept if found.where == "memory" and (count := found.bytes.constant) is not None)
+            numbers[KEPT] = sum(int(count) for residual in kept if residual.where == "memory" and (count := residual.bytes.constant) is not None)
         attributes |= {measure: f"{number:,}" if measure == FLOPS else size(number) for measure, number in numbers.items()}
         results = tuple(Value(self._names.get(value, ""), short_type(value.type), _bytes(value)) for value in values)
         look = LOOKS[kind]
@@ -184,11 +184,11 @@ class _Reader:
         edges: dict[tuple[str, str], KeptEdge] = {}
         for value, kept in self._kept.items():
             source = self._made.get(value)
-            for found in kept:
-                for user in found.users:
+            for residual in kept:
+                for user in residual.users:
                     target = self._node_of.get(user)
                     if source is not None and target is not None:
-                        edges[source[0], target] = KeptEdge(source[0], target, _kept_text(found))
+                        edges[source[0], target] = KeptEdge(source[0], target, _kept_text(residual))
         return tuple(edges.values())
 
 
@@ -233,9 +233,9 @@ def _entering(op: Operation, argument: BlockArgument) -> list[SSAValue]:
     return [operand for number, operand in enumerate(operands) if any(a is argument for a in inside(op, number))]
 
 
-def _kept_text(found: Found) -> str:
-    each = f"{found.bytes} bytes" if found.bytes.constant is None else size(int(found.bytes))
-    where = {"memory": "in memory", "result": "in a result", "input": "in an argument", "kernels": "computed again by the kernels that use it"}[found.where]
+def _kept_text(residual: ResidualFacts) -> str:
+    each = f"{residual.bytes} bytes" if residual.bytes.constant is None else size(int(residual.bytes))
+    where = {"memory": "in memory", "result": "in a result", "input": "in an argument", "kernels": "computed again by the kernels that use it"}[residual.where]
     return f"{each}, {where}"
 
 

@@ -157,7 +157,7 @@ class Profile:
         predicted = sum(kernel.predicted for kernel in self.kernels)
         whose = "this machine" if model.calibrated else f"a {model.processor} (wengert calibrate fits this one)"
         return [
-            f"profile of {self.title}: {len(self.kernels)} kernels, {count(runs)} runs of them in a call, least of {self.calls} calls",
+            f"profile of {self.title}: {_several(len(self.kernels), 'kernel')}, {_several(runs, 'run')} of them in a call, least of {self.calls} calls",
             f"kernels take {seconds(self.total)}{clock}, all else {seconds(self.between)}",
             f"a call takes {seconds(self.plain)} (median {seconds(self.plain_median)}), {seconds(self.timed)} with the clock: timing adds {100 * added:.0f} %",
             *([f"predicted: {seconds(predicted)}, by the model of {whose}"] if predicted else []),
@@ -307,6 +307,10 @@ def _kernels(timed: TimedProgram, runs: Sequence[Run], cost: CompiledCost, names
             )
         )
     return times
+
+
+def _several(number: int, what: str) -> str:
+    return f"{count(number)} {what}{'s' * (number != 1)}"
 
 
 def _predicted(kernel: Kernel) -> float:

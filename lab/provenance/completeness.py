@@ -80,8 +80,8 @@ class Completeness:
         return not self.lost and not self.wrong and not self.unknown
 
     def __str__(self) -> str:
-        found = f"{self.ops} ops: {self.traced} traced, {len(self.removed) - len(self.lost)} removed with a reason, {len(self.lost)} lost"
-        return f"{found}; {self.derived} ops made: {self.exact} sources exact, {self.inferred} inferred, {self.unknown} unknown, {len(self.wrong)} wrong"
+        summary = f"{self.ops} ops: {self.traced} traced, {len(self.removed) - len(self.lost)} removed with a reason, {len(self.lost)} lost"
+        return f"{summary}; {self.derived} ops made: {self.exact} sources exact, {self.inferred} inferred, {self.unknown} unknown, {len(self.wrong)} wrong"
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for JSON."""

@@ -59,8 +59,13 @@ class Work:
 
     @property
     def task(self) -> str:
-        """The name of the task: 32 hexadecimal digits, the same wherever the same is run."""
-        return digest(json.dumps(asdict(self), sort_keys=True))
+        """The name of the task: 32 hexadecimal digits, the same wherever the same is asked for, and for all versions of a plug-in, as for all of ours."""
+        return digest(json.dumps({**asdict(self), "plugin": ""}, sort_keys=True))
+
+    @property
+    def key(self) -> str:
+        """The name of the task with the version of the plug-in: what has this key need not be run again."""
+        return f"{self.task} {self.plugin}"
 
     def derived(self, program: Program) -> Program:
         """The program that is run. Raises what making derivatives raises."""

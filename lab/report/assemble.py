@@ -186,7 +186,7 @@ def _record(program: Program, passes: str, wanted: Wanted, observer: Observer) -
         module = with_main(program.module, program.entry)
         _run(pipeline, module, observer)
         if not wanted.pipeline and wanted.code:
-            _run(parse_pipeline(joined(finishing(module), remaining(module), placing(), "emit-llvm,optimize-llvm")), module, observer)
+            _run(parse_pipeline(joined(finishing(module), remaining(module), placing(), "emit-llvm{debug-lines=true},optimize-llvm")), module, observer)
         return None
     except DiagnosticError as error:
         return error

@@ -83,6 +83,6 @@ class Document:
             "strings": self.strings.listed,
             "analyses": {name: value.to_json() if isinstance(value, LeftOut) else plain(value) for name, value in self.analyses.items()},
             "commands": [list(command) for command in self.commands],
-            "diagnostics": [plain(found) for found in self.diagnostics],
+            "diagnostics": [plain(diagnostic) for diagnostic in self.diagnostics],
             "made": plain(self.made),
         }

@@ -69,7 +69,7 @@ def crossover(names: tuple[str, str], first: Mapping[float, float], second: Mapp
     shared = sorted(size for size in first if size in second and first[size] > 0 and second[size] > 0)
     ratios = {size: second[size] / first[size] for size in shared}
     crossings = [_crossing(names, ratios, below, above) for below, above in pairwise(size for size in shared if not _is_tie(ratios[size]))]
-    return Crossover(*names, tuple(found for found in crossings if found is not None), ratios)
+    return Crossover(*names, tuple(crossing for crossing in crossings if crossing is not None), ratios)
 
 
 def _is_tie(ratio: float) -> bool:

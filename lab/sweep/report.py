@@ -131,13 +131,13 @@ def _formula(report: SweepReport, series: Series) -> str:
 
 
 def _crossovers(report: SweepReport) -> Iterator[str]:
-    found = {pair: by for pair, by in report.crossovers().items() if any(one.ratios for one in by.values())}
-    if not found or report.main is None:
+    crossing = {pair: by for pair, by in report.crossovers().items() if any(one.ratios for one in by.values())}
+    if not crossing or report.main is None:
         return
     yield ""
     name = report.main.name
     yield f"crossover: the {name} at which a full first derivative takes the same by both, between swept sizes along straight lines on logarithms"
-    for pair, by in found.items():
+    for pair, by in crossing.items():
         yield f"{pair}:"
         width = max(len(BASES[basis]) for basis in by)
         yield from (f"  {BASES[basis]:{width}}  {one}" for basis, one in by.items())

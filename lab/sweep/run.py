@@ -98,7 +98,7 @@ def run_sweep(
 
 
 def _recorded(database: Database, measure: bool) -> dict[str, Record]:
-    """The records, by task, that need not be taken again: of this machine and version, ended with a result, timed where times are asked for."""
+    """The records, by their keys, that need not be taken again: of this machine and version, ended with a result, timed where times are asked for."""
     here = environment()
     known: dict[str, Record] = {}
     for record in database.records("status != 'failed'"):
@@ -110,7 +110,7 @@ def _recorded(database: Database, measure: bool) -> dict[str, Record]:
             here.wengert,
         )
         if same and (result.status != "ok" or result.samples or not measure):
-            known[record.task] = record
+            known[record.work.key] = record
     return known
 
 
@@ -120,7 +120,7 @@ def _take(mine: _Collected, task: SweepTask, value: Made | Done | NotMade, recor
         mine.cells |= {mode: Cell(task.sizes, mode, value.result) for mode in task.modes}
     elif isinstance(value, Made):
         mine.made = value
-        mine.cells |= {work.mode: _known(task, recorded[work.task]) for work in value.known}
+        mine.cells |= {work.mode: _known(task, recorded[work.key]) for work in value.known}
     else:
         mine.cells[value.work.mode] = _kept(mine, task, value.work, value.result, database, run)
 
@@ -153,10 +153,10 @@ def _formulas(sweep: Sweep) -> dict[str, Formula]:
     if main is None or sweep.like.pipeline is not None:
         return {}
     others = [axis for axis in sweep.axes if axis is not main]
-    found: dict[str, Formula] = {}
+    merged: dict[str, Formula] = {}
     for values in product(*[axis.values for axis in others]):
         fixed: Sizes = dict(zip([axis.name for axis in others], values, strict=True))
         suffix = "".join(f" {name}={value}" for name, value in fixed.items())
         formulas = flops_formulas(sweep.subject, main.name, fixed, sweep.modes, sweep.like.wrt, sweep.like.of)
-        found |= {f"{mode}{suffix}": formula for mode, formula in formulas.items()}
-    return found
+        merged |= {f"{mode}{suffix}": formula for mode, formula in formulas.items()}
+    return merged

@@ -120,14 +120,14 @@ class SweepReport:
 
     def crossovers(self) -> dict[str, dict[str, Crossover]]:
         """How the modes that give first derivatives compare for a full one, by pair and basis; of more than three modes, each with the first."""
-        found: dict[str, dict[str, Crossover]] = {}
+        by_pair: dict[str, dict[str, Crossover]] = {}
         for a, b in self._pairs():
             others = "".join(f" {name}={value}" for name, value in a.others.items())
             names = (a.mode, b.mode)
-            found[f"{a.mode} and {b.mode}{others}"] = {
+            by_pair[f"{a.mode} and {b.mode}{others}"] = {
                 basis: crossover(names, a.values(basis, total=True), b.values(basis, total=True)) for basis in self.bases
             }
-        return found
+        return by_pair
 
     def _pairs(self) -> Sequence[tuple[Series, Series]]:
         candidates = [one for one in self.series if one.mode == "forward" or one.mode in WHOLE or is_reverse(one.mode)]

@@ -156,15 +156,15 @@ class Subject:
         if not colon or not where or not name:
             raise InputError(f"expected FILE.mlir, FILE.py:function or module:function, found {self.text!r}")
         module = _file_module(Path(where)) if where.endswith(".py") else _named_module(where)
-        found: Any = module
+        target: Any = module
         for part in name.split("."):
-            if not hasattr(found, part):
+            if not hasattr(target, part):
                 callables = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
                 raise InputError(f"{where} has no function {name!r}; {did_you_mean(name, callables) or 'there are: ' + ', '.join(callables)}")
-            found = getattr(found, part)
-        if not callable(found):
+            target = getattr(target, part)
+        if not callable(target):
             raise InputError(f"{self.text} is no function")
-        return found
+        return target
 
 
 def _parameters(function: Callable[..., Any]) -> list[str]:

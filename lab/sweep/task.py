@@ -31,7 +31,7 @@ class SweepTask:
         backend, pipeline: how it is run.
         effort: how long.
         plugins: the plug-ins to load first.
-        known: the names of the tasks that are recorded and not run again.
+        known: the keys of the tasks that are recorded and not run again.
     """
 
     subject: Subject
@@ -91,7 +91,7 @@ def run_sweep_task(task: SweepTask) -> Iterator[Made | Done | NotMade]:
     except Exception as error:
         yield NotMade(Result("failed", described(error)))
         return
-    known = tuple(work for work in works if work.task in task.known)
+    known = tuple(work for work in works if work.key in task.known)
     yield Made(point, works, known)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndoneWarning)

@@ -238,7 +238,7 @@ def test_passes() -> None:
 
 
 def test_unknown_strategies_are_refused() -> None:
-    with pytest.raises(DiagnosticError, match="no strategy 'dirct'"):
+    with pytest.raises(DiagnosticError, match="strategy must be 'transpose' or 'direct', not 'dirct'"):
         vjp(parse_module(loops_and_branches.SCAN), strategy="dirct")
 
 

@@ -92,8 +92,8 @@ def op() -> Operation:
 
 @pytest.mark.usefixtures("known")
 def test_an_op_costs_what_its_expansion_does(op: Operation) -> None:
-    found = cost(op)
-    assert (found.flops, found.transcendentals, found.bytes) == (5 * 5, 2 * 5, 2 * 5 * 8)
+    seen = cost(op)
+    assert (seen.flops, seen.transcendentals, seen.bytes) == (5 * 5, 2 * 5, 2 * 5 * 8)
 
 
 def test_an_op_that_nobody_writes_out_has_no_cost(op: Operation) -> None:

@@ -137,9 +137,9 @@ def test_a_refusal_names_the_line_of_the_user() -> None:
 
     with pytest.raises(DiagnosticError) as caught:
         wg.from_jax(called_back, X).vjp()
-    found = caught.value.diagnostic
-    assert found.file == __file__
-    assert "pure_callback" in linecache.getline(__file__, found.line)
+    seen = caught.value.diagnostic
+    assert seen.file == __file__
+    assert "pure_callback" in linecache.getline(__file__, seen.line)
 
 
 def test_exported_artifacts() -> None:

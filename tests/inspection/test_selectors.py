@@ -25,7 +25,7 @@ PROGRAM = wg.parse(TEXT, "dir/p.mlir")
 VJP = PROGRAM.vjp()
 
 
-def found(selector: str, program: wg.Program = PROGRAM) -> list[str]:
+def names(selector: str, program: wg.Program = PROGRAM) -> list[str]:
     """What is selected: the names of ops, those of arguments as they are printed."""
     return [s.op.name if s.name.startswith("%") and not s.name.startswith("%x") else s.name for s in select(program.module, selector, sources=SOURCES)]
 
@@ -54,21 +54,21 @@ def found(selector: str, program: wg.Program = PROGRAM) -> list[str]:
     ],
 )
 def test_programs(selector: str, expected: list[str]) -> None:
-    assert found(selector) == expected
+    assert names(selector) == expected
 
 
 def test_names_as_they_are_printed_come_first() -> None:
-    assert found("%0") == ["stablehlo.sine", "stablehlo.add"]  # in both functions
-    assert found("%1") == ["stablehlo.multiply"]
+    assert names("%0") == ["stablehlo.sine", "stablehlo.add"]  # in both functions
+    assert names("%1") == ["stablehlo.multiply"]
 
 
 def test_derivatives() -> None:
-    assert found("op:cosine", VJP) == ["stablehlo.cosine"]
-    assert set(found("p.mlir:2", VJP)) == {"stablehlo.sine", "stablehlo.cosine", "stablehlo.multiply"}
-    assert found("%70", VJP) == ["stablehlo.sine"]  # the primal op that was written under this name
+    assert names("op:cosine", VJP) == ["stablehlo.cosine"]
+    assert set(names("p.mlir:2", VJP)) == {"stablehlo.sine", "stablehlo.cosine", "stablehlo.multiply"}
+    assert names("%70", VJP) == ["stablehlo.sine"]  # the primal op that was written under this name
     roles = {role: len(select(VJP.module, f"role:{role}")) for role in ("cotangent", "coefficient")}
     assert all(roles.values())
-    assert "stablehlo.cosine" in found('loc("vjp/coefficient/stablehlo.sine")', VJP)
+    assert "stablehlo.cosine" in names('loc("vjp/coefficient/stablehlo.sine")', VJP)
     inlined = select(VJP.module, "9", sources=SOURCES)  # written in @twice, called at line 4
     assert {s.op for s in inlined} <= {s.op for s in select(VJP.module, "4", sources=SOURCES)}
 

@@ -309,8 +309,8 @@ def test_mistakes_are_shown_at_their_place(program: str, capsys: pytest.CaptureF
         assert error[0].split(":")[2] == str(caret + 1)
         assert line[caret:].split()[0] in (words.split()[-1], words.split()[0])
     assert main(["check", "p.mlir", "--strategy", "direkt", "--diagnostics=json"]) == 2
-    found = json.loads(capsys.readouterr().err)
-    assert (found["file"], found["column"], found["hint"]) == ("<command line>", 33, "did you mean 'direct'?")
+    seen = json.loads(capsys.readouterr().err)
+    assert (seen["file"], seen["column"], seen["hint"]) == ("<command line>", 33, "did you mean 'direct'?")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

@@ -165,9 +165,9 @@ def _compare(corpus: Path, plugin: Path, *words: str) -> tuple[int, dict[str, An
 
 def test_a_right_strategy_is_compared(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = plugin.with_name("c.csv")
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,direct,longer", "--only", "product,until", "--csv", str(table), "--jobs", "2")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,direct,longer", "--only", "product,until", "--csv", str(table), "--jobs", "2")
     assert code == 0
-    outcomes = {(o["program"], o["strategy"]): o for o in found["outcomes"]}
+    outcomes = {(o["program"], o["strategy"]): o for o in seen["outcomes"]}
     assert len(outcomes) == 6
     assert all(o["status"] == "right" and o["error"] <= 1e-12 and not o["equal_to"] for (_, s), o in outcomes.items() if s != "direct")
     for program in ("product", "until"):
@@ -175,7 +175,7 @@ def test_a_right_strategy_is_compared(corpus: Path, plugin: Path, capsys: pytest
         assert longer["ops"] > first["ops"]
         assert longer["flops"] == first["flops"] + 6  # two negations of three elements
         assert all(o[figure] is not None for o in (first, longer) for figure in ("kept", "arena", "seconds", "compile_seconds"))
-    mean = next(m for m in found["means"] if (m["strategy"], m["figure"]) == ("longer", "flops"))
+    mean = next(m for m in seen["means"] if (m["strategy"], m["figure"]) == ("longer", "flops"))
     ratios = [outcomes[p, "longer"]["flops"] / outcomes[p, "transpose"]["flops"] for p in ("product", "until")]
     assert math.isclose(mean["value"], math.sqrt(ratios[0] * ratios[1]))
     assert mean["programs"] == 2
@@ -187,53 +187,53 @@ def test_a_right_strategy_is_compared(corpus: Path, plugin: Path, capsys: pytest
 
 
 def test_the_command_of_a_worst_program_shows_the_difference(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,longer", "--only", "product")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,longer", "--only", "product")
     assert code == 0
-    row = next(w for w in found["worst"] if w["figure"] == "flops")
+    row = next(w for w in seen["worst"] if w["figure"] == "flops")
     words = shlex.split(row["command"])
     assert words[:2] == ["wengert", "costs"]
     assert row["command"] in capsys.readouterr().out
     assert main([*words[1:], "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    by_strategy = {o["strategy"]: o for o in found["outcomes"]}
+    by_strategy = {o["strategy"]: o for o in seen["outcomes"]}
     assert (rows["reverse"]["flops"], rows["longer"]["flops"]) == (by_strategy["transpose"]["flops"], by_strategy["longer"]["flops"])
     assert (rows["reverse"]["op_count"], rows["longer"]["op_count"]) == (by_strategy["transpose"]["ops"], by_strategy["longer"]["ops"])
 
 
 def test_a_wrong_strategy_exits_with_3(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,wrong", "--only", "product")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,wrong", "--only", "product")
     assert code == 3
-    assert [o["status"] for o in found["outcomes"]] == ["right", "wrong"]
-    assert all(m["programs"] == 0 for m in found["means"])
+    assert [o["status"] for o in seen["outcomes"]] == ["right", "wrong"]
+    assert all(m["programs"] == 0 for m in seen["means"])
     assert "product f64 wrong: wrong: cotangent of input 0 differs by 2.00e+00, tolerance 1e-12" in capsys.readouterr().out
 
 
 def test_no_effect_after_clean_up(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,idle,longer", "--only", "product")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,idle,longer", "--only", "product")
     assert code == 0
-    assert [o["equal_to"] for o in found["outcomes"]] == ["", "transpose", ""]
-    assert not [w for w in found["worst"] if w["strategy"] == "idle"]
+    assert [o["equal_to"] for o in seen["outcomes"]] == ["", "transpose", ""]
+    assert not [w for w in seen["worst"] if w["strategy"] == "idle"]
     out = capsys.readouterr().out
     assert "idle: no effect after clean-up (the derivative is that of transpose) on all programs" in out
     assert "longer: no effect" not in out
 
 
 def test_refusals_and_failures_by_name(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,refusing", "--only", "product,call")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,refusing", "--only", "product,call")
     assert code == 0
-    assert [o["status"] for o in found["outcomes"]] == ["right", "refused", "refused", "refused"]
+    assert [o["status"] for o in seen["outcomes"]] == ["right", "refused", "refused", "refused"]
     out = capsys.readouterr().out
     assert any(line.startswith("product f64 refusing: refused: ") and "a sine is not yet supported" in line for line in out.splitlines())
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,failing", "--only", "product")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,failing", "--only", "product")
     assert code == 3
-    assert found["outcomes"][1]["status"] == "failed"
-    assert "lost" in found["outcomes"][1]["reason"]
+    assert seen["outcomes"][1]["status"] == "failed"
+    assert "lost" in seen["outcomes"][1]["reason"]
 
 
 def test_a_process_that_dies(corpus: Path, plugin: Path) -> None:
-    code, found = _compare(corpus, plugin, "--strategy", "transpose,dying", "--only", "product")
+    code, seen = _compare(corpus, plugin, "--strategy", "transpose,dying", "--only", "product")
     assert code == 3
-    first, dying = found["outcomes"]
+    first, dying = seen["outcomes"]
     assert (first["status"], first["seconds"], first["reason"]) == ("right", None, "not timed: the process died (exit code 7)")
     assert (dying["status"], dying["reason"]) == ("failed", "the process died (exit code 7)")
 
@@ -241,12 +241,12 @@ def test_a_process_that_dies(corpus: Path, plugin: Path) -> None:
 def test_outcomes_are_recorded(corpus: Path, plugin: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = plugin.with_name("r.db")
     words = ("--strategy", "transpose,direct,wrong,refusing,failing", "--only", "product", "--records", str(file))
-    code, found = _compare(corpus, plugin, *words)
+    code, seen = _compare(corpus, plugin, *words)
     assert code == 3
     with Database(file) as database:
         records = {record.work.mode: record for record in database.records()}
         [(run, command, _, _)] = database.runs()
-    outcomes = {o["strategy"]: o for o in found["outcomes"]}
+    outcomes = {o["strategy"]: o for o in seen["outcomes"]}
     assert {mode: r.result.status for mode, r in records.items()} == {
         "reverse": "ok", "direct": "ok", "wrong": "wrong", "refusing": "refused", "failing": "failed"
     }  # fmt: skip

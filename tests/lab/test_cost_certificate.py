@@ -86,8 +86,8 @@ def test_the_op_that_breaks_a_bound_is_named(tmp_path: Path, capsys: pytest.Capt
     assert main(["check", str(path), "--cost", "--random", "0", "--omega", "5", "2"]) == 4
     assert f"BOUND BROKEN by stablehlo.tanh at {path}:3:3: 60 ops of the VJP are derived from its 20" in capsys.readouterr().out
     assert main(["check", str(path), "--cost", "--random", "0", "--omega", "2", "5", "--json"]) == 4
-    found = json.loads(capsys.readouterr().out)
-    assert (found["holds"], found["breaking"]["op"], found["forward"]["bound"]) == (False, "stablehlo.tanh", 2)
+    seen = json.loads(capsys.readouterr().out)
+    assert (seen["holds"], seen["breaking"]["op"], seen["forward"]["bound"]) == (False, "stablehlo.tanh", 2)
 
 
 LOOP = """func.func public @main(%x: tensor<4xf64>, %n: tensor<i64>) -> tensor<4xf64> {

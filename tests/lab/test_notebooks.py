@@ -52,7 +52,7 @@ def custom_rules(names: dict[str, Any]) -> None:
 
 
 def laboratory(names: dict[str, Any]) -> None:
-    crossings = {basis: [round(c.size) for c in found.crossings] for basis, found in names["crossings"].items()}
+    crossings = {basis: [round(c.size) for c in crossover.crossings] for basis, crossover in names["crossings"].items()}
     assert crossings["flops"] == [40]
     assert [20 < size < 80 for size in crossings["predicted"]] == [True]
     by_mode = {cell.mode: cell for cell in names["curve"].cells}  # those of the largest size

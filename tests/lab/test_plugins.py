@@ -315,9 +315,9 @@ def test_an_exception_of_a_pass_is_its_authors(folder: Path, capsys: pytest.Capt
 
 def test_errors_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["opt", "p.mlir", "--load", "mine.py", "-p", "fails", "--diagnostics=json"]) == 6
-    found = json.loads(capsys.readouterr().err)
-    assert found["message"].startswith("pass 'fails' of mine.py raised KeyError")
-    assert Path(found["reproducer"]).is_file()
+    seen = json.loads(capsys.readouterr().err)
+    assert seen["message"].startswith("pass 'fails' of mine.py raised KeyError")
+    assert Path(seen["reproducer"]).is_file()
 
 
 def test_invalid_ir_is_noticed_behind_the_pass_that_left_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

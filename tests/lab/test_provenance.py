@@ -133,7 +133,9 @@ func.func public @main(%x: tensor<8xf64>, %a: tensor<f64>) -> tensor<8xf64> {
 
 
 def test_every_rule_says_its_place_and_its_mathematics() -> None:
-    for cls in (*RULES, *STEPS):
+    ours = [cls for cls in (*RULES, *STEPS) if cls.__module__.startswith("wengert.")]  # other tests bring ops of their own
+    assert len(ours) > 100
+    for cls in ours:
         rule = rule_of(cls)
         assert rule is not None, cls.name
         assert rule.math, f"{cls.name} at {rule.place} says no mathematics: a docstring of one line, or a comment"

@@ -112,9 +112,9 @@ def test_every_row_computes_the_gradient():
 def test_positions_choose_blocks():
     program = wg.parse(LAYER)
     inputs = _inputs(program)
-    found = wg.strategies(program, wrt=0, results=0)
-    assert found.rows[0].plan.calls == 5
-    (block,) = found.compile()(*inputs)
+    seen = wg.strategies(program, wrt=0, results=0)
+    assert seen.rows[0].plan.calls == 5
+    (block,) = seen.compile()(*inputs)
     np.testing.assert_allclose(block, program.jacrev((0,), (0,))(*inputs)[0])
 
 
@@ -128,10 +128,10 @@ def test_a_budget_leaves_out_what_is_larger():
     arenas = {row.name: row.arena or 0 for row in wg.strategies(program).rows}
     assert len(set(arenas.values())) > 1
     least = min(arenas.values())
-    found = wg.strategies(program, budget=least)
-    assert {row.name for row in found.usable} == {name for name, arena in arenas.items() if arena == least}
-    assert found.best.arena == least
-    assert "is left out" in str(found)
+    seen = wg.strategies(program, budget=least)
+    assert {row.name for row in seen.usable} == {name for name, arena in arenas.items() if arena == least}
+    assert seen.best.arena == least
+    assert "is left out" in str(seen)
     none = wg.strategies(program, budget=least - 1)
     assert not none.usable
     assert f"{least}" in none.decision
@@ -175,14 +175,14 @@ def test_refusals():
 
 
 def test_the_table_is_text_html_and_json():
-    found = wg.strategies(wg.parse(LAYER, "layer.mlir"))
-    assert found.decision in str(found)
-    html = found._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    seen = wg.strategies(wg.parse(LAYER, "layer.mlir"))
+    assert seen.decision in str(seen)
+    html = seen._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert "jacrev" in html
     assert "<table>" in html
-    values = json.loads(json.dumps(found.to_json()))
-    assert {row["name"] for row in values["rows"]} == {row.name for row in found.rows}
-    assert values["decision"]["row"] == found.best.name
+    values = json.loads(json.dumps(seen.to_json()))
+    assert {row["name"] for row in values["rows"]} == {row.name for row in seen.rows}
+    assert values["decision"]["row"] == seen.best.name
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -192,6 +192,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert "jacfwd" in capsys.readouterr().out
     assert main(["strategies", str(path), "--of", "hessian", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["of"] == "hessian"
+    assert main(["strategies", "--measure-ties", str(path), "--json"]) == 0
+    assert any(row.get("measured") for row in json.loads(capsys.readouterr().out)["rows"])
     assert main(["strategies", str(path), "--budget", "1B"]) == 1
     assert "No row has an arena of at most 1 B" in capsys.readouterr().out
     assert main(["strategies", str(path), "--budget", "1 parsec"]) == 2
@@ -211,9 +213,9 @@ def test_strategies_of_users_are_rows(monkeypatch: pytest.MonkeyPatch):
     wg.register(wg.PipelineStrategy("split-for-this-test", vjp="linearize,transpose,join"))
     program = wg.parse(LAYER)
     inputs = _inputs(program)
-    found = wg.strategies(program, strategies=["transpose", "split-for-this-test"])
-    assert "direct" not in str(found)
-    for block, reference in zip(found.row("jacrev split-for-this-test").compile()(*inputs), program.jacrev()(*inputs), strict=True):
+    seen = wg.strategies(program, strategies=["transpose", "split-for-this-test"])
+    assert "direct" not in str(seen)
+    for block, reference in zip(seen.row("jacrev split-for-this-test").compile()(*inputs), program.jacrev()(*inputs), strict=True):
         np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14)
 
 
@@ -230,8 +232,8 @@ def test_jacobian_takes_a_mode_that_is_there():
 
 
 def test_a_tie_is_called_one():
-    found = wg.strategies(wg.parse(LAYER), results=1, strategies=["transpose"])
-    same = [row for row in found.rows if row.name in ("jacrev", "vjps")]
+    seen = wg.strategies(wg.parse(LAYER), results=1, strategies=["transpose"])
+    same = [row for row in seen.rows if row.name in ("jacrev", "vjps")]
     assert choose(same[:1]).verdict == "only"
     twice = choose([same[0], same[0]])
     assert twice.verdict == "tie"
@@ -240,10 +242,10 @@ def test_a_tie_is_called_one():
 
 
 def test_a_choice_that_depends_on_iterations_is_not_made():
-    found = wg.strategies(wg.parse(UNTIL))
-    assert found.choice.verdict in ("conditional", "withheld")
+    seen = wg.strategies(wg.parse(UNTIL))
+    assert seen.choice.verdict in ("conditional", "withheld")
     with pytest.raises(InputError, match="depends"):
-        found.compile()
+        seen.compile()
     assert wg.strategies(wg.parse(UNTIL), [np.float64(0.3), np.int64(7)]).best.compile()(0.3, 7)
 
 
@@ -274,16 +276,16 @@ func.func public @main(%x: tensor<40xf64>, %w: tensor<2x40xf64>, %u: tensor<30x2
 )
 def test_rows_with_fewer_directions_are_chosen_where_there_are_such(text: str, wrt: int | None, row: str, directions: int):
     program = wg.parse(text)
-    found = wg.strategies(program, wrt=wrt)
-    assert found.row(row).plan.directions == directions
-    assert found.best.name.partition(" ")[0] == row.partition(" ")[0]
+    seen = wg.strategies(program, wrt=wrt)
+    assert seen.row(row).plan.directions == directions
+    assert seen.best.name.partition(" ")[0] == row.partition(" ")[0]
     inputs = _inputs(program)
     positions = None if wrt is None else (wrt,)
     expected = program.jacfwd(positions)(*inputs)
     chosen = program.jacobian(positions)
     assert chosen is program.jacobian(positions)
     assert [r.type for r in chosen.signature.results] == [r.type for r in program.jacfwd(positions).signature.results]
-    for function in (found.row(row).compile(), chosen):
+    for function in (seen.row(row).compile(), chosen):
         np.testing.assert_allclose(function(*inputs)[0], expected[0], rtol=1e-12, atol=1e-14)
 
 
@@ -313,9 +315,9 @@ def test_traced_jacobians_take_the_predicted_mode(monkeypatch: pytest.MonkeyPatc
 
 def test_ties_can_be_measured():
     program = wg.parse(WIDE)
-    found = wg.strategies(program, _inputs(program), measure="ties")
-    timed = {row.name for row in found.rows if row.measured is not None}
-    numbers = {row.name: float(row.predicted.seconds.constant or 0) for row in found.rows if row.predicted is not None}
+    seen = wg.strategies(program, _inputs(program), measure="ties")
+    timed = {row.name for row in seen.rows if row.measured is not None}
+    numbers = {row.name: float(row.predicted.seconds.constant or 0) for row in seen.rows if row.predicted is not None}
     near = {name for name, seconds in numbers.items() if seconds <= UNDECIDED * min(numbers.values())}
     assert timed == (near if len(near) > 1 else set())
-    assert found.best.name in near
+    assert seen.best.name in near

@@ -57,7 +57,7 @@ class Mutation:
         return self.name
 
 
-def found(path: str) -> Any:
+def resolved(path: str) -> Any:
     """What ``module:name.name`` names."""
     module, _, names = path.partition(":")
     return reduce(getattr, names.split("."), import_module(module))
@@ -66,7 +66,7 @@ def found(path: str) -> Any:
 @contextmanager
 def mutated(path: str, old: str, new: str) -> Generator[None]:
     """Replaces a piece of a function's text."""
-    function = inspect.unwrap(found(path))
+    function = inspect.unwrap(resolved(path))
     function = getattr(function, "__func__", function)
     assert isinstance(function, FunctionType), f"{path} is no function"
     text = textwrap.dedent(inspect.getsource(function))
@@ -103,8 +103,8 @@ def _closing_over(tree: ast.Module, function: FunctionType) -> ast.Module:
 def planted(mutation: Mutation) -> Generator[None]:
     """Plants a mistake, and empties the caches that would hide it. Nothing that is compiled meanwhile is kept, nor what was kept before taken."""
     for path in mutation.clear:
-        found(path).cache_clear()
+        resolved(path).cache_clear()
     with patch.dict(os.environ, WENGERT_CACHE="off"), mutated(mutation.function, mutation.old, mutation.new):
         yield
     for path in mutation.clear:
-        found(path).cache_clear()
+        resolved(path).cache_clear()

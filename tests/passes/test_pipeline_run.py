@@ -97,9 +97,9 @@ def reproducers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def marks(module: ModuleOp) -> str:
-    found = module.attributes["marks"]
-    assert isinstance(found, StringAttr)
-    return found.data
+    left = module.attributes["marks"]
+    assert isinstance(left, StringAttr)
+    return left.data
 
 
 def test_passes_run_in_order_in_place(module: ModuleOp) -> None:
@@ -173,14 +173,14 @@ def test_verify_each_blames_the_pass(module: ModuleOp, reproducers: Path) -> Non
 
 
 def test_a_reproducer_is_a_private_file_with_a_name_that_nobody_foresees(module: ModuleOp, reproducers: Path) -> None:
-    found: list[Path] = []
+    left: list[Path] = []
     for _ in range(2):
         with pytest.raises(InternalError) as error:
             Pipeline((Break(),)).run(module)
         assert error.value.reproducer is not None
-        found.append(error.value.reproducer)
-    assert found[0] != found[1]
-    assert all(path.stat().st_mode & 0o777 == 0o600 and not path.is_symlink() for path in found)
+        left.append(error.value.reproducer)
+    assert left[0] != left[1]
+    assert all(path.stat().st_mode & 0o777 == 0o600 and not path.is_symlink() for path in left)
 
 
 def test_a_reproducer_that_cannot_be_written_hides_nothing(module: ModuleOp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

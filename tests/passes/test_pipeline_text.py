@@ -126,10 +126,10 @@ def test_parses(text: str, expected: tuple[ModulePass, ...]) -> None:
 def test_mistakes_are_shown_where_they_are(text: str, column: int, message: str) -> None:
     with pytest.raises(DiagnosticError) as error:
         parse(text)
-    found = error.value.diagnostic
-    assert message in found.message
-    assert (found.file, found.line, found.column) == ("<pipeline>", 1, column)
-    assert "^" in found.render()
+    seen = error.value.diagnostic
+    assert message in seen.message
+    assert (seen.file, seen.line, seen.column) == ("<pipeline>", 1, column)
+    assert "^" in seen.render()
 
 
 def test_hints() -> None:

@@ -100,8 +100,8 @@ def test_an_error_in_the_program(wrong: str, capsys: pytest.CaptureFixture[str])
 
 def test_an_error_as_json(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([wrong, "--diagnostics=json"]) == 1
-    found = json.loads(capsys.readouterr().err)
-    assert (found["severity"], found["file"], found["line"], found["column"]) == ("error", wrong, 2, 23)
+    seen = json.loads(capsys.readouterr().err)
+    assert (seen["severity"], seen["file"], seen["line"], seen["column"]) == ("error", wrong, 2, 23)
 
 
 def test_an_error_in_the_pipeline_is_one_of_usage(program: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from msgspec import Struct
 from xdsl.dialects.func import FuncOp
@@ -51,24 +53,25 @@ def memory_of(function: FuncOp) -> Memory:
     given = {True: 0, False: 0}
     for argument in function.body.block.args:
         given[ops.is_result(function, argument.index)] += byte_size(argument)
-    return Memory(given[False], given[True], spaces[Space.CONSTANT], spaces[Space.ARENA], *_fullest(function, spaces[Space.ARENA]))
+    return Memory(given[False], given[True], spaces[Space.CONSTANT], spaces[Space.ARENA], *_fullest(function))
 
 
-def _fullest(function: FuncOp, arena: int) -> tuple[int, int, str]:
+def _fullest(function: FuncOp) -> tuple[int, int, str]:
     """What the op at which the arena is fullest finds there, what it adds, and its place. Liveness backward, in units of the alignment."""
-    live = np.zeros(arena // ALIGNMENT + 1, np.bool_)
+    steps = [
+        (op, *(arena_spans(values) for values in buffers_of(op)))
+        for op in reversed(ops_in(function.body.block))
+        if not isinstance(op, ops.AllocOp | ops.ViewOp | ops.GlobalOp)
+    ]
+    live = _Live(span for _, *kinds in steps for spans in kinds for span in spans)
     best, place = (-1, 0), ""
-    count = 0
-    for op in reversed(ops_in(function.body.block)):
-        if isinstance(op, ops.AllocOp | ops.ViewOp | ops.GlobalOp):
-            continue
-        written, read, scratch = (arena_spans(values) for values in buffers_of(op))
-        count += _set(live, [*written, *read, *scratch], True)
-        full = count
-        count += _set(live, [*written, *scratch], False)
-        count += _set(live, read, True)
+    for op, written, read, scratch in steps:
+        live.set([*written, *read, *scratch], True)
+        full = live.count
+        live.set([*written, *scratch], False)
+        live.set(read, True)
         if full > sum(best):
-            best, place = (count, full - count), describe_within(op)
+            best, place = (live.count, full - live.count), describe_within(op)
     return max(best[0], 0) * ALIGNMENT, best[1] * ALIGNMENT, place
 
 
@@ -100,11 +103,20 @@ def arena_spans(values: list[SSAValue]) -> list[Span]:
     return spans
 
 
-def _set(live: np.ndarray[tuple[int], np.dtype[np.bool_]], spans: list[Span], value: bool) -> int:
-    """Marks parts of the arena as live or not; the change of how many are."""
-    change = 0
-    for low, high in spans:
-        before = int(np.count_nonzero(live[low:high]))
-        live[low:high] = value
-        change += (high - low if value else 0) - before
-    return change
+class _Live:
+    """Which parts of the arena are live, between the places at which any buffer begins or ends; ``count``: how many units."""
+
+    def __init__(self, spans: Iterable[Span]):
+        places = sorted({place for span in spans for place in span})
+        self._index = {place: k for k, place in enumerate(places)}
+        self._sizes = np.diff(np.array(places, np.int64))
+        self._live = np.zeros(len(self._sizes), np.bool_)
+        self.count = 0
+
+    def set(self, spans: Iterable[Span], value: bool) -> None:
+        """Marks parts as live or not."""
+        for low, high in spans:
+            part = slice(self._index[low], self._index[high])
+            before = int(self._sizes[part] @ self._live[part])
+            self._live[part] = value
+            self.count += (high - low if value else 0) - before

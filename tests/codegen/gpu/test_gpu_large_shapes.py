@@ -64,5 +64,5 @@ def test_results(program: str, rows: int, columns: int, entry: str) -> None:
     random = np.random.default_rng(3)
     (function,) = core.ops
     inputs = [random.standard_normal(argument.type.get_shape()).astype(np.float32) for argument in function.body.block.args]
-    for found, wanted in zip(run(module, inputs), run(core, inputs), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-3 if found.ndim < 2 else 1e-5)
+    for seen, wanted in zip(run(module, inputs), run(core, inputs), strict=True):
+        np.testing.assert_allclose(seen, wanted, rtol=2e-4, atol=2e-3 if seen.ndim < 2 else 1e-5)

@@ -19,8 +19,8 @@ from wengert.transforms.pipelines import gpu_lowering, parse_pipeline
 def positions(module: ModuleOp) -> list[str]:
     """The integers in which each kernel computes positions."""
     kernels = parse_pipeline(gpu_lowering("sm_90")).run(alone(core_form(runnable(module)), "main"))
-    found = [op.attributes[POSITIONS] for op in ops_of(kernels, FuncOp) if op.is_kernel]
-    return [attribute.data for attribute in found if isinstance(attribute, StringAttr)]
+    seen = [op.attributes[POSITIONS] for op in ops_of(kernels, FuncOp) if op.is_kernel]
+    return [attribute.data for attribute in seen if isinstance(attribute, StringAttr)]
 
 
 @pytest.mark.parametrize("kind", ["primal", "vjp"])

@@ -71,12 +71,12 @@ def test_show(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_holds_everything(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     printed("records export --json all.json", capsys)
-    found = json.loads((tmp_path / "all.json").read_text())
+    seen = json.loads((tmp_path / "all.json").read_text())
     with Database(file) as database:
         records = database.records()
-    assert [Record.of_json(fields).to_json() for fields in found["records"]] == [r.to_json() for r in records]
-    assert set(found["programs"]) == {r.work.program for r in records}
-    assert json.loads(printed("records export --json -", capsys)) == found
+    assert [Record.of_json(fields).to_json() for fields in seen["records"]] == [r.to_json() for r in records]
+    assert set(seen["programs"]) == {r.work.program for r in records}
+    assert json.loads(printed("records export --json -", capsys)) == seen
     assert "say in which format" in printed("records export", capsys, 1)
 
 
@@ -145,14 +145,14 @@ def test_compare_sees_what_is_worse(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             "jacrev": TIMED,
         },
     )
-    found = json.loads(printed("records compare a.db b.db --json", capsys, 4))
-    pairs = {pair["name"].split()[-1]: pair for pair in found["pairs"]}
+    seen = json.loads(printed("records compare a.db b.db --json", capsys, 4))
+    pairs = {pair["name"].split()[-1]: pair for pair in seen["pairs"]}
     assert pairs["primal"]["time"]["kind"] == "no difference seen"
     assert pairs["forward"]["time"]["kind"] == "slower"
     assert pairs["forward"]["time"]["ratio"] == pytest.approx(1.3)
     assert pairs["reverse"]["counts"] == {"flops": [1000, 1200], "peak": [4096, 4000]}
     assert {name for name, pair in pairs.items() if pair["regressions"]} == {"forward", "reverse", "hvp"}
-    assert (found["only_a"], found["only_b"]) == (["sine n=3 direct"], ["sine n=3 jacrev"])
+    assert (seen["only_a"], seen["only_b"]) == (["sine n=3 direct"], ["sine n=3 jacrev"])
     out = printed("records compare a.db b.db", capsys, 4)
     assert "regressions: 3 of 4 tasks" in out
     assert "sine n=3 reverse: flops 1000 -> 1200 (1.2 times)" in out
@@ -182,12 +182,12 @@ def test_compare_runs_and_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_replay_says_that_nothing_differs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for fields in json.loads(printed("records list --json", capsys)):
         assert main(["replay", fields["id"], "--json", "--rounds", "3"]) in (0, 4)  # a busy machine may be slower
-        found = json.loads(capsys.readouterr().out)
-        assert found["differs"] == {}
-        assert found["results"]["difference"] == 0
-        assert found["replayed"]["task"] == fields["task"]
-        assert found["replayed"]["result"]["counts"] == fields["result"]["counts"]
-        assert len(found["replayed"]["result"]["samples"]) == 3
+        seen = json.loads(capsys.readouterr().out)
+        assert seen["differs"] == {}
+        assert seen["results"]["difference"] == 0
+        assert seen["replayed"]["task"] == fields["task"]
+        assert seen["replayed"]["result"]["counts"] == fields["result"]["counts"]
+        assert len(seen["replayed"]["result"]["samples"]) == 3
 
 
 def test_replay_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

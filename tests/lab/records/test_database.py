@@ -62,15 +62,17 @@ def test_the_name_of_a_task_is_that_of_what_is_computed() -> None:
     assert arrays_hash([np.array([1.0])]) != arrays_hash([np.array([1.0], np.float32)]) != arrays_hash([np.array([[1.0]])])
 
 
-def test_a_plugin_is_a_part_of_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.ir import plugins
 
     path = tmp_path / "mine.py"
     monkeypatch.setattr(plugins, "LOADED", {str(path): plugins.Plugin(str(path), "m", str(path))})
     path.write_text("a = 1\n")
-    before = plugin_of("mine")
+    before = work(point(), "mine", plugin=plugin_of("mine"))
     path.write_text("a = 2\n")
-    assert before != plugin_of("mine") != ""
+    after = work(point(), "mine", plugin=plugin_of("mine"))
+    assert before.task == after.task  # two versions of it are compared
+    assert before.key != after.key  # and what was recorded of one is not taken for the other
     assert plugin_of("direct") == plugin_of("reverse") == plugin_of("recompute-all") == ""
     assert plugin_of("reverse", "cse") != ""  # a pass may be the plug-in's
 

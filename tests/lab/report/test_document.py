@@ -195,8 +195,8 @@ def test_places_of_a_call_are_those_of_the_callee_and_the_caller():
 
     sine = derived_at(at("a.mlir", 3, 4), "stablehlo.sine", Role.COTANGENT, "vjp")
     places = Places({"a.mlir": 0})
-    found = places.of(CallSiteLoc(sine, at("b.mlir", 5, 6)))
-    assert (found.places, found.calls, found.inferred, found.derivation) == ([0, 1], 1, [], "vjp/cotangent/stablehlo.sine")
+    seen = places.of(CallSiteLoc(sine, at("b.mlir", 5, 6)))
+    assert (seen.places, seen.calls, seen.inferred, seen.derivation) == ([0, 1], 1, [], "vjp/cotangent/stablehlo.sine")
     assert places.listed == [(0, 3, 4), (-1, 5, 6)]
     assert places.files == ["a.mlir", "b.mlir"]
 

@@ -167,11 +167,11 @@ def test_growth_looks_at_large_sizes_and_has_an_error() -> None:
 
 def test_crossovers_of_powers() -> None:
     sizes = [2.0**k for k in range(1, 8)]
-    found = crossover(("forward", "reverse"), {n: n**2 for n in sizes}, {n: 40 * n for n in sizes})
-    [crossing] = found.crossings
+    seen = crossover(("forward", "reverse"), {n: n**2 for n in sizes}, {n: 40 * n for n in sizes})
+    [crossing] = seen.crossings
     assert crossing.size == pytest.approx(40)
     assert (crossing.below, crossing.above, crossing.before, crossing.after) == (32, 64, "forward", "reverse")
-    assert str(found) == "at 40 (forward below, reverse above)"
+    assert str(seen) == "at 40 (forward below, reverse above)"
     never = crossover(("a", "b"), {2.0: 1.0, 4.0: 1.0}, {2.0: 3.0, 4.0: 5.0})
     assert str(never) == "none: a takes less (3 times at 2, 5 times at 4)"
     noise = crossover(("a", "b"), dict.fromkeys(sizes, 1.0), {n: 1 + 0.04 * (-1) ** k for k, n in enumerate(sizes)})
@@ -188,8 +188,8 @@ def test_crossovers_of_powers() -> None:
 
 
 def test_a_function_of_sizes(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep("model.py:mix --over n=2..64 --over mode=forward,reverse", capsys)
-    cells = {(cell["sizes"]["n"], cell["mode"]): cell["result"] for cell in found["cells"]}
+    seen = sweep("model.py:mix --over n=2..64 --over mode=forward,reverse", capsys)
+    cells = {(cell["sizes"]["n"], cell["mode"]): cell["result"] for cell in seen["cells"]}
     assert list(cells) == [(n, mode) for n in (2, 4, 8, 16, 32, 64) for mode in ("forward", "reverse")]
     exec(MODEL, names := {})
     for n in (2, 64):
@@ -202,13 +202,13 @@ def test_a_function_of_sizes(capsys: pytest.CaptureFixture[str]) -> None:
             assert cells[n, mode]["counts"]["peak"] == compiled(derived).memory.total
             assert cells[n, mode]["predicted"] == float(seconds)
             assert cells[n, mode]["directions"] == runs
-    [by] = found["crossovers"].values()
+    [by] = seen["crossovers"].values()
     flops = {mode: {n: cells[n, mode]["counts"]["flops"] * cells[n, mode]["directions"] for n in (32, 64)} for mode in ("forward", "reverse")}
     assert flops["forward"][32] < flops["reverse"][32]
     assert flops["forward"][64] > flops["reverse"][64]
     [crossing] = by["flops"]["crossings"]
     assert 32 < crossing["size"] < 64
-    forward = found["growth"][0]
+    forward = seen["growth"][0]
     assert forward["exponents"]["flops"]["exponent"] == pytest.approx(1, abs=0.02)
     assert forward["flops"] == {"formula": "280 n - 80", "problem": None}
     assert cells[64, "forward"]["counts"]["flops"] == 280 * 64 - 80
@@ -216,29 +216,29 @@ def test_a_function_of_sizes(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", ["program", "text"])
 def test_what_a_function_may_return(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep(f"model:{name} --over n=3 --over mode=primal", capsys)
-    [cell] = found["cells"]
+    seen = sweep(f"model:{name} --over n=3 --over mode=primal", capsys)
+    [cell] = seen["cells"]
     assert cell["result"]["counts"]["flops"] == 3
-    assert found["growth"] == []
+    assert seen["growth"] == []
 
 
 def test_other_axes_are_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep("model.py:layer --over n=2..8 --over dtype=float64,float32 --over mode=primal", capsys)
-    moved = {tuple(cell["sizes"].values()): cell["result"]["counts"]["moved"] for cell in found["cells"]}
+    seen = sweep("model.py:layer --over n=2..8 --over dtype=float64,float32 --over mode=primal", capsys)
+    moved = {tuple(cell["sizes"].values()): cell["result"]["counts"]["moved"] for cell in seen["cells"]}
     assert all(moved[n, "float64"] == 2 * moved[n, "float32"] for n in (2, 4, 8))
-    assert [one["series"] for one in found["growth"]] == ["primal dtype=float64", "primal dtype=float32"]
+    assert [one["series"] for one in seen["growth"]] == ["primal dtype=float64", "primal dtype=float32"]
 
 
 def test_a_function_of_arrays(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep("model.py:decay --shapes n, --over n=4,8 --over power=2 --over mode=reverse --dtype float32", capsys)
-    assert [cell["sizes"] for cell in found["cells"]] == [{"n": 4, "power": 2}, {"n": 8, "power": 2}]
-    assert all(cell["result"]["status"] == "ok" for cell in found["cells"])
-    assert found["cells"][0]["result"]["counts"]["peak"] < 4 * 8 * 4
+    seen = sweep("model.py:decay --shapes n, --over n=4,8 --over power=2 --over mode=reverse --dtype float32", capsys)
+    assert [cell["sizes"] for cell in seen["cells"]] == [{"n": 4, "power": 2}, {"n": 8, "power": 2}]
+    assert all(cell["result"]["status"] == "ok" for cell in seen["cells"])
+    assert seen["cells"][0]["result"]["counts"]["peak"] < 4 * 8 * 4
 
 
 def test_open_extents(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep("sine.mlir --over n=2..8 --over mode=primal,forward,reverse,jacfwd,jacrev,hvp,hessian,direct,recompute-all", capsys)
-    flops = {(cell["sizes"]["n"], cell["mode"]): cell["result"]["counts"]["flops"] for cell in found["cells"]}
+    seen = sweep("sine.mlir --over n=2..8 --over mode=primal,forward,reverse,jacfwd,jacrev,hvp,hessian,direct,recompute-all", capsys)
+    flops = {(cell["sizes"]["n"], cell["mode"]): cell["result"]["counts"]["flops"] for cell in seen["cells"]}
     program = wg.load("sine.mlir").specialize((8,))
     assert flops[8, "hessian"] == int(program_cost(program.hessian().optimized_module).flops)
     assert flops[8, "jacrev"] == int(program_cost(program.jacrev().optimized_module).flops)
@@ -275,12 +275,12 @@ LOOP = """func.func public @main(%x: tensor<?xf64>, %k: tensor<i64>) -> tensor<?
 
 def test_loops_run_as_often_at_all_sizes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "loop.mlir").write_text(LOOP)
-    found = sweep("loop.mlir --over n=2..64 --over mode=primal,reverse --seed 1", capsys)
-    [times] = {value for cell in found["cells"] for value in cell["result"]["values"].values()}
+    seen = sweep("loop.mlir --over n=2..64 --over mode=primal,reverse --seed 1", capsys)
+    [times] = {value for cell in seen["cells"] for value in cell["result"]["values"].values()}
     assert times > 0
-    flops = {cell["sizes"]["n"]: cell["result"]["counts"]["flops"] for cell in found["cells"] if cell["mode"] == "primal"}
+    flops = {cell["sizes"]["n"]: cell["result"]["counts"]["flops"] for cell in seen["cells"] if cell["mode"] == "primal"}
     assert flops == {n: times * n for n in (2, 4, 8, 16, 32, 64)}
-    assert found["growth"][0]["flops"]["formula"] == "T0 n"
+    assert seen["growth"][0]["flops"]["formula"] == "T0 n"
     assert main(["sweep", "loop.mlir", "--over", "n=2,4", "--seed", "1"]) == 0
     assert f"T0 (iterations, or branches taken) is {times} in these runs" in capsys.readouterr().out
 
@@ -297,8 +297,8 @@ def test_modes_without_an_effect_are_named(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_modes_that_are_refused_do_not_stop_others(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep("sine.mlir --over n=4,20000 --over mode=primal,hessian", capsys)
-    cells = {(cell["sizes"]["n"], cell["mode"]): cell["result"] for cell in found["cells"]}
+    seen = sweep("sine.mlir --over n=4,20000 --over mode=primal,hessian", capsys)
+    cells = {(cell["sizes"]["n"], cell["mode"]): cell["result"] for cell in seen["cells"]}
     assert [cells[key]["status"] for key in ((4, "primal"), (4, "hessian"), (20000, "primal"), (20000, "hessian"))] == ["ok", "ok", "ok", "refused"]
     assert "of memory, more than half" in cells[20000, "hessian"]["reason"]
 
@@ -308,9 +308,9 @@ def test_sizes_of_which_there_is_no_program(capsys: pytest.CaptureFixture[str]) 
     out = capsys.readouterr().out
     assert "all modes at n=2: failed: ValueError: even (" in out
     assert "model.py:" in out
-    found = sweep("model.py:dying --over n=2..8 --over mode=primal", capsys)
-    assert [cell["result"]["status"] for cell in found["cells"]] == ["ok", "failed", "ok"]
-    assert found["cells"][1]["result"]["reason"] == "the process died (exit code 7)"
+    seen = sweep("model.py:dying --over n=2..8 --over mode=primal", capsys)
+    assert [cell["result"]["status"] for cell in seen["cells"]] == ["ok", "failed", "ok"]
+    assert seen["cells"][1]["result"]["reason"] == "the process died (exit code 7)"
     assert sweep("model.py:number --over n=2 --over mode=primal", capsys, 1)["cells"][0]["result"]["reason"].startswith("model.py:number(n=2) returned int")
 
 
@@ -398,6 +398,48 @@ def test_records_and_resuming(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert not any(cell["again"] for cell in json.loads(changed.stdout)["cells"])
 
 
+PLUGIN = """
+import wengert as wg
+from wengert.transforms.ad.linear.vjp import vjp_function
+from wengert.transforms.rewriter import Rewriter
+
+
+@wg.register
+class Mine(wg.Strategy):
+    name = "mine"
+
+    def vjp(self, request, name, residuals):
+        function = vjp_function(request, name, residuals)
+        last = function.body.block.last_op
+        for _ in range(2 * TIMES):
+            negated = Rewriter.before(last).negate(last.operands[-1])
+            last.operands[len(last.operands) - 1] = wg.keep_apart([negated], last)[0]
+        return function
+"""
+
+
+def test_versions_of_a_plugin_are_compared(folder: Path) -> None:
+    """A worse version of one's own strategy is a regression, and is not taken for what was recorded of the one before."""
+
+    def wengert(words: str, code: int = 0) -> Any:
+        done = subprocess.run([sys.executable, "-m", "wengert", *words.split()], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout)
+
+    words = "sweep sine.mlir --load mine.py --over n=4,8 --over mode=reverse,mine --records r.db --resume --json"
+    for times in (1, 2):
+        (folder / "mine.py").write_text(PLUGIN.replace("TIMES", str(times)))
+        cells = wengert(words)["cells"]
+        assert [cell["again"] for cell in cells] == [times == 2, False] * 2
+        flops = {(cell["sizes"]["n"], cell["mode"]): cell["result"]["counts"]["flops"] for cell in cells}
+        assert flops[8, "mine"] == flops[8, "reverse"] + 2 * 8 * times
+    with Database(folder / "r.db") as database:
+        before, after = (run[0] for run in database.runs())
+    seen = wengert(f"records compare {before} {after} --records r.db --json", 4)
+    assert [(pair["name"], list(pair["counts"])[:2]) for pair in seen["pairs"]] == [("sine n=4 mine", ["ops", "flops"]), ("sine n=8 mine", ["ops", "flops"])]
+    assert any(note.startswith("plug-ins: ") for note in seen["notes"])
+
+
 def test_what_was_counted_is_measured_when_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     words = "sine.mlir --over n=4 --over mode=primal --records r.db --resume"
     assert sweep(words, capsys)["cells"][0]["result"]["samples"] == []
@@ -452,9 +494,9 @@ def test_a_sweep_as_a_file(folder: Path, capsys: pytest.CaptureFixture[str], mon
     )
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
-    found = sweep("../layer.toml", capsys)
-    assert [(cell["sizes"], cell["mode"]) for cell in found["cells"]] == [({"n": n, "dtype": "float32"}, m) for n in (2, 4, 8) for m in ("forward", "reverse")]
-    assert [cell["result"]["directions"] for cell in found["cells"]] == [6, 3, 12, 3, 24, 3]  # by w only
+    seen = sweep("../layer.toml", capsys)
+    assert [(cell["sizes"], cell["mode"]) for cell in seen["cells"]] == [({"n": n, "dtype": "float32"}, m) for n in (2, 4, 8) for m in ("forward", "reverse")]
+    assert [cell["result"]["directions"] for cell in seen["cells"]] == [6, 3, 12, 3, 24, 3]  # by w only
     assert len(_ids(folder / "r.db")) == 6
     other = sweep("../layer.toml --over n=16 --over mode=primal --records other.db", capsys)
     assert [cell["sizes"] for cell in other["cells"]] == [{"dtype": "float32", "n": 16}]
@@ -526,7 +568,7 @@ def test_without_the_plotting_library(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_a_formula_that_is_not_known_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    found = sweep("model.py:odd --over n=3,5,7 --over mode=primal", capsys)
-    assert found["growth"][0]["flops"]["formula"] is None
-    assert "ValueError: even" in found["growth"][0]["flops"]["problem"]
-    assert math.isclose(found["growth"][0]["exponents"]["flops"]["exponent"], 1)
+    seen = sweep("model.py:odd --over n=3,5,7 --over mode=primal", capsys)
+    assert seen["growth"][0]["flops"]["formula"] is None
+    assert "ValueError: even" in seen["growth"][0]["flops"]["problem"]
+    assert math.isclose(seen["growth"][0]["exponents"]["flops"]["exponent"], 1)

@@ -197,8 +197,8 @@ def test_obeyed(program: str, text: str) -> None:
     launched = parse_pipeline(TO_GPU).run(module)
     verify(launched)
     assert group in [block_size(op)[0] for op in launched.walk() if isinstance(op, LaunchOp)]
-    for found, wanted in zip(run(launched, inputs), expected, strict=True):
-        np.testing.assert_allclose(np.asarray(found, float), np.asarray(wanted, float), rtol=1e-5 if found.dtype.itemsize > 2 else 2e-3, atol=1e-6)
+    for seen, wanted in zip(run(launched, inputs), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(seen, float), np.asarray(wanted, float), rtol=1e-5 if seen.dtype.itemsize > 2 else 2e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize(("program", "text", "reason"), REFUSED)

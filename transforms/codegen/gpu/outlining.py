@@ -48,7 +48,7 @@ from wengert.dialects.gpu import ModuleOp as DeviceModuleOp
 from wengert.dialects.gpu.attributes import Dimension
 from wengert.dialects.gpu.functions import attribution_count
 from wengert.dialects.gpu.ids import BlockDimOp, BlockIdOp, GridDimOp, ThreadIdOp
-from wengert.ir.locations import provenance
+from wengert.ir.locations import flat, provenance, unmarked
 from wengert.ir.symbols import symbol_name, symbols_of
 from wengert.transforms.codegen.gpu.aliasing import argument_attributes
 from wengert.transforms.codegen.gpu.fingerprints import entries, fingerprint
@@ -244,7 +244,8 @@ def _name(launch: LaunchOp, number: int) -> str:
 
 
 def _described(location: LocationAttr) -> str:
-    """What a location says about an op besides its place: the name that somebody gave it, or the op that it was derived from."""
+    """What a location says about an op besides its place, the first source of several: the name that somebody gave it, or the op that it was derived from."""
+    location = unmarked(flat(location)[0][0])[1]
     known = provenance(location)
     if known is not None:
         return known.op_name.partition(".")[2]

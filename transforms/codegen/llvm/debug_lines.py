@@ -66,8 +66,8 @@ def _annotated(lines: list[str], metadata: _Metadata) -> Iterator[str]:
             here = _first_mark(lines, number + 1)
             scope = None if here is None else (metadata.subprogram(define[1], here), here)
             yield line if scope is None else f"{line[: line.rindex('{')]}!dbg !{scope[0]} {{"
-        elif (found := _MARK.fullmatch(line)) is not None:
-            here = (found[3], int(found[1]), int(found[2]))
+        elif (place := _MARK.fullmatch(line)) is not None:
+            here = (place[3], int(place[1]), int(place[2]))
         elif line == "}":
             scope = None
             yield line
@@ -80,8 +80,8 @@ def _annotated(lines: list[str], metadata: _Metadata) -> Iterator[str]:
 
 def _first_mark(lines: list[str], start: int) -> Place | None:
     for line in lines[start:]:
-        if (found := _MARK.fullmatch(line)) is not None:
-            return found[3], int(found[1]), int(found[2])
+        if (place := _MARK.fullmatch(line)) is not None:
+            return place[3], int(place[1]), int(place[2])
         if line == "}":
             return None
     return None
