@@ -55,8 +55,9 @@ def _folders(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(autouse=True)
 def _forgotten_modules() -> Iterator[None]:
     """Plug-ins that a test loads, and modules that it imports from its own folder, are forgotten behind it: the next one may call its own the same."""
-    loaded, imported = dict(plugins.LOADED), set(sys.modules)
+    loaded, imported, path = dict(plugins.LOADED), set(sys.modules), list(sys.path)
     yield
+    sys.path[:] = path
     plugins.LOADED.clear()
     plugins.LOADED.update(loaded)
     for name in sys.modules.keys() - imported:
