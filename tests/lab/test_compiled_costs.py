@@ -19,9 +19,10 @@ from wengert.lab.costs.bounds import excesses, read_bound
 from wengert.lab.costs.calibration import Sample, features_of, fit
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.exactness import CostOutcome, cost_summary, is_good
-from wengert.lab.costs.time_model import VERSION, machine_model, model_path, predicted, shipped_model, write_model
+from wengert.lab.costs.time_model import VERSION, machine_model, predicted, shipped_model, write_model
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.errors import InputError
+from wengert.runtime.machine_model import model_path
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial
 
