@@ -178,7 +178,7 @@ class _BlockCode(BlockPointers):
         return check(nest, schedule, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
-        from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task  # here, because programs without products do without it
+        from wengert.transforms.codegen.cpu.matmul import emit_function, emit_task, helpers  # here, because programs without products do without it
         from wengert.transforms.schedule.products.choice import schedule_of
         from wengert.transforms.schedule.products.legality import check as check_product
         from wengert.transforms.schedule.products.operands import product_of
@@ -192,8 +192,11 @@ class _BlockCode(BlockPointers):
         if plan.empty:
             return
         name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"), op.location)
-        for symbol in plan.symbols:
-            self.entry.external(symbol, declarations(plan).strip())
+        for symbol, text in helpers(plan).items():
+            if symbol in plan.symbols:
+                self.entry.external(symbol, text.strip())
+            else:
+                self.entry.helpers[symbol] = text
         pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
         pointers += [self.pointer(buffer) for buffer in op.written]
         own = self._scratch(op)
