@@ -99,7 +99,14 @@ OBEYED = {
     "interleaved": ["copied = [lhs]", "copied = [rhs], tile = {rows = 4, columns = 1, lanes = 8}"],
     "outer": ["", "kernel = blas", "exchanged, tile = {rows = 2, columns = 1, lanes = 4}"],
     "sort": ["", "parallel = {chunk = 2, nanoseconds = 50000}", "parallel = {chunk = 20, nanoseconds = 50000}"],
-    "convolution": ["", "cut = {loop = 0, size = 6}", "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}"],
+    "convolution": [
+        "",
+        "cut = {loop = 1, size = 4}",
+        "cut = {loop = 1, size = 2}, parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 1, size = 2}, parallel = {chunk = 3, nanoseconds = 50000}",
+        "cut = {loop = 0, size = 6}",
+        "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}",
+    ],
 }
 REFUSED = [
     ("plain", "kernel = zero", "the kernel 'zero', but its sums have 20 terms"),
@@ -138,6 +145,7 @@ REFUSED = [
     ("sort", "lanes = 8", "more than a cut and a parallel loop, but a native kernel has its own loops and registers"),
     ("sort", "cut = {loop = 0, size = 3}", "ranges of 3 iterations of loop 0, but the kernel has no rows that may be cut"),
     ("convolution", "cut = {loop = 0, size = 5}", "ranges of 5 iterations of loop 0, but the kernel has 12 rows that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 1, size = 3}", "ranges of 3 iterations of loop 1, but the kernel has 8 terms that may be cut, into equal ranges"),
     ("convolution", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
     ("one factorisation", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
 ]

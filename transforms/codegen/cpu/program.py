@@ -40,6 +40,7 @@ from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
+from wengert.transforms.codegen.cpu.native.base import FINISH, OWN
 from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
@@ -217,7 +218,12 @@ class _BlockCode(BlockPointers):
         pointers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
         own = self._scratch(op)
         if kernel.cut is not None:
-            self.entry.job(name, pointers, kernel.cut, own, scratch_room(op))
+            common = kernel.common_bytes()
+            if kernel.finishing_cut is not None:
+                pointers.append(own)
+            self.entry.job(name, pointers, kernel.cut, self.offset(own, common) if common else own, scratch_room(op) - common)
+            if kernel.finishing_cut is not None:
+                self.entry.job(name + FINISH.removeprefix(OWN[:-1]), pointers, kernel.finishing_cut)
             return
         pointers.append(own)
         if kernel.uses_tapes:
