@@ -46,14 +46,15 @@ class Shape(Struct, frozen=True):
     block: int
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Shape:
+    def of(cls, cluster: Cluster, block: int = 0) -> Shape:
+        """The shape for a cluster; ``block``: the rows of a tile, if they are asked for."""
         columns = size(cluster.root.result) // (cluster.groups * cluster.rows)
         most = max(min(TILE_BYTES // (columns * dtype_of(element(cluster.root.result)).itemsize), MOST_ROWS), LEAST_ROWS)
         splits = 1
         while cluster.groups * splits < FEWEST_STRIPS and cluster.rows % (2 * splits) == 0 and cluster.rows // (2 * splits) >= LEAST_ROWS:
             splits *= 2
         rows = cluster.rows // splits
-        return cls(splits, rows, _best_block(rows, min(most, rows)))
+        return cls(splits, rows, min(block, rows) or _best_block(rows, min(most, rows)))
 
 
 def _best_block(rows: int, most: int) -> int:
@@ -92,8 +93,7 @@ class Pass:
 
     def run(self) -> list[Value]:
         """The values of the outputs, built outside."""
-        for value in self.outputs:
-            self._collect(value, self.cluster.labels[value], set())
+        self._collect()
         operands, steps, types = self._operands()
         block = Block(arg_types=types)
         inner = OpBuilder(block, location=self.b.location, pass_name=self.b.pass_name)
@@ -111,43 +111,15 @@ class Pass:
 
     # -- what is read
 
-    def _collect(self, value: Value, labels: Labels, seen: set[tuple[Value, Labels]]) -> None:
-        """Notes what the tile of a value is computed from."""
-        if (value, labels) in seen:
-            return
-        seen.add((value, labels))
-        if (op := self._computed(value, labels)) is None:
-            self.inputs[value, labels] = self._input(value, labels)
-            return
-        if isinstance(op, stablehlo.IotaOp) and ((label := labels[int_of(op.iota_dimension)]) >= 0 or (label == ROW and self.shape.splits > 1)):
-            self._table(label)
-        for operand, given in self._operand_labels(op, labels):
-            self._collect(operand, given, seen)
-
-    def _computed(self, value: Value, labels: Labels) -> Operation | None:
-        """The op that computes the tile of a value within the pass, if it is not read."""
-        op = value.owner
-        if not isinstance(op, Operation):
-            return None
-        if self.cluster.runs_in_tiles(value, self.number) and labels == self.cluster.labels[value]:
-            return op
-        return op if _is_generated(value, labels, GENERATED_DEPTH) else None
-
-    def _operand_labels(self, op: Operation, labels: Labels) -> list[tuple[Value, Labels]]:
-        relation = relate(op)
-        assert relation is not None
-        known = [(relation.result, labels)]
-        if op in self.cluster.members:
-            known += [(axes, self.cluster.labels[v]) for v, axes in zip(operands_of(op), relation.operands, strict=False) if v in self.cluster.labels]
-        axes_labels = labels_of_axes(relation, known)
-        assert axes_labels is not None
-        self._add_summed_rows(op, relation, labels, axes_labels)
-        return [(operand, labels_of(axes, axes_labels)) for operand, axes in zip(operands_of(op), relation.operands, strict=False)]
-
-    def _add_summed_rows(self, op: Operation, relation: Any, labels: Labels, axes_labels: dict[int, int]) -> None:
-        """A product of wide values across rows has the label of rows from these; nothing is left to add."""
-        if ROW not in labels and op in self.cluster.members:
-            assert any(axes_labels.get(axis) == ROW for axis in relation.summed), op.name
+    def _collect(self) -> None:
+        """Notes what the tiles of the outputs are computed from."""
+        for value, labels, op in tiles_of(self.cluster, self.number, self.outputs):
+            if op is None:
+                self.inputs[value, labels] = self._input(value, labels)
+            elif isinstance(op, stablehlo.IotaOp):
+                label = labels[int_of(op.iota_dimension)]
+                if label >= 0 or (label == ROW and self.shape.splits > 1):
+                    self._table(label)
 
     def _input(self, value: Value, labels: Labels) -> _Input:
         """Moves a value so that each strip has its part in one piece, where it has every dimension of the batch; else strips cut theirs out of it."""
@@ -270,12 +242,12 @@ class _Tile:
         """The part of a value that belongs to this block of rows, with extents of 1 in the batch."""
         key = (value, labels)
         if key not in self.values:
-            op = None if key in self.owner.inputs else self.owner._computed(value, labels)  # pyright: ignore[reportPrivateUsage]
+            op = None if key in self.owner.inputs else computing(self.owner.cluster, self.owner.number, value, labels)
             self.values[key] = self._read(key) if op is None else self._compute(op, labels)
         return self.values[key]
 
     def _compute(self, op: Operation, labels: Labels) -> Value:
-        operands = [self.tile(*given) for given in self.owner._operand_labels(op, labels)]  # pyright: ignore[reportPrivateUsage]
+        operands = [self.tile(*given) for given in operand_labels(self.owner.cluster, op, labels)]
         result_type = self._type(result_of(op), labels)
         with self.b.at(rewritten(op.location, op.name, self.owner.b.pass_name)):
             if isinstance(op, stablehlo.ConstantOp):
@@ -325,6 +297,41 @@ class _Tile:
     def _start_in(self, label: int, given: _Input) -> Value | None:
         """Where the tile begins in the part that the strip has of an input."""
         return self.start if label == ROW and given.step else self._first(label)
+
+
+def tiles_of(cluster: Cluster, number: int, outputs: Sequence[Value]) -> list[tuple[Value, Labels, Operation | None]]:
+    """The tiles that a pass with these outputs is made of: values, their labels, and the ops that compute them within the pass (None: they are read)."""
+    seen: dict[tuple[Value, Labels], Operation | None] = {}
+    pending = [(value, cluster.labels[value]) for value in reversed(outputs)]
+    while pending:
+        key = pending.pop()
+        if key not in seen:
+            op = seen[key] = computing(cluster, number, *key)
+            if op is not None:
+                pending += operand_labels(cluster, op, key[1])
+    return [(*key, op) for key, op in seen.items()]
+
+
+def computing(cluster: Cluster, number: int, value: Value, labels: Labels) -> Operation | None:
+    """The op that computes the tile of a value within a pass; None if it is read."""
+    op = value.owner
+    if not isinstance(op, Operation):
+        return None
+    if cluster.runs_in_tiles(value, number) and labels == cluster.labels[value]:
+        return op
+    return op if _is_generated(value, labels, GENERATED_DEPTH) else None
+
+
+def operand_labels(cluster: Cluster, op: Operation, labels: Labels) -> list[tuple[Value, Labels]]:
+    """The operands of an op that computes a tile, and their labels."""
+    relation = relate(op)
+    assert relation is not None
+    known = [(relation.result, labels)]
+    if op in cluster.members:
+        known += [(axes, cluster.labels[v]) for v, axes in zip(operands_of(op), relation.operands, strict=False) if v in cluster.labels]
+    given = labels_of_axes(relation, known)
+    assert given is not None
+    return [(operand, labels_of(axes, given)) for operand, axes in zip(operands_of(op), relation.operands, strict=False)]
 
 
 def _is_generated(value: Value, labels: Labels, depth: int) -> bool:

@@ -63,6 +63,11 @@ class Cluster(Struct):
         return prod(self.extents)
 
     @property
+    def batch(self) -> set[int]:
+        """The labels of the batch axes."""
+        return {*range(len(self.extents))}
+
+    @property
     def adds_across_rows(self) -> bool:
         """Whether a member adds up rows."""
         return any(ROW not in self.labels[result_of(op)] for op in self.members)
@@ -73,22 +78,25 @@ class Cluster(Struct):
         return isinstance(op, Operation) and op in self.members and (value in self.wide or self.passes[op] == number)
 
     def leaves(self, op: Operation) -> bool:
-        """Whether the result of a member is needed outside of the tiles of its pass."""
-        value, number = result_of(op), self.passes[op]
-        for use in value.uses:
-            user = use.operation
-            if user not in self.members or (value not in self.wide and self.passes[user] > number) or (user in self.followers and self.leaves(user)):
-                return True
-        return False
+        """Whether something outside of all tiles needs the result of a member."""
+        users = [use.operation for use in result_of(op).uses]
+        return any(user not in self.members or (user in self.followers and self.leaves(user)) for user in users)
+
+    def kept_for(self, value: SSAValue) -> list[SSAValue]:
+        """The results of passes that a value outside of all tiles is made of, itself if it is one."""
+        op = value.owner
+        if not isinstance(op, Operation) or op not in self.members:
+            return []
+        return [value] if op not in self.followers else [kept for operand in operands_of(op) for kept in self.kept_for(operand)]
 
 
-def is_candidate(op: Operation) -> bool:
-    """Whether a cluster may begin with an op."""
-    if not isinstance(op, stablehlo.DotGeneralOp) or not is_float(element(op.result)):
+def is_candidate(op: stablehlo.DotGeneralOp, least_bytes: int = LEAST_BYTES) -> bool:
+    """Whether a cluster may begin with a product."""
+    if not is_float(element(op.result)) or op.result.first_use is None:
         return False
     count, operands = size(op.result), (size(op.lhs), size(op.rhs))
     contracted = prod(shape(op.lhs)[d] for d in op.dot_dimension_numbers.dims("lhs_contracting_dimensions"))
-    large = count * dtype_of(element(op.result)).itemsize >= LEAST_BYTES
+    large = count * dtype_of(element(op.result)).itemsize >= least_bytes
     return large and count >= LEAST_RATIO * max(operands) and 2 * count >= LEAST_RATIO * sum(operands) and 0 < contracted <= MOST_CONTRACTED
 
 
@@ -121,21 +129,23 @@ def _grow(cluster: Cluster) -> bool:
                 continue
             relation = relate(op)
             labels = None if relation is None else _labels_in(cluster, op, relation)
-            if relation is None or labels is None:
+            given = () if relation is None or labels is None else labels_of(relation.result, labels)
+            if relation is None or labels is None or not cluster.batch <= {*given}:
                 if isinstance(op, core.ReduceOp) and _reduces_rows(op, relation, cluster):
                     return False
                 refused.add(op)
                 continue
             cluster.members[op] = relation
             for other, axes in zip((*operands_of(op), result_of(op)), (*relation.operands, relation.result)):
-                given = labels_of(axes, labels)
-                if other is op.results[0] or (_is_wide(cluster, other) and ROW in given):
-                    if _is_wide(cluster, other) and ROW in given and other not in cluster.wide:
-                        cluster.wide.add(other)
-                        pending.append(other)
+                given, is_result = labels_of(axes, labels), other is result_of(op)
+                is_wide = _is_wide(cluster, other) and cluster.batch | {ROW} <= {*given}
+                if is_wide and other not in cluster.wide:
+                    cluster.wide.add(other)
+                    pending.append(other)
+                if is_wide or is_result:
                     cluster.labels.setdefault(other, given)
     _forget_operands(cluster)
-    return all(len(set(cluster.labels[result_of(op)]) & {*range(len(cluster.extents))}) == len(cluster.extents) for op in cluster.members)
+    return True
 
 
 def _reduces_rows(op: core.ReduceOp, relation: Relation | None, cluster: Cluster) -> bool:
@@ -193,7 +203,7 @@ def _follow(cluster: Cluster) -> None:
             continue
         labels = _labels_in(cluster, op, relation)
         given = () if labels is None else labels_of(relation.result, labels)
-        if labels is None or ROW not in given or not {*range(len(cluster.extents))} <= {*given} or _is_wide(cluster, result_of(op)):
+        if labels is None or not cluster.batch | {ROW} <= {*given} or _is_wide(cluster, result_of(op)):
             continue
         cluster.members[op] = relation
         cluster.followers.add(op)

@@ -24,13 +24,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from wengert.dialects.kernel import StripMineOp
 from wengert.dialects.stablehlo import DotGeneralOp
 from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, detach, erase, replace_uses
 from wengert.ir.locations import rewritten
 from wengert.ir.traversal import ops_in, ops_of, result_of
-from wengert.transforms.fuse.tiles.bodies import Pass, Shape
-from wengert.transforms.fuse.tiles.clusters import Cluster, cluster_of, is_candidate
+from wengert.transforms.fuse.tiles.bodies import Pass, Shape, tiles_of
+from wengert.transforms.fuse.tiles.clusters import LEAST_BYTES, Cluster, cluster_of, is_candidate
 from wengert.transforms.rewriter import Rewriter
 
 
@@ -42,37 +43,62 @@ class TileProductsPass(ModulePass):
 
     reassociate: bool = False
     """Sums across rows may be added up tile by tile."""
+    least_bytes: int = LEAST_BYTES
+    """Products with smaller results are left as they are."""
+    rows: int = 0
+    """The rows of a tile; 0: as many as make a tile that stays in the second cache."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for root in ops_of(op, DotGeneralOp):
-            if root.parent is not None and root.result.first_use is not None and is_candidate(root):
+            if root.parent is not None and self._may_begin(root):
                 cluster = cluster_of(root)
                 if cluster is not None and (self.reassociate or not cluster.adds_across_rows) and may_rewrite(self.name, root):
-                    _tile(cluster)
+                    _tile(cluster, Shape.of(cluster, self.rows))
 
     def changes(self, module: ModuleOp) -> bool:
-        return any(is_candidate(op) for op in ops_of(module, DotGeneralOp))
+        return any(self._may_begin(op) for op in ops_of(module, DotGeneralOp))
+
+    def _may_begin(self, op: DotGeneralOp) -> bool:
+        return is_candidate(op, self.least_bytes) and not _is_tiled(op)
 
 
-def _tile(cluster: Cluster) -> None:
+def _is_tiled(op: Operation) -> bool:
+    """Whether an op is in a strip-mined loop already."""
+    around = op.parent_op()
+    return around is not None and (isinstance(around, StripMineOp) or _is_tiled(around))
+
+
+def _tile(cluster: Cluster, shape: Shape) -> None:
     """Replaces a cluster by its passes, in place."""
     block = cluster.root.parent
     assert block is not None
     order = ops_in(block)
     _sort(cluster, block, order)
-    shape = Shape.of(cluster)
     known: dict[SSAValue, SSAValue] = {}
-    for number in sorted(set(cluster.passes.values())):
-        outputs = [result_of(op) for op in order if op in cluster.members and op not in cluster.followers and cluster.passes[op] == number and cluster.leaves(op)]
-        if outputs:
-            b = Rewriter.before(_first_after(cluster, block, number), TileProductsPass.name)
-            b.location = rewritten(cluster.root.location, cluster.root.name, TileProductsPass.name)
-            known.update(zip(outputs, Pass(cluster, number, shape, b, outputs, known).run(), strict=True))
+    for number, outputs in sorted(_outputs(cluster, order).items()):
+        b = Rewriter.before(_first_after(cluster, block, number), TileProductsPass.name)
+        b.location = rewritten(cluster.root.location, cluster.root.name, TileProductsPass.name)
+        known.update(zip(outputs, Pass(cluster, number, shape, b, outputs, known).run(), strict=True))
     for old, new in known.items():
         replace_uses(old, new)
     for op in reversed(order):
         if op in cluster.members and op.results[0].first_use is None:
             erase(op)
+
+
+def _outputs(cluster: Cluster, order: list[Operation]) -> dict[int, list[SSAValue]]:
+    """The results of each pass, in program order: what is needed outside of tiles, and what later passes read."""
+    members = [op for op in order if op in cluster.members and op not in cluster.followers]
+    wanted = {result_of(op) for op in members if cluster.leaves(op)}
+    outputs: dict[int, list[SSAValue]] = {}
+    for number in sorted(set(cluster.passes.values()), reverse=True):
+        results = [result_of(op) for op in members if cluster.passes[op] == number and result_of(op) in wanted]
+        if results:
+            outputs[number] = results
+            for value, _, op in tiles_of(cluster, number, results):
+                if op is None:
+                    wanted.update(cluster.kept_for(value))
+    return outputs
 
 
 def _sort(cluster: Cluster, block: Block, order: list[Operation]) -> None:
