@@ -229,6 +229,9 @@ DEVICE = Facts(work=Work.NONE, traffic=Traffic.NONE, batching=Batching.LOOP)
 UNBATCHED = Facts(work=Work.NONE, batching=Batching.LOOP)
 """Has no rule for batches, because it is gone before programs are batched or batches of it are rare; computes nothing, or on other devices."""
 
+COMMUNICATION = Facts(work=Work.NONE)
+"""Exchanges values with other devices; what goes over the wire is counted by :mod:`wengert.transforms.analysis.communication`."""
+
 _OF_OTHERS = {"arith.constant": DEVICE, "func.call": REGIONS, "func.return": STRUCTURE}
 """Facts of ops that xDSL defines, by name."""
 

@@ -27,6 +27,7 @@ PASS_PATHS = {
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
+    "on-one-device": "wengert.transforms.core.one_device:OneDevicePass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",

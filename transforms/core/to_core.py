@@ -1,7 +1,6 @@
 """``to-core``: from StableHLO as programs write it to the core that AD and compilation work on.
 
-Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), collectives become what they mean
-on one device (``one_device``), and ops that are defined by others are written out in those (``compound``); then every op whose region is one of the
+Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), and ops that are defined by others are written out in those (``compound``); then every op whose region is one of the
 known kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only less well
 served. ``from-core`` is the inverse.
 
@@ -33,11 +32,11 @@ from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.fused_locations import absorbing
 from wengert.ir.traversal import all_ops, ops_in, ops_of
-from wengert.transforms.core import one_device
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.mapping import expand_maps
+from wengert.transforms.core.recognisers import communication
 from wengert.transforms.core.recognisers.approximate_top_k import recognise_top_k
 from wengert.transforms.core.recognisers.argreductions import recognise_argreduce
 from wengert.transforms.core.recognisers.dot_algorithms import recognise_algorithm
@@ -68,9 +67,12 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),
     stablehlo.SelectAndScatterOp: (recognise_promotion,),
     sdy.ShardingConstraintOp: (recognise_placement,),
-    **one_device.RECOGNISERS,
+    **communication.RECOGNISERS,
 }
 """The recognisers of each op class; the first recogniser that finds its construct replaces the op."""
+
+_COMBINING = (stablehlo.AllReduceOp, stablehlo.ReduceScatterOp)
+"""Ops that may become maps."""
 
 _LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp))
 
@@ -97,7 +99,6 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     if _has_nested_values(module, known):
         flatten_tuples(module)
         known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
-    has_maps = any(type(op) is stablehlo.MapOp for op in known)
     if any(type(op) in EXPANSIONS for op in known):
         expand_compound(module)
         known = ops_of(module, *RECOGNISERS)
@@ -112,7 +113,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
                 break
     factorised = recognise_lapack(module)
     close_control(module)
-    if has_maps:
+    if any(type(op) is stablehlo.MapOp for op in known) or any(type(op) in _COMBINING for op in known):
         expand_maps(module)
     if factorised:
         recognise_systems(module)
