@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import Pure
 
-from wengert.dialects.facts import COMMUNICATION, MOVEMENT
+from wengert.dialects.facts import COMMUNICATION, UNBATCHED
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr
@@ -116,7 +116,7 @@ class PartitionIdOp(TensorOp):
     """The number of this partition."""
 
     name = "stablehlo.partition_id"
-    FACTS: ClassVar = MOVEMENT
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()
     traits = traits_def(Pure())
@@ -127,7 +127,7 @@ class ReplicaIdOp(TensorOp):
     """The number of this replica."""
 
     name = "stablehlo.replica_id"
-    FACTS: ClassVar = MOVEMENT
+    FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()
     traits = traits_def(Pure())

@@ -21,11 +21,12 @@ from wengert.ir.traversal import all_ops
 from wengert.runtime.arguments import bind, describe
 from wengert.runtime.backends import unknown_backend
 from wengert.runtime.errors import InputError
-from wengert.runtime.spmd.device import Array, Device, running_on
+from wengert.runtime.spmd.device import Array, running_on
 from wengert.runtime.spmd.threads import run_on_threads
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
+    from wengert.runtime.spmd.mpi import MpiDevice
 
 ENGINES = ("threads", "mpi", "cuda")
 BACKENDS = ("cpu", "interpreter")
@@ -140,9 +141,10 @@ class ThreadedProgram(Distributed):
 class MpiProgram(Distributed):
     """A program of which this process runs one device: takes and gives the arrays of that one."""
 
-    def __init__(self, program: Program, grid: Grid, run: Run, device: Device):
+    def __init__(self, program: Program, grid: Grid, run: Run, device: MpiDevice):
         super().__init__(program, grid, run)
         self.device = device
+        device.agree_on("program", str(program.module))
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
         with running_on(self.device):
