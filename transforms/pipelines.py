@@ -52,6 +52,8 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/spmd: programs for many devices
+    "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
     # transforms/linalg: factorisations of matrices for targets without libraries
     "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels

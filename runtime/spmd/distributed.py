@@ -148,4 +148,6 @@ class MpiProgram(Distributed):
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
         with running_on(self.device):
-            return tuple(np.array(y) for y in self._run(bind(self.program.signature, inputs)))
+            results = tuple(np.array(y) for y in self._run(bind(self.program.signature, inputs)))
+        self.device.finish()
+        return results

@@ -27,6 +27,8 @@ _HASH = 8
 _SPINS = 2000
 """How often a request is asked before the process lets others run in between."""
 
+_END = Call("the end of the program", "the end")
+
 
 def world() -> Any:
     """All processes that ``mpiexec`` started. Raises InputError where mpi4py or an MPI library is missing."""
@@ -109,6 +111,10 @@ class MpiDevice:
         others = [rank for rank, mark in enumerate(marks) if mark != marks[0]]
         if others:
             raise InputError(f"processes {', '.join(map(str, others))} have another {what} than process 0")
+
+    def finish(self) -> None:
+        """The program has run to its end on this device: all others must be there too."""
+        self._meet(tuple(range(self.grid.size)), _END)
 
     def _meet(self, group: Group, call: Call) -> Any:
         """The communicator of a group, whose devices are all at this collective."""

@@ -91,6 +91,8 @@ class Functions(Struct):
     module: ModuleOp
     size: int
     names: dict[str, str] = field(default_factory=dict[str, str])
+    unsure: frozenset[Operation] = frozenset()
+    """The collectives that devices may disagree about whether to run, as far as is known."""
 
 
 class Batching:
