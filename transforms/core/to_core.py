@@ -66,7 +66,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),
     stablehlo.SelectAndScatterOp: (recognise_promotion,),
-    sdy.ShardingConstraintOp: (recognise_placement,),
+    **dict.fromkeys(sdy.IDENTITIES, (recognise_placement,)),
     **communication.RECOGNISERS,
 }
 """The recognisers of each op class; the first recogniser that finds its construct replaces the op."""
