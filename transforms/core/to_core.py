@@ -74,7 +74,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
 _COMBINING = (stablehlo.AllReduceOp, stablehlo.ReduceScatterOp)
 """Ops that may become maps."""
 
-_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp))
+_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp, sdy.ManualComputationOp))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
     if any(type(op) in EXPANSIONS for op in known):
         expand_compound(module)
-        known = ops_of(module, *RECOGNISERS)
+        known = ops_of(module, *RECOGNISERS, sdy.ManualComputationOp)
     rewriter = Rewriter("to-core")
     for op in known:
         rewriter.move_to(op)
@@ -117,6 +117,10 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         expand_maps(module)
     if factorised:
         recognise_systems(module)
+    if any(type(op) is sdy.ManualComputationOp for op in known):
+        from wengert.transforms.spmd.together import join_devices  # with all of batching, which most programs do without
+
+        join_devices(module)
 
 
 def _name_of(recognise: Recogniser) -> str:

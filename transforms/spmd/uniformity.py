@@ -229,11 +229,15 @@ def check_uniform(module: ModuleOp, grid: Grid, arguments: Sequence[Known] | Non
         return
     for function in module.ops:
         if isinstance(function, FuncOp) and function.sym_name.data == "main":
-            uniformity = analysed(function, grid, arguments)
-            for op, conditions in uniformity.conditions.items():
-                for condition in conditions:
-                    if condition.known.suspect:
-                        _refuse_divergent(uniformity, op, condition)
+            refuse_divergent(analysed(function, grid, arguments))
+
+
+def refuse_divergent(uniformity: Uniformity) -> None:
+    """Raises a DiagnosticError for a collective under a condition that is suspect."""
+    for op, conditions in uniformity.conditions.items():
+        for condition in conditions:
+            if condition.known.suspect:
+                _refuse_divergent(uniformity, op, condition)
 
 
 def _refuse_divergent(uniformity: Uniformity, op: Operation, condition: Condition) -> None:
