@@ -329,6 +329,31 @@ def local_shape(shape: Sequence[int], sharding: Sharding, mesh: Mesh, axes: Sequ
     return tuple(block)
 
 
+def gather_groups(split: Sequence[Axis], mesh: Mesh) -> list[tuple[int, ...]]:
+    """The groups of devices that differ only along these axes, each in the order of their blocks."""
+    names, by_rest = {axis.name for axis in split}, dict[tuple[tuple[str, int], ...], list[tuple[int, int]]]()
+    whole = {name: [axis for axis in split if axis.name == name] for name in names}
+    for device, place in enumerate(mesh.positions()):
+        rest = tuple((name, at) for name, at in place.items() if name not in names)
+        partly = tuple((name, _outside(whole[name], mesh, place)) for name in sorted(names))
+        by_rest.setdefault(rest + partly, []).append((mesh.index(split, place), device))
+    return [tuple(device for _, device in sorted(members)) for members in by_rest.values()]
+
+
+def _outside(axes: Sequence[Axis], mesh: Mesh, place: dict[str, int]) -> int:
+    """The place along what an axis has besides these parts of it."""
+    name = axes[0].name
+    if any(not axis.size for axis in axes):
+        return 0
+    covered = sorted((axis.before, axis.size) for axis in axes)
+    number, before, size = 0, 1, dict(mesh.axes)[name]
+    for start, extent in [*covered, (size, 1)]:
+        if start > before:
+            number = number * (start // before) + mesh.along(Axis(name, before, start // before), place)
+        before = start * extent
+    return number
+
+
 def spec_text(spec: Spec, mesh: str) -> str:
     """A sharding as Shardy writes it, within its brackets."""
     dims = ", ".join("{" + ", ".join(str(axis) for axis in axes) + "}" for axes in spec)

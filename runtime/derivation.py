@@ -187,6 +187,11 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
     return any(op.name.startswith("ad.") or any(key.startswith("ad.") for key in op.attributes) for op in all_ops(module))
 
 
+def runs_at_core_level_only(module: ModuleOp) -> bool:
+    """Whether a module holds what the interpreter does not run as it is written: derivatives, and computations on the blocks of devices."""
+    return needs_ad_lowering(module) or any(op.name == "sdy.manual_computation" for op in all_ops(module))
+
+
 def runnable(core: ModuleOp, *, as_given: bool = False, devices: int | None = None) -> ModuleOp:
     """A core-level module as it is run: the module itself, or a copy after :func:`finishing`."""
     text = finishing(core, as_given=as_given, devices=devices)

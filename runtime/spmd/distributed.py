@@ -27,6 +27,7 @@ from wengert.runtime.spmd.threads import run_on_threads
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
     from wengert.runtime.spmd.mpi import MpiDevice
+    from wengert.transforms.spmd.uniformity import Known
 
 ENGINES = ("threads", "mpi", "cuda")
 BACKENDS = ("cpu", "interpreter")
@@ -34,8 +35,16 @@ Run = Callable[[Sequence[Array]], Sequence[Array]]
 """The program on the device of the thread."""
 
 
-def distribute(program: Program, devices: int | None = None, *, engine: str = "threads", backend: str = "cpu", comm: Any = None) -> Distributed:
-    """The program on many devices; :meth:`wengert.Program.distribute` says what the arguments mean."""
+def distribute(
+    program: Program,
+    devices: int | None = None,
+    *,
+    engine: str = "threads",
+    backend: str = "cpu",
+    comm: Any = None,
+    arguments: Sequence[Known] | None = None,
+) -> Distributed:
+    """The program on many devices; :meth:`wengert.Program.distribute` says what the arguments mean. ``arguments``: what is known of the program's."""
     from wengert.transforms.spmd.uniformity import check_uniform
 
     if engine not in ENGINES:
@@ -53,10 +62,10 @@ def distribute(program: Program, devices: int | None = None, *, engine: str = "t
         if devices is not None and devices != comm.size:
             raise InputError(f"{devices} devices are asked for, but MPI runs {comm.size} processes: mpiexec -n {devices}")
         grid = grid_of(program, comm.size)
-        check_uniform(program.core_module, grid)
+        check_uniform(program.core_module, grid, arguments)
         return MpiProgram(program, grid, _runner(program, backend, grid.size), MpiDevice(comm, grid))
     grid = grid_of(program, devices)
-    check_uniform(program.core_module, grid)
+    check_uniform(program.core_module, grid, arguments)
     return ThreadedProgram(program, grid, _runner(program, backend, grid.size))
 
 
@@ -74,7 +83,7 @@ def grid_of(program: Program, devices: int | None) -> Grid:
 
 
 def _runner(program: Program, backend: str, devices: int) -> Run:
-    from wengert.runtime.derivation import finishing, needs_ad_lowering, runnable
+    from wengert.runtime.derivation import finishing, runnable, runs_at_core_level_only
 
     if backend == "interpreter":
         from wengert.runtime.interpreter import run
@@ -82,7 +91,7 @@ def _runner(program: Program, backend: str, devices: int) -> Run:
 
         check_known(program.module)
         check_values(program.module)
-        lowered = needs_ad_lowering(program.module)
+        lowered = runs_at_core_level_only(program.module)
         module = runnable(program.core_module, as_given=program.as_given, devices=devices) if lowered else program.module
         entry = "main" if lowered else program.entry
         return lambda arrays: run(module, arrays, entry=entry)
@@ -121,9 +130,12 @@ class ThreadedProgram(Distributed):
     """
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
-        own = self._split(inputs)
-        results = run_on_threads(self.grid, lambda device: [np.array(y) for y in self._run(own[device.number])])
+        results = self.on_devices(self._split(inputs))
         return tuple(np.stack(parts) for parts in zip(*results, strict=True))
+
+    def on_devices(self, own: Sequence[Sequence[Array]]) -> list[list[Array]]:
+        """The results of each device for its own arguments."""
+        return run_on_threads(self.grid, lambda device: [np.array(y) for y in self._run(own[device.number])])
 
     def _split(self, inputs: Sequence[Any]) -> list[Sequence[Array]]:
         """The arguments of each device."""

@@ -112,6 +112,10 @@ class MpiDevice:
         if others:
             raise InputError(f"processes {', '.join(map(str, others))} have another {what} than process 0")
 
+    def everybody(self, own: Sequence[Array]) -> list[Sequence[Array]]:
+        """What all devices have, on each of them."""
+        return self._comm.allgather(list(own))
+
     def finish(self) -> None:
         """The program has run to its end on this device: all others must be there too."""
         self._meet(tuple(range(self.grid.size)), _END)

@@ -102,6 +102,8 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     if any(type(op) in EXPANSIONS for op in known):
         expand_compound(module)
         known = ops_of(module, *RECOGNISERS, sdy.ManualComputationOp)
+    if any(type(op) in communication.RECOGNISERS for op in known):
+        communication.number_groups(module)
     rewriter = Rewriter("to-core")
     for op in known:
         rewriter.move_to(op)

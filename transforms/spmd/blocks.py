@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.dialects.sdy_shardings import Axis, Mesh, Spec
+from wengert.dialects.sdy_shardings import Mesh, Spec
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, dimensions
 from wengert.dialects.stablehlo.process_groups import Group
 from wengert.ir.attributes import int_attr
@@ -47,31 +47,6 @@ def holders(spec: Spec, mesh: Mesh) -> list[Group]:
 def replicas(spec: Spec, mesh: Mesh) -> int:
     """The number of devices that have the same block."""
     return mesh.size // prod(parts(spec, mesh))
-
-
-def gather_groups(split: Sequence[Axis], mesh: Mesh) -> list[Group]:
-    """The groups of devices that differ only along these axes, each in the order of their blocks."""
-    names, by_rest = {axis.name for axis in split}, dict[tuple[tuple[str, int], ...], list[tuple[int, int]]]()
-    whole = {name: [axis for axis in split if axis.name == name] for name in names}
-    for device, place in enumerate(mesh.positions()):
-        rest = tuple((name, at) for name, at in place.items() if name not in names)
-        partly = tuple((name, _outside(whole[name], mesh, place)) for name in sorted(names))
-        by_rest.setdefault(rest + partly, []).append((mesh.index(split, place), device))
-    return [tuple(device for _, device in sorted(members)) for members in by_rest.values()]
-
-
-def _outside(axes: Sequence[Axis], mesh: Mesh, place: dict[str, int]) -> int:
-    """The place along what an axis has besides these parts of it."""
-    name = axes[0].name
-    if any(not axis.size for axis in axes):
-        return 0
-    covered = sorted((axis.before, axis.size) for axis in axes)
-    number, before, size = 0, 1, dict(mesh.axes)[name]
-    for start, extent in [*covered, (size, 1)]:
-        if start > before:
-            number = number * (start // before) + mesh.along(Axis(name, before, start // before), place)
-        before = start * extent
-    return number
 
 
 def slices(extents: Sequence[int], spec: Spec, mesh: Mesh) -> list[tuple[slice, ...]]:

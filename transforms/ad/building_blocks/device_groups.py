@@ -12,17 +12,9 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.process_groups import Grid, Mode, declared_grid, mode_of, rows
-from wengert.ir.elements import from_numpy
 from wengert.ir.tensor_types import i64, shape, tensor, ui32
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, even_size, group_properties, module_of
-
-
-def table(groups: Sequence[Sequence[int]]) -> Attribute:
-    """Groups of device numbers as the attribute of a collective; shorter ones are filled up."""
-    width = max((len(group) for group in groups), default=0)
-    filled = [[*group, *[-1] * (width - len(group))] for group in groups]
-    return from_numpy(np.array(filled, np.int64).reshape(len(groups), width))
+from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, even_size, group_properties, module_of, table
 
 
 def reduction_groups(op: Operation) -> dict[str, Attribute]:

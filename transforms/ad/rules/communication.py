@@ -19,12 +19,12 @@ from wengert.dialects.stablehlo.process_groups import rows
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.elements import from_numpy
 from wengert.ir.tensor_types import element, shape, tensor, type_of, ui32
-from wengert.transforms.ad.building_blocks.device_groups import gathered, is_one_of, own_row, reduction_groups, sum_of_group, table, with_ones
+from wengert.transforms.ad.building_blocks.device_groups import gathered, is_one_of, own_row, reduction_groups, sum_of_group, with_ones
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, inactive, same_op, scale, sum_of, transpose, where
 from wengert.transforms.ad.rules.reduction import product_of_others
-from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs
+from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs, table
 
 inactive(hlo.PartitionIdOp, hlo.ReplicaIdOp)
 

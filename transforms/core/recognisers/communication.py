@@ -11,21 +11,26 @@ A computation of no known kind is combined here: everybody's operands are gather
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind, KindAttr
+from wengert.dialects.sdy_shardings import Axis, gather_groups, meshes_of
+from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
 from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, mode_of, rows
 from wengert.ir.attributes import int_array, int_attr, int_of
 from wengert.ir.elements import from_numpy
+from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.ir.traversal import all_ops
 from wengert.transforms.core.kinds import combiner_kinds, region_of
 
 
@@ -36,6 +41,36 @@ def group_properties(op: Operation) -> dict[str, Attribute]:
         count = {Mode.PARTITIONS: grid.partitions, Mode.DEVICES: grid.size}.get(mode_of(op), grid.replicas)
         properties["replica_groups"] = from_numpy(np.arange(count, dtype=np.int64).reshape(1, -1))
     return properties
+
+
+def number_groups(module: Operation) -> None:
+    """Replaces groups that are named by the axes of a mesh by tables of device numbers, in place. Raises a DiagnosticError for an axis that is not there."""
+    ops = [op for op in all_ops(module) if isinstance(op.properties.get("replica_groups"), ReplicaGroupMeshAxesAttr)]
+    meshes = meshes_of(module) if ops else {}
+    for op in ops:
+        named = cast("ReplicaGroupMeshAxesAttr", op.properties["replica_groups"])
+        mesh, axes = meshes.get(named.mesh.string_value()), [_axis(str(axis)) for axis in named.axes.data]
+        if mesh is None or any(axis.name not in dict(mesh.axes) for axis in axes):
+            listed = ", ".join("@" + name for name in meshes) or "none"
+            raise error_at(op.location, f"{op.name} is over axes that no mesh of this module has: {named} (meshes: {listed})")
+        op.properties.update(device_groups(gather_groups(axes, mesh)))
+
+
+def _axis(text: str) -> Axis:
+    name, part = re.search(r'name = "([^"]*)"', text), re.search(r"\((\d+)\)\s*(\d+)", text)
+    return Axis(name.group(1) if name else "", *((int(part.group(1)), int(part.group(2))) if part else ()))
+
+
+def device_groups(groups: Sequence[Sequence[int]]) -> dict[str, Attribute]:
+    """The properties of a collective within these groups of devices."""
+    return {"replica_groups": table(groups), "channel_handle": ChannelHandleAttr(int_attr(1), int_attr(1)), "use_global_device_ids": UnitAttr()}
+
+
+def table(groups: Sequence[Sequence[int]]) -> Attribute:
+    """Groups of device numbers as the attribute of a collective; shorter ones are filled up."""
+    width = max((len(group) for group in groups), default=0)
+    filled = [[*group, *[-1] * (width - len(group))] for group in groups]
+    return from_numpy(np.array(filled, np.int64).reshape(len(groups), width))
 
 
 def module_of(op: Operation) -> Operation:

@@ -11,10 +11,10 @@ from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.process_groups import rows
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import shape, type_of
-from wengert.transforms.ad.building_blocks.device_groups import gathered, is_one_of, own_row, reduction_groups, table, with_ones
+from wengert.transforms.ad.building_blocks.device_groups import gathered, is_one_of, own_row, reduction_groups, with_ones
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint, inactive
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs
+from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs, table
 
 inactive(hlo.PartitionIdOp, hlo.ReplicaIdOp)
 
