@@ -18,6 +18,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
+from wengert.dialects.stablehlo.attributes import ReplicaGroupMeshAxesAttr
 from wengert.ir.construction import copy_module
 from wengert.ir.observers import Observer
 from wengert.ir.plugins import is_foreign
@@ -188,8 +189,10 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
 
 
 def runs_at_core_level_only(module: ModuleOp) -> bool:
-    """Whether a module holds what the interpreter does not run as it is written: derivatives, and computations on the blocks of devices."""
-    return needs_ad_lowering(module) or any(op.name == "sdy.manual_computation" for op in all_ops(module))
+    """Whether a module holds what the interpreter does not run as it is written: derivatives, computations on the blocks of devices, groups of a mesh."""
+    return needs_ad_lowering(module) or any(
+        op.name == "sdy.manual_computation" or isinstance(op.properties.get("replica_groups"), ReplicaGroupMeshAxesAttr) for op in all_ops(module)
+    )
 
 
 def runnable(core: ModuleOp, *, as_given: bool = False, devices: int | None = None) -> ModuleOp:

@@ -78,7 +78,10 @@ def rows(attribute: Attribute | None) -> list[list[int]] | None:
 
 def groups_of(op: Operation, grid: Grid) -> list[Group]:
     """The groups of a collective as devices. A table without groups means one group of all, but for ``collective_broadcast``."""
-    mode, table = mode_of(op), [row for row in rows(op.properties["replica_groups"]) or [] if row]
+    listed = rows(op.properties["replica_groups"])
+    if listed is None:
+        raise ValueError(f"the groups of {op.name} are named by a mesh: to-core numbers them")
+    mode, table = mode_of(op), [row for row in listed if row]
     if not table and not isinstance(op, ops.CollectiveBroadcastOp):
         count = {Mode.PARTITIONS: grid.partitions, Mode.DEVICES: grid.size}.get(mode, grid.replicas)
         table = [list(range(count))]

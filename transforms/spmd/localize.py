@@ -78,7 +78,7 @@ def localized(module: ModuleOp) -> Local:
     number_groups(copy)
     for op in [op for op in copy.ops if isinstance(op, sdy.MeshOp)]:
         copy.body.block.erase_op(op)
-    _forget_attributes(main)
+    forget_attributes(main)
     copy.attributes["mhlo.num_partitions"], copy.attributes["mhlo.num_replicas"] = int_attr(mesh.size, 32), int_attr(1, 32)
     return Local(copy, mesh, in_specs, out_specs)
 
@@ -172,7 +172,7 @@ def _gathered(b: OpBuilder, y: Value, spec: Spec, mesh: Mesh) -> Value:
     return y
 
 
-def _forget_attributes(main: FuncOp) -> None:
+def forget_attributes(main: FuncOp) -> None:
     """Drops what a function says of the shardings of its arguments and results: they are blocks now."""
     for name in ("arg_attrs", "res_attrs"):
         given = main.properties.get(name)
