@@ -27,6 +27,7 @@ PASS_PATHS = {
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
+    "on-one-device": "wengert.transforms.core.one_device:OneDevicePass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
@@ -51,6 +52,8 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/spmd: programs for many devices
+    "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
     # transforms/linalg: factorisations of matrices for targets without libraries
     "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
