@@ -31,6 +31,10 @@ PASS_PATHS = {
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
+    # transforms/upstream: programs in upstream MLIR's dialects
+    "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
+    "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",
