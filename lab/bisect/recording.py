@@ -12,8 +12,8 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.stablehlo import ConstantOp
 from wengert.ir.tensor_types import dtype_of, shape_of_type
-from wengert.lab.culprit import operands_of as read_by
-from wengert.lab.culprit import single_op_program
+from wengert.lab.check.culprit import operands_of as read_by
+from wengert.lab.check.culprit import single_op_program
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
 from wengert.runtime.interpreter.rules import Function
