@@ -51,7 +51,37 @@ COMMANDS = {
     "completion": "the script by which a shell completes commands, options and files",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",
 }
-_MODULES = {"jvp": "differentiate", "vjp": "differentiate"}
+_MODULES = {
+    "run": "derivatives.run",
+    "jvp": "derivatives.differentiate",
+    "vjp": "derivatives.differentiate",
+    "check": "derivatives.check",
+    "costs": "costs.costs",
+    "calibrate": "costs.calibrate",
+    "strategies": "costs.strategies",
+    "compare": "costs.compare",
+    "sweep": "costs.sweep",
+    "records": "costs.records",
+    "replay": "costs.replay",
+    "report": "views.report",
+    "explore": "views.explore",
+    "kept": "views.kept",
+    "memory": "views.memory",
+    "explain": "views.explain",
+    "profile": "views.profile",
+    "draw": "views.draw",
+    "diff": "views.diff",
+    "trace": "views.trace",
+    "bisect": "faults.bisect",
+    "reduce": "faults.reduce",
+    "conformance": "faults.conformance",
+    "ops": "machine.ops",
+    "devices": "machine.devices",
+    "cache": "machine.cache",
+    "completion": "machine.completion",
+    "demo": "machine.demo",
+}
+"""The folder and the module of each command; that of a command which is not here bears its name."""
 
 
 class Command(Protocol):

@@ -7,8 +7,8 @@ import json
 from dataclasses import replace
 
 from wengert.lab.cli import arguments
+from wengert.lab.cli.costs.records import percent
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.cli.records import percent
 from wengert.lab.records.database import Database
 from wengert.lab.records.replay import Replay, replay
 from wengert.lab.records.selection import DEFAULT

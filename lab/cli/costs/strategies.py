@@ -6,7 +6,7 @@ import argparse
 import json
 
 from wengert.lab.cli import arguments
-from wengert.lab.cli.costs import sizes
+from wengert.lab.cli.costs.costs import sizes
 from wengert.lab.costs.bounds import read_bytes
 from wengert.lab.strategies.plans import WANTED
 from wengert.lab.strategies.table import strategies
