@@ -1,17 +1,18 @@
 """Colours for columns, so that two of one colour have no row in common: a distance-2 colouring of one side of the bipartite graph.
 
-One direction of forward mode moves all columns of a colour; each row then has the element of at most one of them (A. R. Curtis, M. J. D. Powell, J. K. Reid, "On
-the estimation of sparse Jacobian matrices", 1974). Rows are coloured as the columns of the transpose, for reverse mode.
+One direction of forward mode moves all columns of a colour; each row then has the element of at most one of them (A. R. Curtis, M. J. D. Powell, J. K. Reid,
+"On the estimation of sparse Jacobian matrices", 1974). Rows are coloured as the columns of the transpose, for reverse mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert.transforms.ad.colouring.orders import ORDERS, Order, Pattern, neighbours
+from wengert.transforms.ad.colouring.orders import ORDERS, Order, neighbours
+from wengert.transforms.analysis.sparsity.matrices import Pattern
 
 Colours = np.ndarray[Any, np.dtype[np.int64]]
 """A colour for each column, from 0 on."""
@@ -44,12 +45,13 @@ def coloured_with_fewer(pattern: Pattern, than: int, orders: Sequence[str] = tup
     return best
 
 
-def _orders(pattern: Pattern, names: Sequence[str]) -> list[Order]:
+def _orders(pattern: Pattern, names: Sequence[str]) -> Iterator[Order]:
     lengths = np.diff(pattern.indptr).astype(np.int64)
     if (lengths * lengths).sum() > MOST_NEIGHBOURS:
-        return [np.argsort(-np.bincount(pattern.indices, minlength=pattern.shape[1]), kind="stable")]
-    graph = neighbours(pattern)
-    return [ORDERS[name](graph) for name in names]
+        yield np.argsort(-np.bincount(pattern.indices, minlength=pattern.shape[1]), kind="stable")
+    else:
+        graph = neighbours(pattern)
+        yield from (ORDERS[name](graph) for name in names)
 
 
 def greedy(pattern: Pattern, order: Order, than: int) -> Colours | None:
@@ -61,7 +63,7 @@ def greedy(pattern: Pattern, order: Order, than: int) -> Colours | None:
     used = 0
     for column in order.tolist():
         mine = rows[starts[column] : starts[column + 1]]
-        free = np.flatnonzero(~taken[:used, mine].any(axis=1)) if used else ()
+        free = np.flatnonzero(~taken[:used, mine].any(axis=1))
         colour = int(free[0]) if len(free) else used
         if colour == used:
             used += 1

@@ -12,33 +12,37 @@ from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-Pattern = Any
-"""A ``scipy.sparse.csr_array`` of booleans."""
+from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array
+
 Order = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def neighbours(pattern: Pattern) -> Pattern:
     """The graph of the columns, as a symmetric pattern without a diagonal."""
-    graph = sparse.csr_array(sparse.csr_array(pattern.T) @ pattern).tocoo()
+    graph = csr_array(csr_array(pattern.T) @ pattern).tocoo()
     apart = graph.row != graph.col
-    return sparse.csr_array((np.ones(int(apart.sum()), np.bool_), (graph.row[apart], graph.col[apart])), shape=graph.shape)
+    return csr_array((np.ones(int(apart.sum()), np.bool_), (graph.row[apart], graph.col[apart])), shape=graph.shape)
+
+
+def lengths_of(graph: Pattern) -> Order:
+    """The numbers of neighbours."""
+    return np.asarray(graph.indptr[1:] - graph.indptr[:-1], np.int64)
 
 
 def natural(graph: Pattern) -> Order:
     """As they are numbered."""
-    return np.arange(graph.shape[0])
+    return np.arange(len(graph.indptr) - 1)
 
 
 def largest_first(graph: Pattern) -> Order:
     """Those with the most neighbours first (D. J. A. Welsh, M. B. Powell, 1967)."""
-    return np.argsort(-np.diff(graph.indptr), kind="stable")
+    return np.argsort(-lengths_of(graph), kind="stable")
 
 
 def smallest_last(graph: Pattern) -> Order:
     """Last the one with the fewest neighbours, before it the one with the fewest among the others, and so on (D. W. Matula, L. L. Beck, 1983)."""
-    return _by_degree(graph, np.diff(graph.indptr), -1)[::-1]
+    return _by_degree(graph, lengths_of(graph), -1)[::-1]
 
 
 def incidence(graph: Pattern) -> Order:

@@ -1,7 +1,7 @@
 """Where the elements of a sparse matrix are, in the derivatives along coloured directions.
 
-``forward[c, i]`` is the sum of row i over the columns of colour c, ``reverse[c, j]`` the sum of column j over the rows of colour c. An element is read where it is
-the only one in such a sum. In a symmetric matrix that was coloured without cycles it is a sum from which others are taken away, which were read before:
+``forward[c, i]`` is the sum of row i over the columns of colour c, ``reverse[c, j]`` the sum of column j over the rows of colour c. An element is read where
+it is the only one in such a sum. In a symmetric matrix that was coloured without cycles it is a sum from which others are taken away, which were read before:
 a chain of readings with signs.
 """
 
@@ -14,14 +14,14 @@ import numpy as np
 from msgspec import Struct
 
 from wengert.transforms.ad.colouring.columns import NONE, Colours
-from wengert.transforms.ad.colouring.orders import Pattern
+from wengert.transforms.analysis.sparsity.matrices import Pattern
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Recovery(Struct, frozen=True):
-    """How the elements of a pattern, in row-major order, follow from derivatives: element ``elements[k]`` has the summand ``signs[k] * derivative``, which is in
-    row ``at[k]`` (forward) or column ``at[k]`` (reverse) of the derivative along ``colours[k]``.
+    """How the elements of a pattern, in row-major order, follow from derivatives: element ``elements[k]`` has the summand ``signs[k] * derivative``, which is
+    in row ``at[k]`` (forward) or column ``at[k]`` (reverse) of the derivative along ``colours[k]``.
 
     Each element has one summand, but for substitution.
     """

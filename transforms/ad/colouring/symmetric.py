@@ -1,28 +1,27 @@
 """Colours for the columns of a symmetric matrix, of which an element may be read in its own place or in that of its mirror image.
 
 *Star colouring*: neighbours differ, and every path of four vertices has three colours, so that the vertices of two colours are stars; each element is then read
-directly (T. F. Coleman, J. J. More, "Estimation of sparse Hessian matrices and graph coloring problems", 1984). *Acyclic colouring*: neighbours differ, and every
-cycle has three colours, so that the vertices of two colours are trees; an element is then computed from the leaves on, by substitution
+directly (T. F. Coleman, J. J. More, "Estimation of sparse Hessian matrices and graph coloring problems", 1984). *Acyclic colouring*: neighbours differ, and
+every cycle has three colours, so that the vertices of two colours are trees; an element is then computed from the leaves on, by substitution
 (T. F. Coleman, J.-Y. Cai, "The cyclic coloring problem and estimation of sparse Hessian matrices", 1986). Both greedily, after A. H. Gebremedhin, A. Tarafdar,
 F. Manne, A. Pothen, "New acyclic and star coloring algorithms with application to computing Hessians", 2007.
 """
 
 from __future__ import annotations
 
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from wengert.transforms.ad.colouring.columns import Colours
-from wengert.transforms.ad.colouring.orders import ORDERS, Order, Pattern
+from wengert.transforms.ad.colouring.orders import ORDERS, Order
+from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array
 
 
 def adjacency(pattern: Pattern) -> Pattern:
     """The graph of a symmetric matrix: its pattern and that of its transpose, without the diagonal."""
-    whole = (sparse.csr_array(pattern) + sparse.csr_array(pattern.T)).tocoo()
+    whole = (csr_array(pattern) + csr_array(pattern.T)).tocoo()
     apart = whole.row != whole.col
-    return sparse.csr_array((np.ones(int(apart.sum()), np.bool_), (whole.row[apart], whole.col[apart])), shape=whole.shape)
+    return csr_array((np.ones(int(apart.sum()), np.bool_), (whole.row[apart], whole.col[apart])), shape=whole.shape)
 
 
 def star_coloured(pattern: Pattern) -> Colours:
@@ -40,7 +39,7 @@ def acyclic_coloured(pattern: Pattern) -> Colours:
 def _star(graph: Pattern, order: Order) -> Colours:
     near = _lists(graph)
     colours = [-1] * len(near)
-    for v in order.tolist():
+    for v in map(int, order):
         beside = [w for w in near[v] if colours[w] >= 0]
         shared = _repeated([colours[w] for w in beside])
         forbidden = {colours[w] for w in beside}
@@ -60,7 +59,7 @@ def _acyclic(graph: Pattern, order: Order) -> Colours:
     near = _lists(graph)
     colours = [-1] * len(near)
     trees: dict[tuple[int, int], dict[int, int]] = {}
-    for v in order.tolist():
+    for v in map(int, order):
         beside = [w for w in near[v] if colours[w] >= 0]
         forbidden = {colours[w] for w in beside}
         by_colour: dict[int, list[int]] = {}
@@ -106,6 +105,6 @@ def _first_not_in(forbidden: set[int]) -> int:
     return colour
 
 
-def _lists(graph: Pattern) -> list[list[Any]]:
-    starts, ends = graph.indptr.tolist(), graph.indices.tolist()
+def _lists(graph: Pattern) -> list[list[int]]:
+    starts, ends = list[int](graph.indptr), list[int](graph.indices)
     return [ends[starts[v] : starts[v + 1]] for v in range(graph.shape[0])]

@@ -1,9 +1,10 @@
 """Compressed Jacobians by seeds: columns that no row has both of are computed in one direction.
 
 The pattern of the Jacobian (:mod:`wengert.transforms.analysis.sparsity`) is known before any number is. Its columns are coloured so that two of one colour
-have no row in common (:mod:`wengert.transforms.ad.colouring.columns`), one direction moves all columns of a colour at once, and each element of the pattern is read
-from the derivative along its colour. In reverse mode rows are coloured likewise. ``(inputs) -> one array for each result in of and each argument in wrt``, as
-``jacfwd``, with zeros outside of the pattern. (Without the zeros: :mod:`wengert.transforms.ad.jacobians.sparse`.)
+have no row in common (:mod:`wengert.transforms.ad.colouring.columns`), one direction moves all columns of a colour at once, and each element of the pattern is
+read from the derivative along its colour. In reverse mode rows are coloured likewise; in both modes columns and rows together; of a symmetric Jacobian
+columns, by a star colouring. ``(inputs) -> one array for each result in of and each argument in wrt``, as ``jacfwd``, with zeros outside of the pattern.
+(Without the zeros: :mod:`wengert.transforms.ad.jacobians.sparse`.)
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ from wengert.ir.tensor_types import element, shape_of_type, size, tensor
 from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_numbers
 from wengert.transforms.ad.colouring.columns import coloured_with_fewer, count
 from wengert.transforms.ad.derive import prepare
-from wengert.transforms.ad.jacobians.batched import Mode, size_of
-from wengert.transforms.ad.jacobians.sparse import READ, Block, one_sided, sparse_derivative
+from wengert.transforms.ad.jacobians.batched import size_of
+from wengert.transforms.ad.jacobians.sparse import READ, Block, Colouring, checked_pattern, compressed, sparse_derivative
 from wengert.transforms.ad.requests.request import function_named, make_request
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
-from wengert.transforms.analysis.sparsity.pattern import Pattern, jacobian_pattern
+from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
 
 NAME = "seeded-jacobian"
+
+
+COLOURED: dict[str, Colouring] = {"forward": "columns", "reverse": "rows", "both": "both", "star": "star"}
+"""What is coloured, by the mode."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +44,23 @@ class SeededJacobianPass(ModulePass):
 
     name = NAME
 
-    mode: Annotated[str, OneOf(lambda: ["forward", "reverse"])] = "forward"
+    mode: Annotated[str, OneOf(lambda: ["forward", "reverse", "both", "star"])] = "forward"
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
     strategy: Annotated[str, OneOf(strategy_names)] = DEFAULT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        seeded_jacobian(op, "forward" if self.mode == "forward" else "reverse", self.fn, self.wrt, self.of, self.strategy)
+        seeded_jacobian(op, COLOURED[self.mode], self.fn, self.wrt, self.of, self.strategy)
 
 
 def seeded_jacobian(
-    module: ModuleOp, mode: Mode, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None, strategy: str = DEFAULT
+    module: ModuleOp, colouring: Colouring, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None, strategy: str = DEFAULT
 ) -> None:
     """Replaces ``fn`` by its Jacobian, in place. Raises DiagnosticError for what cannot be differentiated or batched, by name and place."""
     prepare(module)
     request = make_request(function_named(module, fn), wrt, of)
-    plan = one_sided(jacobian_pattern(request), mode)
+    plan = compressed(checked_pattern(request, colouring), colouring)
     sparse_derivative(module, NAME, request, plan, strategy, dense_block)
 
 
@@ -69,11 +74,15 @@ def dense_block(b: OpBuilder, block: Block, values: Value) -> Value:
     return b.reshape(b.scatter(core.Kind.add, zeros, written, values, scatter_numbers(READ), sorted=True, unique=True), extents)
 
 
-def compressed_directions(module: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], fewer_than: int, fn: str = "main") -> int | None:
-    """How many directions the compressed Jacobian of a function at core level takes; None if that is not fewer than so many."""
-    colours = coloured_with_fewer(_moved(jacobian_pattern(make_request(function_named(module, fn), wrt, of)), mode), fewer_than)
-    return None if colours is None else count(colours)
-
-
-def _moved(pattern: Pattern, mode: Mode) -> Pattern:
-    return pattern if mode == "forward" else type(pattern)(pattern.T)
+def compressed_directions(
+    module: ModuleOp, colouring: Colouring, wrt: Sequence[int], of: Sequence[int], fewer_than: int, fn: str = "main"
+) -> tuple[int, int] | None:
+    """How many directions of forward and of reverse mode the compressed Jacobian of a function at core level takes; None if that is not fewer than so many."""
+    pattern = jacobian_pattern(make_request(function_named(module, fn), wrt, of))
+    if colouring in ("columns", "rows"):
+        colours = coloured_with_fewer(pattern if colouring == "columns" else type(pattern)(pattern.T), fewer_than)
+        if colours is None:
+            return None
+        return (count(colours), 0) if colouring == "columns" else (0, count(colours))
+    plan = compressed(pattern, colouring)
+    return (plan.forward, plan.reverse) if plan.forward + plan.reverse < fewer_than else None

@@ -1,8 +1,8 @@
 """Sparse Jacobians: the elements of the pattern alone, from few directions of forward mode, reverse mode, or both.
 
 The pattern is known before any number is (:mod:`wengert.transforms.analysis.sparsity`); its columns, its rows, or both are coloured
-(:mod:`wengert.transforms.ad.colouring`); all directions of a mode are one batch; and each element is read where it stands alone. ``(inputs) -> for each result in
-of and each argument in wrt, a vector of the elements of the pattern of this block, row by row``::
+(:mod:`wengert.transforms.ad.colouring`); all directions of a mode are one batch; and each element is read where it stands alone. ``(inputs) -> for each result
+in of and each argument in wrt, a vector of the elements of the pattern of this block, row by row``::
 
     func @main(%x: tensor<1000xf64>) -> tensor<2998xf64> {      // a tridiagonal Jacobian: three colours
       %seeds = ...                                              // 3x1000: ones where a column has the colour
@@ -20,10 +20,9 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from msgspec import Struct
-from scipy import sparse
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.ir import Block as IRBlock
 from xdsl.passes import ModulePass
 
@@ -34,10 +33,10 @@ from wengert.ir.attributes import int_attr
 from wengert.ir.construction import copy_op
 from wengert.ir.locations import error_at
 from wengert.ir.pass_options import OneOf
-from wengert.ir.tensor_types import element, i64, shape_of_type, size, tensor
+from wengert.ir.tensor_types import element, f32, f64, i64, is_complex, shape_of_type, size, tensor
 from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_numbers
 from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides
-from wengert.transforms.ad.colouring.columns import NONE, Colours, coloured, count
+from wengert.transforms.ad.colouring.columns import NONE, Colours, coloured, coloured_with_fewer, count
 from wengert.transforms.ad.colouring.recovery import NotRecoverableError, Recovery, read_directly, read_symmetric, substituted
 from wengert.transforms.ad.colouring.symmetric import acyclic_coloured, star_coloured
 from wengert.transforms.ad.derive import prepare
@@ -46,7 +45,8 @@ from wengert.transforms.ad.jacobians.batched import BatchedDerivative, Mode, Typ
 from wengert.transforms.ad.requests.expand import expand_ad
 from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
-from wengert.transforms.analysis.sparsity.pattern import Pattern, jacobian_pattern
+from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array
+from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
 
 NAME = "sparse-jacobian"
 READ = GatherDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions(()), dimensions(()), dimensions((0,)), int_attr(1))
@@ -54,7 +54,15 @@ READ = GatherDimensionNumbersAttr(dimensions(()), dimensions((0,)), dimensions((
 
 Colouring = Literal["best", "columns", "rows", "both", "star", "acyclic"]
 COLOURINGS: tuple[Colouring, ...] = ("best", "columns", "rows", "both", "star", "acyclic")
+FEW = 4
+"""So many directions of one mode are not worth a second one."""
+SHARE_OF_BOTH = 0.75
 SYMMETRIC: tuple[Colouring, ...] = ("star", "acyclic")
+
+
+def colourings() -> list[str]:
+    """The colourings, by name."""
+    return list(COLOURINGS)
 
 
 class Compression(Struct, frozen=True):
@@ -107,7 +115,7 @@ class SparseJacobianPass(ModulePass):
 
     name = NAME
 
-    colouring: Annotated[str, OneOf(lambda: list(COLOURINGS))] = "best"
+    colouring: Annotated[str, OneOf(colourings)] = "best"
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
@@ -142,12 +150,23 @@ def sparse_jacobian(
     return plan
 
 
-def compressed(pattern: Pattern, colouring: Colouring) -> Compression:
-    """The colours for a pattern; ``best`` is the one of columns, rows and both with the fewest directions."""
+def checked_pattern(request: Request, colouring: Colouring) -> Pattern:
+    """The pattern of the Jacobian; DiagnosticError where a colouring needs a symmetric one, and this is not square."""
+    pattern = jacobian_pattern(request)
+    if colouring in SYMMETRIC and pattern.shape[0] != pattern.shape[1]:
+        shape = f"{pattern.shape[0]} x {pattern.shape[1]}"
+        raise error_at(
+            request.function.location, f"a {colouring} colouring is for symmetric Jacobians, and that of @{request.function.sym_name.data} is {shape}"
+        )
+    return pattern
+
+
+def compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None = None) -> Compression:
+    """The colours for a pattern, unless those of its columns or rows are known; ``best`` is the one of columns, rows and both with the fewest directions."""
     if colouring == "columns":
-        return one_sided(pattern, "forward")
+        return one_sided(pattern, "forward", colours)
     if colouring == "rows":
-        return one_sided(pattern, "reverse")
+        return one_sided(pattern, "reverse", colours)
     nobody = np.full(pattern.shape[0], NONE, np.int64)
     if colouring == "star":
         columns = star_coloured(pattern)
@@ -161,14 +180,28 @@ def compressed(pattern: Pattern, colouring: Colouring) -> Compression:
     if colouring == "both":
         sides = coloured_on_both_sides(pattern)
         return Compression(colouring, pattern, sides.columns, sides.rows, read_directly(pattern, sides.columns, sides.rows))
-    return min((compressed(pattern, each) for each in ("columns", "rows", "both")), key=lambda plan: plan.forward + plan.reverse)
+    return _best(pattern)
 
 
-def one_sided(pattern: Pattern, mode: Mode) -> Compression:
-    """The directions of one mode."""
+def _best(pattern: Pattern) -> Compression:
+    """The fewer directions of the two modes; both together only where that takes clearly fewer, since each mode runs the function once more."""
+    columns = coloured(pattern)
+    rows = coloured_with_fewer(csr_array(pattern.T), count(columns))
+    one = compressed(pattern, "columns", columns) if rows is None else compressed(pattern, "rows", rows)
+    fewest = one.forward + one.reverse
+    if fewest <= FEW:
+        return one
+    both = compressed(pattern, "both")
+    return both if both.forward + both.reverse < SHARE_OF_BOTH * fewest else one
+
+
+def one_sided(pattern: Pattern, mode: Mode, colours: Colours | None = None) -> Compression:
+    """The directions of one mode; with colours, by these."""
     height, width = pattern.shape
-    columns = coloured(pattern) if mode == "forward" else np.full(width, NONE, np.int64)
-    rows = coloured(sparse.csr_array(pattern.T)) if mode == "reverse" else np.full(height, NONE, np.int64)
+    if colours is None:
+        colours = coloured(pattern if mode == "forward" else csr_array(pattern.T))
+    columns = colours if mode == "forward" else np.full(width, NONE, np.int64)
+    rows = colours if mode == "reverse" else np.full(height, NONE, np.int64)
     return Compression("columns" if mode == "forward" else "rows", pattern, columns, rows, read_directly(pattern, columns, rows))
 
 
@@ -181,11 +214,13 @@ Emit = Callable[[OpBuilder, Block, Value], Value]
 def sparse_derivative(module: ModuleOp, pass_name: str, request: Request, plan: Compression, strategy: str, emit: Emit) -> None:
     """Replaces the function of a request by its Jacobian, in place, as ``emit`` makes it of the elements of the pattern."""
     fn, primal = request.function.sym_name.data, request.function
+    if any(is_complex(element(x)) for x in (*(request.block.args[i] for i in request.wrt), *(request.results[j] for j in request.of))):
+        raise error_at(primal.location, f"{pass_name}: @{fn} has complex arguments or results, which have no one derivative each")
     derivatives: dict[Mode, BatchedDerivative] = {}
     for mode in ("forward", "reverse"):
         if (plan.forward if mode == "forward" else plan.reverse) or (mode == "forward" and not plan.reverse):
             name = fresh_name(module, f"{fn}_{mode}")
-            copy = cast(FuncOp, copy_op(primal, {}))
+            copy = copy_op(primal, {})
             copy.properties["sym_name"] = StringAttr(name)
             module.body.block.insert_op_before(copy, primal)
             derivatives[mode] = batched_derivative(module, mode, make_request(copy, request.wrt, request.of), strategy)
@@ -210,6 +245,7 @@ class _Emission:
         self.b, self.plan, self.derivatives, self.inputs = b, plan, derivatives, inputs
         self.known = next(iter(derivatives.values()))
         self.tops, self.lefts = starts_of(self.known.results), starts_of(self.known.arguments)
+        self.common = widest([type.get_element_type() for type in (*self.known.results, *self.known.arguments)])
 
     def blocks(self, emit: Emit) -> list[Value]:
         """The blocks, results first."""
@@ -219,7 +255,7 @@ class _Emission:
             self.starts[mode] = []
             for value in self._along(derivative):
                 self.starts[mode].append(sum(size(part) for part in parts))
-                parts.append(self.b.reshape(value, [size(value)]))
+                parts.append(self.b.convert(self.b.reshape(value, [size(value)]), self.common))
         self.whole = parts[0] if len(parts) == 1 else self.b.concatenate(parts, 0)
         blocks = [self._block(j, i) for j in range(len(self.tops)) for i in range(len(self.lefts))]
         return [emit(self.b, block, self._values(block)) for block in blocks]
@@ -246,17 +282,18 @@ class _Emission:
         """The elements of a block: read from the derivatives, and summed where an element has several summands."""
         b, recovery, amount = self.b, self.plan.recovery, len(block.elements)
         if not amount:
-            return b.zeros(tensor([0], element(self.whole)))
+            return b.zeros(tensor([0], block.result.get_element_type()))
         number = np.full(self.plan.pattern.nnz, NONE, np.int64)
         number[block.elements] = np.arange(amount)
         mine = number[recovery.elements] != NONE
         places = self._places(recovery, mine)
         values = b.gather(self.whole, b.constant(places[:, None]), READ, [1], [len(places)])
         if recovery.is_direct:
-            return values
+            return b.convert(values, block.result.get_element_type())
         signed = b.multiply(values, b.convert(b.constant(recovery.signs[mine].astype(np.int64)), element(values)))
         zeros = b.zeros(tensor([amount], element(values)))
-        return b.scatter(core.Kind.add, zeros, b.constant(number[recovery.elements[mine]][:, None]), signed, scatter_numbers(READ))
+        summed = b.scatter(core.Kind.add, zeros, b.constant(number[recovery.elements[mine]][:, None]), signed, scatter_numbers(READ))
+        return b.convert(summed, block.result.get_element_type())
 
     def _places(self, recovery: Recovery, mine: Any) -> Colours:
         """Where summands are in the derivatives, which stand one after the other."""
@@ -267,6 +304,11 @@ class _Emission:
                 here = (forward == (mode == "forward")) & (at >= first) & (at < first + size_of(type))
                 places[here] = start + colours[here] * size_of(type) + at[here] - first
         return places
+
+
+def widest(types: Sequence[Attribute]) -> Attribute:
+    """The type that holds the elements of all of some types of real numbers."""
+    return types[0] if len(set(types)) == 1 else f64 if f64 in types else f32
 
 
 def _seed(b: OpBuilder, type: Type, colours: Colours, directions: int) -> Value:

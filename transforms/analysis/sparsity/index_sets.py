@@ -1,8 +1,8 @@
 """The index sets of a tensor: for each element, the elements of the arguments that it may depend on.
 
-Neighbouring elements often share a set, and ops that move elements make no new ones. So a tensor's sets are a list of sets, the rows of a sparse matrix, and for
-each element the number of its row. Row 0 is empty. (Sets of dependences, propagated from op to op: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd ed.,
-sec. 7.1; R. Giering, T. Kaminski, "Automatic sparsity detection implemented as a source-to-source transformation", 2006.)
+Neighbouring elements often share a set, and ops that move elements make no new ones. So a tensor's sets are a list of sets, the rows of a sparse matrix, and
+for each element the number of its row. Row 0 is empty. (Sets of dependences, propagated from op to op: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd
+ed., sec. 7.1; R. Giering, T. Kaminski, "Automatic sparsity detection implemented as a source-to-source transformation", 2006.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from scipy import sparse
+
+from wengert.transforms.analysis.sparsity.matrices import csr_array, vstack
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -78,10 +79,10 @@ class IndexSets(Struct, frozen=True):
             raise TooManyEntriesError
         flat = np.array(groups.reshape(-1, length))
         if (flat == flat[:1]).all():
-            united = _matrix(sparse.csr_array(self.rows[np.unique(flat[0])].sum(axis=0, dtype=np.int64)[None, :] > 0))
+            united = _matrix(csr_array(self.rows[np.unique(flat[0])].sum(axis=0, dtype=np.int64)[None, :] > 0))
             return _with_empty_row(united, np.zeros(extents, np.int64))
-        starts = np.arange(0, flat.size + 1, length)
-        choice = sparse.csr_array((np.ones(flat.size, np.bool_), flat.reshape(-1), starts), shape=(len(flat), self.rows.shape[0]))
+        starts = np.arange(len(flat) + 1) * length
+        choice = csr_array((np.ones(flat.size, np.bool_), flat.reshape(-1), starts), shape=(len(flat), self.rows.shape[0]))
         choice.sum_duplicates()
         return _with_empty_row(_matrix(choice @ self.rows), np.arange(len(flat)).reshape(extents))
 
@@ -116,7 +117,7 @@ class IndexSets(Struct, frozen=True):
 
 def nothing(extents: Sequence[int], columns: int) -> IndexSets:
     """The sets of a tensor that does not depend on the arguments."""
-    return IndexSets(sparse.csr_array((1, columns), dtype=np.bool_), np.zeros(tuple(extents), np.int64))
+    return IndexSets(csr_array((1, columns), dtype=np.bool_), np.zeros(tuple(extents), np.int64))
 
 
 def own(extents: Sequence[int], first: int, columns: int) -> IndexSets:
@@ -124,7 +125,7 @@ def own(extents: Sequence[int], first: int, columns: int) -> IndexSets:
     count = prod(extents)
     indices = np.arange(first, first + count)
     starts = np.concatenate([[0], np.arange(count + 1)])
-    rows = sparse.csr_array((np.ones(count, np.bool_), indices, starts), shape=(count + 1, columns))
+    rows = csr_array((np.ones(count, np.bool_), indices, starts), shape=(count + 1, columns))
     return IndexSets(rows, np.arange(1, count + 1).reshape(tuple(extents)))
 
 
@@ -138,7 +139,7 @@ def joined(tables: Sequence[IndexSets]) -> tuple[Any, list[Numbers]]:
             starts[id(table.rows)] = total
             kept.append(table.rows)
             total += table.rows.shape[0]
-    return _matrix(sparse.vstack(kept, format="csr")) if len(kept) > 1 else kept[0], [_shifted(table.numbers, starts[id(table.rows)]) for table in tables]
+    return _matrix(vstack(kept, format="csr")) if len(kept) > 1 else kept[0], [_shifted(table.numbers, starts[id(table.rows)]) for table in tables]
 
 
 def _shifted(numbers: Numbers, start: int) -> Numbers:
@@ -148,10 +149,10 @@ def _shifted(numbers: Numbers, start: int) -> Numbers:
 def _matrix(rows: Any) -> Any:
     if rows.nnz > MOST_ENTRIES:
         raise TooManyEntriesError
-    return sparse.csr_array(rows)
+    return csr_array(rows)
 
 
 def _with_empty_row(rows: Any, numbers: Any) -> IndexSets:
     """Puts the empty set in front."""
     starts = np.concatenate([[0], rows.indptr])
-    return IndexSets(sparse.csr_array((rows.data, rows.indices, starts), shape=(rows.shape[0] + 1, rows.shape[1])), numbers + 1)
+    return IndexSets(csr_array((rows.data, rows.indices, starts), shape=(rows.shape[0] + 1, rows.shape[1])), numbers + 1)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from scipy import sparse
+from xdsl.ir import SSAValue
 
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.analysis.sparsity.known import Array, Evaluator, from_constants
+from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array, vstack
 from wengert.transforms.analysis.sparsity.propagation import Propagation
-
-Pattern = Any
-"""A ``scipy.sparse.csr_array`` of booleans: rows are the elements of results, columns those of arguments; indices are sorted."""
 
 
 def jacobian_pattern(request: Request, inputs: Sequence[Array] | None = None, evaluate: Evaluator = from_constants) -> Pattern:
@@ -26,8 +23,8 @@ def jacobian_pattern(request: Request, inputs: Sequence[Array] | None = None, ev
 
     An element outside of the pattern is zero; one inside may be.
     """
-    known = {} if inputs is None else dict(zip(request.block.args, map(np.asarray, inputs), strict=True))
+    known: dict[SSAValue, Array] = {} if inputs is None else dict(zip(request.block.args, map(np.asarray, inputs), strict=True))
     propagation = Propagation([request.block.args[i] for i in request.wrt], evaluate, known)
     for op in request.ops:
         propagation.op(op)
-    return sparse.csr_array(sparse.vstack([propagation.of(request.results[j]).members() for j in request.of], format="csr"))
+    return csr_array(vstack([propagation.of(request.results[j]).members() for j in request.of], format="csr"))

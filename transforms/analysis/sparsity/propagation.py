@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -22,6 +22,7 @@ from wengert.transforms.ad.direct.activity import inputs_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.function import terminator_operands
+from wengert.transforms.ad.rule import INACTIVE
 from wengert.transforms.analysis.sparsity.index_sets import IndexSets, TooManyEntriesError, nothing, own
 from wengert.transforms.analysis.sparsity.known import Array, Evaluator, from_constants
 from wengert.transforms.analysis.sparsity.rules import everything, rule_of
@@ -83,7 +84,7 @@ class Propagation:
             return self._tape(op)
         if isinstance(op, core.TapeReadOp | core.TapeGetOp | core.TapeFromOp):
             return self._bind(op.results[0], self.of(op.operands[0]), None)
-        if is_inactive(op) or all(self.of(operand).is_empty for operand in inputs_of(op)):
+        if type(op) in INACTIVE or is_inactive(op) or all(self.of(operand).is_empty for operand in inputs_of(op)):
             return None
         for result, sets in zip(op.results, self._passed_on(op), strict=True):
             self._bind(result, sets, self.known.get(result))
@@ -200,4 +201,4 @@ def _extents(type: Attribute) -> tuple[int, ...]:
     """The extents of a tensor, or of the entries of a tape."""
     while isinstance(type, core.TapeType):
         type = type.entry_type
-    return tuple(shape_of_type(type)) if isinstance(type, TensorType) else ()
+    return tuple(shape_of_type(cast("TensorType[Any]", type))) if isinstance(type, TensorType) else ()

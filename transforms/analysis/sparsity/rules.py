@@ -160,7 +160,7 @@ def read(sets: IndexSets, positions: Positions) -> Numbers:
 @rule(hlo.SortOp)
 def _sorted(op: hlo.SortOp, operands: Sequence[IndexSets], known: Known) -> Sequence[IndexSets]:
     """An element may come from anywhere along the dimension; which one is decided by the keys, whose derivative does not matter."""
-    return [operand.spread([int_of(cast(Attribute, op.dimension))]) if operand.shape else operand for operand in operands]
+    return [operand.spread([-1 if op.dimension is None else int_of(op.dimension)]) if operand.shape else operand for operand in operands]
 
 
 @rule(chlo.TopKOp)
@@ -219,7 +219,7 @@ def _summed(flat: IndexSets, factor: Any) -> IndexSets:
 def _matrix_shape(operands: Sequence[IndexSets], numbers: Any) -> tuple[int, ...]:
     """Batch dimensions, and one of all free elements for each operand."""
     left, right = operands
-    batch = [left.shape[d] for d in numbers.dims("lhs_batching_dimensions")]
+    batch: list[int] = [left.shape[d] for d in numbers.dims("lhs_batching_dimensions")]
     rows, columns = (
         prod(
             table.shape[d]
