@@ -36,6 +36,7 @@ from wengert.lab.differences import Array, Function, Slopes, slopes
 from wengert.lab.inputs import Shapes, random_inputs, random_like, shaped
 from wengert.lab.rounding import Rounding
 from wengert.runtime.arguments import bind
+from wengert.runtime.backends import InterpreterExecutable
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
@@ -91,7 +92,9 @@ def check(
     if report.outcome != "MISMATCH":
         return report
     examine = _examine(seed, wanted, strategy)
-    return replace(report, culprit=find_wrong_rule(program, arrays, examine) or find_culprit(program, arrays, examine))
+    rule = find_wrong_rule(program, arrays, examine)
+    culprit, left = (rule, 0) if rule is not None else find_culprit(program, arrays, examine)
+    return replace(report, culprit=culprit, unexamined=left)
 
 
 def _examine(seed: int, tests: set[str], strategy: str) -> Examine:
@@ -176,7 +179,8 @@ class Checker:
 
     def run(self, program: Program, inputs: Sequence[Array]) -> list[Array]:
         """The results of one of the programs."""
-        return list(program.compile(self.backend)(*inputs))
+        compiled = program.compile(self.backend)
+        return list(compiled.executable.again(*inputs) if isinstance(compiled.executable, InterpreterExecutable) else compiled(*inputs))
 
     def direction(self, i: int) -> list[Array]:
         """A direction that moves argument i alone, in proportion to its size, largest element about 1."""
