@@ -162,40 +162,76 @@ class Derivable:
 
     @overload
     def jacobian(
-        self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None, sparse: Literal[False] = False
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        holomorphic: bool = False,
+        dump_dir: PathLike | None = None,
+        sparse: Literal[False] = False,
     ) -> Program: ...
     @overload
     def jacobian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
     def jacobian(
-        self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None, sparse: bool = False
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        holomorphic: bool = False,
+        dump_dir: PathLike | None = None,
+        sparse: bool = False,
     ) -> Program | SparseJacobian:
         """The Jacobian by what is predicted to be the fastest: a mode, batched in one of several ways, both modes from a narrow cut, or columns or rows
         compressed. Arguments, results and errors are those of :meth:`jacfwd`, to rounding.
 
-        The candidates are taken down to buffers for the prediction, once for each choice of positions (:func:`wengert.strategies` shows it, with more ways).
-        Where it depends on what only a run tells, or the program is complex, the mode with fewer directions is taken.
+        The candidates are taken down to buffers for the prediction, once for each choice of positions; the choice is kept on disk with the program
+        (:func:`wengert.strategies` shows it, with more ways). Where it depends on what only a run tells, or the program is complex, the mode with fewer
+        directions is taken.
 
-        With ``sparse=True``, :meth:`sparse_jacobian`.
+        Args:
+            wrt: positions of the arguments, as for :meth:`jacfwd`.
+            of: positions of the results, likewise.
+            measure: True compiles and times the candidates that are predicted within 25 per cent of the best, at random inputs, unless that was done before on
+                this machine; False takes the prediction whatever was measured. By default what was measured before decides, here or by
+                :func:`wengert.strategies`, and where nothing was, the prediction.
+            holomorphic: as for :meth:`jacfwd`.
+            dump_dir: a folder for the IR after every pass.
+            sparse: :meth:`sparse_jacobian` instead, which returns a matrix of ``scipy.sparse``.
         """
         if sparse:
             return self.sparse_jacobian(wrt, of)
-        return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir)
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        key = ("jacobian", inputs, outputs, holomorphic, measure)
+        if dump_dir is None and key in self._derivatives:
+            return self._derivatives[key]
+        from wengert.lab.strategies.default import jacobian_passes
+
+        passes = jacobian_passes(cast("Program", self), inputs, outputs, measure)
+        self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
+        return self._derivatives[key]
 
     @overload
-    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, sparse: Literal[False] = False) -> Program: ...
+    def hessian(
+        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: Literal[False] = False
+    ) -> Program: ...
     @overload
     def hessian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
-    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, sparse: bool = False) -> Program | SparseJacobian:
+    def hessian(
+        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: bool = False
+    ) -> Program | SparseJacobian:
         """Second derivatives, by the order of modes that is predicted to be the fastest, as for :meth:`jacobian`: one array for each result in ``of`` and each
-        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
+        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacobian`. With
+        ``sparse=True``, :meth:`sparse_hessian`."""
         if sparse:
             return self.sparse_hessian(wrt, of)
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        key = ("hessian", inputs, outputs, holomorphic)
+        key = ("hessian", inputs, outputs, holomorphic, measure)
         if key not in self._derivatives:
             from wengert.lab.strategies.default import hessian_plan
 
-            self._derivatives[key] = self._hessian(hessian_plan(cast("Program", self), inputs, outputs), inputs, outputs, holomorphic)
+            self._derivatives[key] = self._hessian(hessian_plan(cast("Program", self), inputs, outputs, measure), inputs, outputs, holomorphic)
         return self._derivatives[key]
 
     def _hessian(self, plan: str, wrt: tuple[int, ...], of: tuple[int, ...], holomorphic: bool) -> Program:
@@ -250,11 +286,11 @@ class Derivable:
             self._sparse[key] = make()
         return self._sparse[key]
 
-    def jacobian_mode(self, wrt: Positions = None, of: Positions = None) -> JacobianMode:
+    def jacobian_mode(self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None) -> JacobianMode:
         """The one of :meth:`jacfwd` and :meth:`jacrev` that is predicted to be faster, chosen as in :meth:`jacobian`."""
         from wengert.lab.strategies.default import jacobian_mode
 
-        return jacobian_mode(cast("Program", self), *self.resolve(wrt=wrt, of=of))
+        return jacobian_mode(cast("Program", self), *self.resolve(wrt=wrt, of=of), measure)
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
         """The columns of a Jacobian whose rows do not mix: inputs -> one array for each result in ``of``.
@@ -286,17 +322,8 @@ class Derivable:
         return self._transformed("compressed-jacobian", text, dump_dir, finish)
 
     def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
-        """The Jacobian by ``jacfwd`` or ``jacrev``, by another pass, as text, or (``jacobian``) by what is predicted to be the fastest."""
+        """The Jacobian by ``jacfwd`` or ``jacrev``, or by another pass, as text."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        key = ("jacobian", inputs, outputs, holomorphic)
-        if how == "jacobian":
-            if dump_dir is None and key in self._derivatives:
-                return self._derivatives[key]
-            from wengert.lab.strategies.default import jacobian_passes
-
-            passes = jacobian_passes(cast("Program", self), inputs, outputs)
-            self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
-            return self._derivatives[key]
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
         mode: JacobianMode | None = next((known for known in MODES if how == known), None)
         text = how if mode is None else jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)

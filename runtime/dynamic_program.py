@@ -141,15 +141,27 @@ class DynamicProgram(Program):
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
         return self._derived_for_shapes(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
 
-    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
+    def jacobian(
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        holomorphic: bool = False,
+        dump_dir: PathLike | None = None,
+    ) -> Program:
+        """As :meth:`Program.jacobian`, chosen for each choice of shapes."""
+        return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir, measure=measure)
+
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False) -> Program:
         """As :meth:`Program.hessian`, in the order of modes that does for all shapes: forward over reverse."""
         return self._hessian("forward over reverse", *self.resolve(wrt=wrt, of=of), holomorphic)
 
-    def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None, **more: Any) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         pairs = [(self.signature.results[j], self.signature.arguments[i]) for j in outputs for i in inputs]
         results = [(_spread(y.type, x.shape), f"derivative of {_shown(y)} by {_shown(x)}") for y, x in pairs]
-        options = {"wrt": inputs, "of": outputs, "holomorphic": holomorphic, "dump_dir": dump_dir}
+        options = {"wrt": inputs, "of": outputs, "holomorphic": holomorphic, "dump_dir": dump_dir, **more}
         return self._derived_for_shapes(how, options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
