@@ -114,6 +114,13 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, fine: None) -> Non
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * max(float(np.abs(expected).max()), 1.0))
 
 
+def test_the_gradient_of_a_kernel_is_shared_by_ranges_of_images() -> None:
+    function, *inputs = CASES["gradient of a kernel"]
+    module = parse_module(text_of(function, floats(3, 3, 4, 8), floats(8, 32, 32, 4)))
+    assert "KERNEL.finish" not in (text := compile(module).llvm_text)
+    assert ".finish(" in text
+
+
 def test_the_text_does_not_depend_on_the_number_of_threads() -> None:
     module = parse_module(text_of(CASES["elementwise"][0], floats(100000)))
     texts = set()
