@@ -82,6 +82,7 @@ CASES = {
     "rows of a product": (lambda x, w: x @ w, floats(333, 70), floats(70, 10)),
     "columns of a product": (lambda x, w: x @ w, floats(5, 300), floats(300, 1001)),
     "a product in blocks": (lambda x, y: x.T @ y, floats(100, 701), floats(100, 302)),
+    "a product of bf16 in blocks": (lambda x, y: x.T @ y, floats(100, 701).astype(jnp.bfloat16), floats(100, 302).astype(jnp.bfloat16)),
     "a batch of products in blocks": (lambda x, y: jnp.swapaxes(x, 1, 2) @ y, floats(3, 170, 201), floats(3, 170, 190)),
     "a batch of products": (spread, floats(50, 7, 7)),
     "sort": (lambda x: jnp.sort(x, axis=1), floats(20, 50, 3)),
@@ -115,7 +116,7 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, fine: None) -> Non
 
 
 def test_the_gradient_of_a_kernel_is_shared_by_ranges_of_images() -> None:
-    function, *inputs = CASES["gradient of a kernel"]
+    function, *_ = CASES["gradient of a kernel"]
     module = parse_module(text_of(function, floats(3, 3, 4, 8), floats(8, 32, 32, 4)))
     assert "KERNEL.finish" not in (text := compile(module).llvm_text)
     assert ".finish(" in text
