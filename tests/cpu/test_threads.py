@@ -63,6 +63,8 @@ def spread(x):
     return x @ jnp.swapaxes(x, -1, -2) + 8 * jnp.eye(x.shape[-1], dtype=x.dtype)
 
 
+STATE = np.array([7, 11, 2**32 - 3, 2**32 - 1], np.uint32)
+"""A key, and a counter that overflows."""
 CASES = {
     "elementwise": (lambda x: jnp.sin(x) * x, floats(6400)),
     "no divisor": (lambda x: jnp.exp(x) + 1, floats(6007)),
@@ -95,6 +97,10 @@ CASES = {
     "one image": (convolution, floats(1, 32, 32, 8), floats(3, 3, 8, 64)),
     "gradient of a kernel": (jax.grad(lambda w, x: jnp.sum(convolution(x, w) ** 2)), floats(3, 3, 4, 8), floats(8, 16, 16, 4)),
     "depthwise": (depthwise, floats(8, 16, 16, 4), floats(3, 3, 1, 4)),
+    "random bits, odd rows": (lambda k: jax.lax.rng_bit_generator(k, (3, 5001), jnp.uint32, jax.lax.RandomAlgorithm.RNG_THREE_FRY), STATE),
+    "random bits, pairs of rows": (lambda k: jax.lax.rng_bit_generator(k, (9000, 3), jnp.uint16, jax.lax.RandomAlgorithm.RNG_THREE_FRY), STATE),
+    "random bits, wide rows": (lambda k: jax.lax.rng_bit_generator(k, (9000, 20), jnp.uint32, jax.lax.RandomAlgorithm.RNG_THREE_FRY), STATE),
+    "random bits by Philox": (lambda k: jax.lax.rng_bit_generator(k, (20001,), jnp.uint32, jax.lax.RandomAlgorithm.RNG_PHILOX), STATE),
     "in a loop": (lambda x: jax.lax.fori_loop(0, 5, lambda i, v: jnp.sin(v) + v, x), floats(3200)),
 }
 
