@@ -34,7 +34,7 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
-from wengert.ir.traversal import ops_in, ops_of
+from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
@@ -269,12 +269,15 @@ class _BlockCode(BlockPointers):
             self._strip_loop(op, buffers, arena, ("0", str(iterations)))
             return
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
-        with self.entry.task() as builder:
-            begin_task(builder, pointers, cut)
+        constants = self.entry.coming_constants(sum(isinstance(inner, GlobalOp) for inner in all_ops(op)))
+        names = [f"%c{number}" for number in constants]
+        with self.entry.task(dict(zip(constants, names, strict=True))) as builder:
+            begin_task(builder, [*pointers, *names], cut)
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
                 op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
         task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"), op.location)
+        buffers += constants.values()
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
         self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 
