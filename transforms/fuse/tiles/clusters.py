@@ -6,8 +6,8 @@ the cluster is small: largest elements and sums of rows, products with other ope
 for products and sums across rows, which can be added up, no wide value has to be in memory as a whole.
 
 An op runs in a *pass* over the tiles; one that needs the result of a pass for all rows, by way of ops that are in no cluster, runs in a later one. Wide values
-that a later pass needs again are computed again there, from operands of the product and what was kept of each row. (Rabe and Staats, "Self-attention does not need
-O(n^2) memory", 2021; Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS 2022. There the columns
+that a later pass needs again are computed again there, from operands of the product and what was kept of each row. (Rabe and Staats, "Self-attention does
+not need O(n^2) memory", 2021; Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS 2022. There the columns
 are cut too, and the maximum is corrected as it grows; here a row is short enough for a cache, so that every row is computed as the program says.)
 """
 
