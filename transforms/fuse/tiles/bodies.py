@@ -29,7 +29,7 @@ from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.tiles.clusters import Cluster
 from wengert.transforms.fuse.tiles.relations import ROW, WHOLE, Labels, labels_of, labels_of_axes, relate
 
-TILE_BYTES = 512 << 10
+TILE_BYTES = 1 << 20
 """A tile of a wide value, of which a few are in use at once, is at most about so large: a part of the second cache."""
 MOST_ROWS = 128
 LEAST_ROWS = 16
