@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from wengert.runtime.loading import load, parse
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Parameter, Signature
+    from wengert.runtime.spmd.global_program import SpmdProgram, spmd
     from wengert.transforms.ad.residuals.policies import Policy as ResidualPolicy
     from wengert.transforms.ad.strategies import PipelineStrategy, Strategy
     from wengert.transforms.optimize.keep_apart import keep_apart
@@ -75,6 +76,7 @@ __all__ = [
     "Program",
     "ResidualPolicy",
     "Signature",
+    "SpmdProgram",
     "Strategy",
     "StrategyTable",
     "SweepReport",
@@ -114,6 +116,7 @@ __all__ = [
     "parse",
     "register",
     "scan",
+    "spmd",
     "stop_gradient",
     "strategies",
     "sweep",
@@ -145,6 +148,7 @@ _HOMES = {
     "Program": "wengert.runtime.program",
     "ResidualPolicy": "wengert.transforms.ad.residuals.policies",
     "Signature": "wengert.runtime.signature",
+    "SpmdProgram": "wengert.runtime.spmd.global_program",
     "Strategy": "wengert.transforms.ad.strategies",
     "StrategyTable": "wengert.lab.strategies.table",
     "SweepReport": "wengert.lab.sweep.series",
@@ -183,6 +187,7 @@ _HOMES = {
     "parse": "wengert.runtime.loading",
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",
+    "spmd": "wengert.runtime.spmd.global_program",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",
     "sweep": "wengert.lab.sweep.in_python",

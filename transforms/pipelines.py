@@ -27,9 +27,14 @@ PASS_PATHS = {
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
+    "on-one-device": "wengert.transforms.core.one_device:OneDevicePass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
+    # transforms/upstream: programs in upstream MLIR's dialects
+    "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
+    "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",
@@ -51,6 +56,8 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/spmd: programs for many devices
+    "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
     # transforms/linalg: factorisations of matrices for targets without libraries
     "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels

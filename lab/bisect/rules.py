@@ -108,7 +108,7 @@ def _is_transposed_well(alone: ModuleOp, values: Sequence[Array], flags: Sequenc
         for i, x_bar in zip(positions, x_bars, strict=True):
             x_dot = random_like(program.signature.arguments[i], generator)
             y_dots = program.compile("interpreter")(*[x_dot if k == i else np.zeros_like(x) if flags[k] else x for k, x in enumerate(values)])
-            if dot_product(y_bars, y_dots, x_bar, x_dot, slack).verdict == "MISMATCH":
+            if dot_product(y_bars, y_dots, [x_bar], [x_dot], slack).verdict == "MISMATCH":
                 return False
     except DiagnosticError:  # refused, which is no mistake
         return True

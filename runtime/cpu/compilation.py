@@ -41,7 +41,7 @@ from wengert.transforms.schedule.host import host
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@stage(last=True)
+@stage()
 def compile(
     module: ModuleOp,
     *,
@@ -221,7 +221,7 @@ _NOT_CORE = compound.NAMES | frozenset(
         "stablehlo.scatter",
         "stablehlo.reduce_window",
         "stablehlo.composite",
-        "sdy.sharding_constraint",
+        *(f"sdy.{name}" for name in "all_gather all_reduce all_slice all_to_all collective_permute reduce_scatter reshard sharding_constraint".split()),
     )
 )
 
