@@ -50,6 +50,14 @@ def columns_first(q: Any, k: Any, v: Any) -> Any:
     return jnp.einsum("bst,bsd->btd", jax.nn.softmax(jnp.einsum("bsd,btd->bst", k, q) * 0.5, 1), v)
 
 
+def merged_batch(q: Any, k: Any, v: Any) -> Any:
+    """As PyTorch's ``bmm`` has it."""
+    q, k, v = (x.reshape(BATCH * HEADS, LENGTH, WIDTH) for x in (q, k, v))
+    scores = (q @ k.swapaxes(1, 2)).reshape(BATCH, HEADS, LENGTH, LENGTH)
+    weights = jax.nn.softmax(scores + jnp.where(causal(), 0.0, -jnp.inf), -1).reshape(BATCH * HEADS, LENGTH, LENGTH)
+    return (weights @ v).reshape(BATCH, HEADS, LENGTH, WIDTH)
+
+
 def with_weights(q: Any, k: Any, v: Any) -> Any:
     weights = jax.nn.softmax(jnp.einsum("bhtd,bhsd->bhts", q, k), -1)
     return jnp.einsum("bhts,bhsd->bhtd", weights, v), weights
@@ -132,6 +140,7 @@ WRITINGS: dict[str, Writing] = {
         lambda q, k, v: attention(q, k, v, causal(), equations=("bhtd,bsd->bhts", "bhts,bsd->bhtd")),
         [(BATCH, HEADS, LENGTH, WIDTH), (BATCH, LENGTH, WIDTH), (BATCH, LENGTH, WIDTH)],
     ),
+    "merged batch": (merged_batch, HEADS_FIRST),
     "by hand": (by_hand, ROWS),
     "divided afterwards": (divided_afterwards, ROWS),
     "columns first": (columns_first, ROWS),
