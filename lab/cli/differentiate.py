@@ -19,6 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--residuals", default="auto", metavar="NAME", help="what is kept: auto, save-all, recompute-cheap, recompute-all, or what --load brings"
         )
+        parser.add_argument(
+            "--memory", metavar="64MB", help="the largest arena of the compiled derivative: values are computed again (wengert checkpoint shows how)"
+        )
     parser.add_argument("-o", "--output", metavar="FILE.mlir", help="write there instead of to stdout")
     parser.add_argument("--locations", action="store_true", help="print for every op what it was derived from")
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass")
@@ -32,6 +35,8 @@ def execute(options: argparse.Namespace) -> int:
         derivative = program.jvp(options.wrt, options.of, strategy=options.strategy, dump_dir=options.dump_dir)
     else:
         check_choice(options, "residuals", (options.residuals,), policy_names())
-        derivative = program.vjp(options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, dump_dir=options.dump_dir)
+        derivative = program.vjp(
+            options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, memory=options.memory, dump_dir=options.dump_dir
+        )
     output.write_ir(derivative.text(locations=options.locations), options.output)
     return Exit.OK

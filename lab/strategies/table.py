@@ -185,7 +185,7 @@ def strategies(
     program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
-    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget)]
     reference = ""
     if inputs is not None or measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
