@@ -29,6 +29,12 @@ class Liveness:
         for n in range(len(graph.ops)):
             self._reads.append(frozenset[int]().union(*(frozenset((m,)) if self._in_memory[m] else self._reads[m] for m in graph.operands[n])))
 
+    @property
+    def bytes(self) -> list[int]:
+        """The bytes of each op's results that go through memory and are no results of the derivative."""
+        returned = frozenset(self.graph.returned)
+        return [size if stored and n not in returned else 0 for n, (size, stored) in enumerate(zip(self.graph.bytes, self._in_memory, strict=True))]
+
     def peak(self, order: Order) -> int:
         """The largest number of bytes that are live at once."""
         graph = self.graph
