@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
+from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_module
 from wengert.runtime.jacobians import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from wengert.runtime.signature import Signature
     from wengert.runtime.sparsity import SparseJacobian
     from wengert.transforms.ad.jacobians.sparse import Colouring
+    from wengert.transforms.checkpoint.frontier import Frontier
 
 
 class Derivable:
@@ -99,6 +101,7 @@ class Derivable:
         *,
         strategy: Strategy = "transpose",
         residuals: Residuals = "auto",
+        memory: int | str | None = None,
         dump_dir: PathLike | None = None,
     ) -> Program:
         """The reverse derivative: (inputs, cotangents of ``of``) -> (outputs, cotangents of ``wrt``).
@@ -110,8 +113,42 @@ class Derivable:
         ``residuals`` says what the forward part keeps for the reverse part, and what that computes again: "auto" (all that is at hand, and in
         loops and branches what is not cheap), "save-all", "recompute-cheap" or "recompute-all". What is asked to be computed again is not
         shared with the forward part by any later pass. The strategy "direct" takes "auto" only.
+
+        ``memory`` is the largest arena of the compiled derivative: bytes, or "64MB". Values are computed again as the pass ``checkpoint`` plans it
+        (:func:`wengert.lab.checkpoint.checkpoints` shows all plans). A DiagnosticError names the least memory that there is a plan for, where this is less.
         """
-        return self._derivative("vjp", wrt, of, dump_dir, strategy, residuals)
+        derivative = self._derivative("vjp", wrt, of, None if memory is not None else dump_dir, strategy, residuals)
+        return derivative if memory is None else derivative.within(memory, dump_dir=dump_dir)
+
+    def within(self, memory: int | str, *, dump_dir: PathLike | None = None) -> Program:
+        """The reverse derivative that this is, within so many bytes of arena, by computing values again, as in :meth:`vjp`.
+
+        Raises:
+            InputError: that is no number of bytes.
+            DiagnosticError: this is no reverse derivative, or no plan takes so little; names the least.
+        """
+        from wengert.ir.byte_counts import byte_count
+
+        try:
+            budget = byte_count(memory)
+        except ValueError as error:
+            raise InputError(f"memory: {error}") from None
+
+        def make(folder: Path | None) -> ModuleOp:
+            from wengert.runtime.derivation import apply
+
+            if folder is not None:
+                return apply(self.optimized_module, f"checkpoint{{budget={budget}}}", folder)
+            return self.frontier.module(self.frontier.within(budget))
+
+        return self._derived(("checkpoint", budget), "checkpoint", f"budget={budget}", dump_dir, make)
+
+    @staged_property
+    def frontier(self) -> Frontier:
+        """The plans for computing values of this reverse derivative again, by memory and flops; searched for once. Raises as :meth:`within`."""
+        from wengert.transforms.checkpoint.frontier import Frontier
+
+        return Frontier(self.optimized_module)
 
     def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False, residuals: Residuals = "recompute-cheap") -> LinearProgram:
         """The program split at a point: evaluated once, then a linear map and its transpose as often as needed.

@@ -50,6 +50,8 @@ PASS_PATHS = {
     "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
+    "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops

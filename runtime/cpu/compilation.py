@@ -221,7 +221,7 @@ _NOT_CORE = compound.NAMES | frozenset(
         "stablehlo.scatter",
         "stablehlo.reduce_window",
         "stablehlo.composite",
-        *(f"sdy.{name}" for name in "all_gather all_reduce all_slice all_to_all collective_permute reduce_scatter reshard sharding_constraint".split()),
+        *(f"sdy.{name}" for name in ["all_gather", "all_reduce", "all_slice", "all_to_all", "collective_permute", "reduce_scatter", "reshard", "sharding_constraint"]),
     )
 )
 
