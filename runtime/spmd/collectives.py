@@ -14,10 +14,9 @@ import numpy as np
 
 from wengert.dialects.stablehlo.process_groups import Group
 from wengert.runtime.spmd.device import Array, Call, Device
+from wengert.transforms.analysis.communication import SHORT
 
 Combine = Callable[[Any, Any], Any]
-SHORT = 4096
-"""The bytes up to which an all-reduce gathers everything."""
 
 
 def folded(combine: Combine, parts: Sequence[Array]) -> Array:
