@@ -12,7 +12,7 @@ A derivative is again such a program: that of what each device runs, with the bo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -105,7 +105,7 @@ class SpmdProgram:
         """The program on whole tensors: one ``sdy.manual_computation`` around what each device runs, as JAX writes a ``shard_map``."""
         from wengert.runtime.spmd.global_text import global_text
 
-        return global_text(self)
+        return global_text(cast("Any", self))
 
     def __str__(self) -> str:
         return self.text()
