@@ -84,7 +84,7 @@ def main() -> None:
     for epoch in range(settings.epochs):
         losses = [(many.step(x.astype(np.float64), y), one.step(x.astype(np.float64), y)) for x, y in data.batches(settings, epoch)]
         together, alone = np.mean(losses, 0)
-        worst = max(worst, max(abs(a - b) / b for a, b in losses))
+        worst = max([worst, *(abs(a - b) / b for a, b in losses)])
         if speaks:
             print(f"{epoch:5}  {together:.15f}  {alone:.15f}")
     if speaks:

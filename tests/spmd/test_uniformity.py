@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pytest
 from spmd_programs import CHANNEL, DEVICES, groups, reducer
@@ -71,7 +69,9 @@ def branch(condition_body: str, table: list[list[int]]) -> str:
 def test_a_collective_under_a_condition_that_differs_is_refused_with_both_places() -> None:
     p = wg.parse(branch(PLACE, ALL), "rows.mlir")
     for run in (lambda: p.distribute(4), lambda: p.vjp().distribute(4)):
-        with pytest.raises(wg.DiagnosticError, match=r"(?s)rows\.mlir:10:7: error: stablehlo\.all_reduce stands under .*devices 0 and 2.*the branch at rows\.mlir:9:5"):
+        with pytest.raises(
+            wg.DiagnosticError, match=r"(?s)rows\.mlir:10:7: error: stablehlo\.all_reduce stands under .*devices 0 and 2.*the branch at rows\.mlir:9:5"
+        ):
             run()
 
 
@@ -139,4 +139,4 @@ def test_needless_collectives_are_removed() -> None:
 
 def test_collectives_of_what_may_differ_stay() -> None:
     q = wg.parse(module(reduce_over(ALL, "%x", "%r") + "\n    return %r : tensor<f64>")).apply("to-core,needless-collectives")
-    assert collectives(cast(wg.Program, q)) == ["core.all_reduce"]
+    assert collectives(q) == ["core.all_reduce"]
