@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
+    from wengert.frontends.transforms.sparse_jacobians import sparse_hessian, sparse_jacobian
     from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
@@ -116,6 +117,8 @@ __all__ = [
     "parse",
     "register",
     "scan",
+    "sparse_hessian",
+    "sparse_jacobian",
     "spmd",
     "stop_gradient",
     "strategies",
@@ -187,6 +190,8 @@ _HOMES = {
     "parse": "wengert.runtime.loading",
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",
+    "sparse_hessian": "wengert.frontends.transforms.sparse_jacobians",
+    "sparse_jacobian": "wengert.frontends.transforms.sparse_jacobians",
     "spmd": "wengert.runtime.spmd.global_program",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",

@@ -10,125 +10,44 @@ For every float or complex argument, with directions drawn at random from a seed
 
 Where an argument sits on a kink, differences see two slopes and any value between them is a convention; this is said
 and does not count as a mismatch. A test whose numbers are not finite decides nothing: the check is then *not settled*,
-which is neither a mismatch nor a success. Where a comparison fails, functions that declare a derivative are checked one by one
+which is neither a mismatch nor a success.
+
+Bounds begin with what rounding does to a short program: a multiple of the unit of rounding, and of the size of what is compared. In deep programs, or
+ill-conditioned ones, rounding does more. Where such a bound is exceeded, how far rounding moves the results is measured (``wengert.lab.rounding``), and
+the comparison is made again: with a bound that allows that, and with smaller steps of differences too. Where rounding moves what is compared by half of its
+size, nothing is settled. Where a comparison fails nevertheless, functions that declare a derivative are checked one by one
 (``wengert.lab.declared_rules``), then the ops, to find the first whose own derivative is wrong (``wengert.lab.culprit``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
 from wengert.ir.tensor_types import dtype_of, is_complex, is_float
-from wengert.lab.culprit import Culprit, find_culprit
-from wengert.lab.declared_rules import Examine, WrongRule, find_wrong_rule
-from wengert.lab.differences import Array, Slopes, slopes
+from wengert.lab.check_report import ArgumentCheck, CheckReport, Finding, Verdict
+from wengert.lab.culprit import find_culprit
+from wengert.lab.declared_rules import Examine, find_wrong_rule
+from wengert.lab.differences import Array, Function, Slopes, slopes
 from wengert.lab.inputs import Shapes, random_inputs, random_like, shaped
-from wengert.lab.plain import plain
+from wengert.lab.rounding import Rounding
 from wengert.runtime.arguments import bind
+from wengert.runtime.backends import InterpreterExecutable
 from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 
-Verdict = Literal["ok", "MISMATCH", "at a kink", "unsettled", "skipped"]
-Outcome = Literal["ok", "MISMATCH", "not settled"]
 TESTS = ("values", "differences", "dot product", "second order")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One comparison: what was compared with what, where it was worst, and within which bound."""
-
-    test: str
-    verdict: Verdict
-    error: float = 0.0
-    bound: float = 0.0
-    where: str = ""
-    left: str = ""
-    right: str = ""
-    step: float | None = None
-
-    def __str__(self) -> str:
-        text = f"{self.test}: {self.verdict}, error {self.error:.1e}, bound {self.bound:.1e}"
-        if self.verdict == "ok":
-            return text
-        at = f" at {self.where}" if self.where else ""
-        step = f", step {self.step:.1e}" if self.step is not None else ""
-        return f"{text}{at}: {self.left}, {self.right}{step}"
-
-
-@dataclass(frozen=True)
-class ArgumentCheck:
-    """The findings for one argument."""
-
-    argument: str
-    type: str
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
-    reason: str = ""
-
-    def __str__(self) -> str:
-        lines = [f"{self.argument:24} {self.type:24} {self.verdict}" + (f": {self.reason}" if self.reason else "")]
-        return "\n".join(lines + [f"    {finding}" for finding in self.findings])
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """The outcome of a check; true if all derivatives were seen to be right."""
-
-    program: str
-    backend: str
-    seed: int
-    precision: str
-    arguments: tuple[ArgumentCheck, ...]
-    culprit: Culprit | WrongRule | None = None
-    command: str = ""
-    strategy: str = "transpose"
-
-    @property
-    def outcome(self) -> Outcome:
-        """MISMATCH if any derivative is wrong, else "not settled" if a test of any argument could not decide, else ok."""
-        verdicts = {a.verdict for a in self.arguments}
-        return "MISMATCH" if "MISMATCH" in verdicts else "not settled" if "unsettled" in verdicts else "ok"
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing mismatches and everything was decided."""
-        return self.outcome == "ok"
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as what JSON holds."""
-        return {**plain(self), "outcome": self.outcome, "ok": self.ok}
-
-    def __str__(self) -> str:
-        how = "" if self.strategy == "transpose" else f", strategy {self.strategy}"
-        lines = [f"gradient check of {self.program} on backend {self.backend}, seed {self.seed}, rounding of {self.precision}{how}"]
-        lines += [str(argument) for argument in self.arguments]
-        if isinstance(self.culprit, WrongRule):
-            lines.append(f"declared derivative that disagrees by itself: {self.culprit}")
-        elif self.culprit is not None:
-            lines.append(f"first op whose own derivative disagrees: {self.culprit}")
-        elif self.outcome == "MISMATCH":
-            lines.append("every op and declared derivative agrees with differences by itself: the mistake lies in how they are put together")
-        lines.append(self._closing())
-        return "\n".join(lines)
-
-    def _closing(self) -> str:
-        bad = [a.argument for a in self.arguments if a.verdict == "MISMATCH"]
-        if bad:
-            return f"MISMATCH in {', '.join(bad)}" + (f"\nagain: {self.command}" if self.command else "")
-        unsettled = [a.argument for a in self.arguments if a.verdict == "unsettled"]
-        if unsettled:
-            return f"NOT SETTLED in {', '.join(unsettled)}: values or differences there are not finite; try other inputs"
-        open_questions = [a.argument for a in self.arguments if a.verdict == "at a kink"]
-        return "ok" + (f" (not decided by differences: {', '.join(open_questions)})" if open_questions else "")
+Moved = list[tuple[float, float]]
+"""How far rounding moves each result of a function, and each of its tangents."""
+ALLOWED = 4.0
+"""How much further apart than by the rounding that was measured results may be."""
+DROWNED = 0.5
+"""The share of its size from which on a bound on what is compared settles nothing."""
 
 
 def check(
@@ -173,7 +92,9 @@ def check(
     if report.outcome != "MISMATCH":
         return report
     examine = _examine(seed, wanted, strategy)
-    return replace(report, culprit=find_wrong_rule(program, arrays, examine) or find_culprit(program, arrays, examine))
+    rule = find_wrong_rule(program, arrays, examine)
+    culprit, left = (rule, 0) if rule is not None else find_culprit(program, arrays, examine)
+    return replace(report, culprit=culprit, unexamined=left)
 
 
 def _examine(seed: int, tests: set[str], strategy: str) -> Examine:
@@ -258,7 +179,8 @@ class Checker:
 
     def run(self, program: Program, inputs: Sequence[Array]) -> list[Array]:
         """The results of one of the programs."""
-        return list(program.compile(self.backend)(*inputs))
+        compiled = program.compile(self.backend)
+        return list(compiled.executable.again(*inputs) if isinstance(compiled.executable, InterpreterExecutable) else compiled(*inputs))
 
     def direction(self, i: int) -> list[Array]:
         """A direction that moves argument i alone, in proportion to its size, largest element about 1."""
@@ -274,31 +196,54 @@ class Checker:
     def argument(self, i: int) -> ArgumentCheck:
         """The tests of one argument."""
         parameter = self.program.signature.arguments[i]
-        v = self.direction(i)
+        return self.along(self.direction(i), parameter.label, str(parameter.type))
+
+    def together(self) -> ArgumentCheck:
+        """The tests of all arguments at once, moved at the same time: less exact about each of them, and faster where there are many."""
+        v = [self.direction(i)[k] for k, i in enumerate(self.wrt)]
+        return self.along(v, "all arguments", "")
+
+    def along(self, v: Sequence[Array], label: str, type: str) -> ArgumentCheck:
+        """The tests along a direction."""
         pushed = self.run(self.jvp, [*self.inputs, *v])
         outputs, tangents = pushed[: len(self.outputs)], pushed[len(self.outputs) :]
+        rounding = Rounding(self.jvp, [*self.inputs, *v])
         findings: list[Finding] = []
         if "values" in self.tests:
             both = [self.values("jvp", outputs), *([self.values("vjp", self.vjp_results[: len(outputs)])] if self.reverse else [])]
             findings.append(max(both, key=lambda f: (f.verdict == "MISMATCH", f.error)))
         if "differences" in self.tests:
-            findings.append(self.differences(v, tangents))
+            findings.append(self.differences(v, tangents, lambda k: rounding.of(len(self.outputs) + k)))
         if "dot product" in self.tests:
-            findings.append(self.dot_product(v[self.wrt.index(i)], i, tangents))
+            findings.append(self.dot_product(v, tangents, rounding))
         if "second order" in self.tests:
             findings.append(self.second_order(v))
-        return ArgumentCheck(parameter.label, str(parameter.type), _overall(findings), tuple(findings))
+        return ArgumentCheck(label, type, _overall(findings), tuple(findings))
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """What rounding does to the program."""
+        return Rounding(self.program, self.inputs)
+
+    @cached_property
+    def vjp_rounding(self) -> Rounding:
+        """What rounding does to the reverse derivative."""
+        return Rounding(self.vjp, [*self.inputs, *self.cotangents])
 
     def values(self, mode: str, outputs: Sequence[Array]) -> Finding:
         """The outputs that a derivative computes beside its derivatives."""
         worst = Finding("values", "ok", 0.0, self.slack)
         for j, (a, b) in enumerate(zip(outputs, self.outputs, strict=True)):
-            error, where = _largest(np.abs(_wide(a) - _wide(b)) / (_magnitude(b) or 1.0))
+            size = _magnitude(b) or 1.0
+            error, where = _largest(np.abs(_wide(a) - _wide(b)) / size)
             differs = bool(np.any(np.isnan(_wide(a)) != np.isnan(_wide(b))))
             if error > worst.error or differs:
-                verdict: Verdict = "MISMATCH" if error > self.slack or differs else "ok"
+                rounding = self.rounding.of(j) / size if error > self.slack else None
+                bound = max(self.slack, ALLOWED * (rounding or 0.0))
+                verdict: Verdict = "MISMATCH" if error > bound or differs else "unsettled" if bound > DROWNED else "ok"
                 index = np.unravel_index(where, b.shape) if b.size else ()
-                worst = Finding("values", verdict, error, self.slack, _place(j, where, b.shape), f"{mode} {a[index]:.9g}", f"program {b[index]:.9g}")
+                sides = f"{mode} {a[index]:.9g}", f"program {b[index]:.9g}"
+                worst = Finding("values", verdict, error, bound, _place(j, where, b.shape), *sides, rounding=rounding)
         return worst
 
     @property
@@ -306,50 +251,72 @@ class Checker:
         """The bound on accumulated rounding, relative to the largest magnitude."""
         return min(1e4 * self.epsilon, 0.1)
 
-    def differences(self, v: Sequence[Array], tangents: Sequence[Array]) -> Finding:
-        """The JVP against differences of the program."""
+    def differences(self, v: Sequence[Array], tangents: Sequence[Array], rounding: Callable[[int], float]) -> Finding:
+        """The JVP against differences of the program; ``rounding`` says how far rounding moves each of the tangents."""
 
         def f(moved: Sequence[Array]) -> list[Array]:
             results = self.run(self.program, self._with(moved))
             return [results[j] for j in self.of]
 
-        directional = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
-        return self.compare("differences", "jvp", self.of, tangents, directional)
+        def measured() -> Moved:
+            return [(self.rounding.of(j), rounding(k)) for k, j in enumerate(self.of)]
+
+        return self._slopes("differences", "jvp", self.of, f, v, tangents, measured)
 
     def second_order(self, v: Sequence[Array]) -> Finding:
         """The JVP of the VJP against differences of the VJP, as functions of the inputs."""
         count, first = len(self.wrt), len(self.outputs)
-        hvp = self.vjp.jvp(wrt=self.wrt, of=range(first, first + count))
-        tangents = self.run(hvp, [*self.inputs, *self.cotangents, *v])[-count:]
+        hvp, inputs = self.vjp.jvp(wrt=self.wrt, of=range(first, first + count)), [*self.inputs, *self.cotangents, *v]
+        tangents = self.run(hvp, inputs)[-count:]
 
         def f(moved: Sequence[Array]) -> list[Array]:
             return self.run(self.vjp, [*self._with(moved), *self.cotangents])[-count:]
 
-        directional = slopes(f, [self.inputs[i] for i in self.wrt], v, self.epsilon)
-        return self.compare("second order", "jvp of vjp", self.wrt, tangents, directional)
+        def measured() -> Moved:
+            rounding = Rounding(hvp, inputs)
+            return [(self.vjp_rounding.of(first + k), rounding.of(first + count + k)) for k in range(count)]
+
+        return self._slopes("second order", "jvp of vjp", self.wrt, f, v, tangents, measured)
+
+    def _slopes(
+        self, test: str, name: str, positions: Sequence[int], f: Function, v: Sequence[Array], tangents: Sequence[Array], measured: Callable[[], Moved]
+    ) -> Finding:
+        """Tangents against differences of a function; where they are further apart than rounding explains in a short program, with what it was measured to do
+        to the function and to the tangents."""
+        x = [self.inputs[i] for i in self.wrt]
+        finding = self.compare(test, name, positions, tangents, slopes(f, x, v, self.epsilon))
+        if finding.verdict != "MISMATCH":
+            return finding
+        moved = measured()
+        directional = slopes(f, x, v, self.epsilon, [of_function for of_function, _ in moved])
+        again = self.compare(test, name, positions, tangents, directional, [of_tangents for _, of_tangents in moved])
+        # smaller steps are no better where rounding moves nothing
+        return again if again.verdict != "MISMATCH" or again.bound > finding.bound else finding
 
     def _with(self, moved: Sequence[Array]) -> list[Array]:
         """The inputs with those in wrt replaced."""
         replaced = dict(zip(self.wrt, moved, strict=True))
         return [replaced.get(i, x) for i, x in enumerate(self.inputs)]
 
-    def compare(self, test: str, name: str, positions: Sequence[int], tangents: Sequence[Array], directional: Sequence[Slopes]) -> Finding:
-        """Derivatives against slopes: the element that lies furthest outside its bound."""
+    def compare(
+        self, test: str, name: str, positions: Sequence[int], tangents: Sequence[Array], directional: Sequence[Slopes], moved: Sequence[float] | None = None
+    ) -> Finding:
+        """Derivatives against slopes: the element that lies furthest outside its bound. ``moved``: how far rounding moves them, if that was measured."""
         worst, ratio = Finding(test, "ok"), -1.0
-        for j, a, s in zip(positions, tangents, directional, strict=True):
-            finding, relative = self._compare_one(test, name, j, _wide(a), s)
+        for k, (j, a, s) in enumerate(zip(positions, tangents, directional, strict=True)):
+            finding, relative = self._compare_one(test, name, j, _wide(a), s, None if moved is None else moved[k])
             if relative > ratio:
                 worst, ratio = finding, relative
         return worst
 
-    def _compare_one(self, test: str, name: str, j: int, a: Array, s: Slopes) -> tuple[Finding, float]:
+    def _compare_one(self, test: str, name: str, j: int, a: Array, s: Slopes, moved: float | None) -> tuple[Finding, float]:
         if not a.size:
             return Finding(test, "ok"), 0.0
         settled = np.isfinite(s.error) & np.isfinite(s.value)
         if not settled.any():
             return Finding(test, "unsettled", where=_place(j, 0, a.shape), left=f"{name} {a.flat[0]:.9g}", right="differences are not finite"), 0.5
         scale = _magnitude(s.value[settled])
-        bound = np.where(settled, 4 * s.error + min(1e3 * self.epsilon, 0.1) * scale, np.inf)
+        bound = np.where(settled, 4 * s.error + min(1e3 * self.epsilon, 0.1) * scale + ALLOWED * (moved or 0.0), np.inf)
         error = np.where(settled, np.abs(a - s.value), 0.0)
         error = np.where(np.isnan(a) & settled, np.inf, error)
         left, right = np.real(s.left), np.real(s.right)
@@ -364,26 +331,46 @@ class Checker:
         sides = (f"{name} {a.flat[worst]:.9g}", f"differences {s.value.flat[worst]:.9g}")
         if s.kink.flat[worst]:
             sides = (sides[0], f"differences from the left {s.left.flat[worst]:.9g}, from the right {s.right.flat[worst]:.9g}")
-        finding = Finding(test, verdict, float(error.flat[worst]), float(bound.flat[worst]), _place(j, worst, a.shape), *sides, step=float(s.step.flat[worst]))
+        at, rounding = float(bound.flat[worst]), None if moved is None else float(s.error.flat[worst]) + moved
+        if rounding is not None and verdict != "MISMATCH" and at > DROWNED * scale:
+            verdict = "unsettled"
+        finding = Finding(test, verdict, float(error.flat[worst]), at, _place(j, worst, a.shape), *sides, float(s.step.flat[worst]), rounding)
         return finding, float(excess.flat[worst])
 
-    def dot_product(self, v: Array, i: int, tangents: Sequence[Array]) -> Finding:
-        """Forward and reverse mode against each other."""
-        return dot_product(self.cotangents, tangents, self.vjp_results[len(self.outputs) + self.wrt.index(i)], v, self.slack)
+    def dot_product(self, v: Sequence[Array], tangents: Sequence[Array], rounding: Rounding) -> Finding:
+        """Forward and reverse mode against each other; ``rounding`` is that of the JVP."""
+        first, moving = len(self.outputs), [k for k, x in enumerate(v) if np.any(x)]
+        directions = [v[k] for k in moving]
+
+        def pulled(results: Sequence[Array]) -> list[Array]:
+            return [results[first + k] for k in moving]
+
+        finding = dot_product(self.cotangents, tangents, pulled(self.vjp_results), directions, self.slack)
+        if finding.verdict != "MISMATCH":
+            return finding
+        moved = rounding.through(lambda results: _dot(self.cotangents, results[first:])[0])
+        moved += self.vjp_rounding.through(lambda results: _dot(pulled(results), directions)[0])
+        bound = max(finding.bound, ALLOWED * moved)
+        verdict: Verdict = "MISMATCH" if finding.error > bound else "unsettled" if bound > DROWNED * finding.bound / self.slack else "ok"
+        return replace(finding, verdict=verdict, bound=bound, rounding=moved)
 
 
-def dot_product(y_bars: Sequence[Array], y_dots: Sequence[Array], x_bar: Array, x_dot: Array, slack: float) -> Finding:
+def dot_product(y_bars: Sequence[Array], y_dots: Sequence[Array], x_bars: Sequence[Array], x_dots: Sequence[Array], slack: float) -> Finding:
     """Whether cotangents times tangents are the same behind a function as before it, within a share of the sum of magnitudes."""
-    pushed = [_wide(c) * _wide(t) for c, t in zip(y_bars, y_dots, strict=True)]
-    pulled = _wide(x_bar) * _wide(x_dot)
-    left, right = sum(float(np.sum(p).real) for p in pushed), float(np.sum(pulled).real)
-    size = max(sum(float(np.sum(np.abs(p))) for p in pushed), float(np.sum(np.abs(pulled))))
+    (left, before), (right, behind) = _dot(y_bars, y_dots), _dot(x_bars, x_dots)
+    size = max(before, behind)
     bound = slack * size
     error = abs(left - right)
     verdict: Verdict = "ok" if error <= bound else "MISMATCH"
     if not np.isfinite(size):
         verdict = "unsettled"
     return Finding("dot product", verdict, error, bound, "", f"cotangents . jvp = {left:.9g}", f"vjp . direction = {right:.9g}")
+
+
+def _dot(left: Sequence[Array], right: Sequence[Array]) -> tuple[float, float]:
+    """The real part of a sum of products, and the sum of their magnitudes."""
+    products = [_wide(a) * _wide(b) for a, b in zip(left, right, strict=True)]
+    return sum(float(np.sum(p).real) for p in products), sum(float(np.sum(np.abs(p))) for p in products)
 
 
 def _overall(findings: Sequence[Finding]) -> Verdict:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Signature
+    from wengert.runtime.sparsity import SparseJacobian
+    from wengert.transforms.ad.jacobians.sparse import Colouring
 
 
 class Derivable:
@@ -51,6 +54,7 @@ class Derivable:
         self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
         self._derivatives: dict[tuple[Any, ...], Program] = {}
         self._linearized: dict[tuple[Any, ...], LinearProgram] = {}
+        self._sparse: dict[tuple[Any, ...], SparseJacobian] = {}
         self._unread: Callable[[], ModuleOp] | None = None
 
     @staged_property
@@ -156,18 +160,36 @@ class Derivable:
         """
         return self._jacobian("jacrev", wrt, of, holomorphic, dump_dir)
 
-    def jacobian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None) -> Program:
+    @overload
+    def jacobian(
+        self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None, sparse: Literal[False] = False
+    ) -> Program: ...
+    @overload
+    def jacobian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
+    def jacobian(
+        self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None, sparse: bool = False
+    ) -> Program | SparseJacobian:
         """The Jacobian by what is predicted to be the fastest: a mode, batched in one of several ways, both modes from a narrow cut, or columns or rows
         compressed. Arguments, results and errors are those of :meth:`jacfwd`, to rounding.
 
         The candidates are taken down to buffers for the prediction, once for each choice of positions (:func:`wengert.strategies` shows it, with more ways).
         Where it depends on what only a run tells, or the program is complex, the mode with fewer directions is taken.
+
+        With ``sparse=True``, :meth:`sparse_jacobian`.
         """
+        if sparse:
+            return self.sparse_jacobian(wrt, of)
         return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir)
 
-    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
+    @overload
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, sparse: Literal[False] = False) -> Program: ...
+    @overload
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, sparse: bool = False) -> Program | SparseJacobian:
         """Second derivatives, by the order of modes that is predicted to be the fastest, as for :meth:`jacobian`: one array for each result in ``of`` and each
         pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
+        if sparse:
+            return self.sparse_hessian(wrt, of)
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         key = ("hessian", inputs, outputs, holomorphic)
         if key not in self._derivatives:
@@ -182,8 +204,51 @@ class Derivable:
         gradient = (self.jacfwd if first == "forward" else self.jacrev)(wrt, of, holomorphic=holomorphic)
         if second == "compressed":
             every = tuple(range(len(gradient.signature.results)))
-            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
+            numbers = sum(prod(self.signature.results[j].shape) for j in of)
+            passes = seeded_jacobian_pass(wrt, every, symmetric=numbers == 1)
+            return gradient._jacobian(passes, wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
         return (gradient.jacfwd if second == "forward" else gradient.jacrev)(wrt, holomorphic=holomorphic)
+
+    def sparsity(self, wrt: Positions = None, of: Positions = None, *, at: Sequence[Any] | None = None) -> Any:
+        """Which elements of the results may depend on which elements of the arguments: a ``scipy.sparse.csr_array`` of booleans, with one row for each element
+        of the results in ``of`` and one column for each element of the arguments in ``wrt``.
+
+        It holds at all arguments; with ``at``, arguments as for a call, at these: the places that are read and the branches that are taken there. Elements
+        outside are zero. (Index sets: Griewank, Walther, "Evaluating Derivatives", 2nd ed., sec. 7.1.)
+        """
+        from wengert.runtime.sparsity import pattern_of
+
+        return pattern_of(cast("Program", self), *self.resolve(wrt=wrt, of=of), at)
+
+    def sparse_jacobian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
+        """The Jacobian as a function of the arguments that returns a ``scipy.sparse.csr_array``, of which only the elements in :meth:`sparsity` are computed.
+
+        Args:
+            wrt: positions of the arguments; every float one by default.
+            of: positions of the results; every float one by default.
+            colouring: what shares directions: "columns" (forward mode), "rows" (reverse mode), "both", or the "best" of these; for symmetric matrices "star"
+                and "acyclic".
+
+        Raises:
+            InputError: as :meth:`jvp`; also for what is complex, and where a colouring for symmetric matrices is asked for one that is not square.
+        """
+        from wengert.runtime.sparsity import SparseJacobian
+
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        return self._kept(("sparse jacobian", inputs, outputs, colouring), lambda: SparseJacobian(cast("Program", self), inputs, outputs, colouring))
+
+    def sparse_hessian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
+        """The second derivatives of one number as a function of the arguments that returns a ``scipy.sparse.csr_array``: forward over reverse mode, in
+        directions that a star colouring or an acyclic colouring of the symmetric pattern leads to. As :meth:`sparse_jacobian`."""
+        from wengert.runtime.sparsity import sparse_hessian
+
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        return self._kept(("sparse hessian", inputs, outputs, colouring), lambda: sparse_hessian(cast("Program", self), inputs, outputs, colouring))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], SparseJacobian]) -> SparseJacobian:
+        if key not in self._sparse:
+            self._sparse[key] = make()
+        return self._sparse[key]
 
     def jacobian_mode(self, wrt: Positions = None, of: Positions = None) -> JacobianMode:
         """The one of :meth:`jacfwd` and :meth:`jacrev` that is predicted to be faster, chosen as in :meth:`jacobian`."""

@@ -19,6 +19,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp, WhileOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.stablehlo.attributes import ReplicaGroupMeshAxesAttr
+from wengert.dialects.upstream import has_upstream
 from wengert.ir.construction import copy_module
 from wengert.ir.observers import Observer
 from wengert.ir.plugins import is_foreign
@@ -179,7 +180,8 @@ def preparation_of(module: ModuleOp) -> str:
 
 def specialized_form(module: ModuleOp, entry: str, shapes: Sequence[Sequence[int] | None]) -> ModuleOp:
     """The static form of the entry for arguments of these shapes, as ``@main`` of a new module."""
-    text = f"refine-shapes{{shapes={','.join(json.dumps(shape_text(s)) for s in shapes)}}}" if shapes else "refine-shapes"
+    name = "from-upstream" if has_upstream(module) else "refine-shapes"
+    text = f"{name}{{shapes={','.join(json.dumps(shape_text(s)) for s in shapes)}}}" if shapes else name
     return parse_pipeline(text).run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 

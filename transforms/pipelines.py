@@ -31,6 +31,10 @@ PASS_PATHS = {
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
+    # transforms/upstream: programs in upstream MLIR's dialects
+    "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
+    "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",
@@ -43,6 +47,7 @@ PASS_PATHS = {
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
+    "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
@@ -63,6 +68,7 @@ PASS_PATHS = {
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
+    "tile-products": "wengert.transforms.fuse.tiles.tile_products:TileProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
     "fourier-to-stages": "wengert.transforms.fuse.fourier.transforms:FourierToStagesPass",
@@ -143,7 +149,10 @@ CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-re
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
+TILES = "tile-products{reassociate=true}"
+"""Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole."""
+
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},{TILES},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 GPU_KERNELS = (

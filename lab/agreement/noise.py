@@ -23,8 +23,10 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import stablehlo
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import dtype_of, element, is_complex
+from wengert.lab.agreement.backward_error import backward_error, inverse_by
+from wengert.lab.agreement.nans import convention_of_nans
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
 
@@ -119,9 +121,14 @@ SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
 """Functions that come so near to one that some implementations are there and others are not."""
 REFLECTED = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
 """Functions that are computed from their values elsewhere, and amplify the rounding of an operand near their poles."""
+CENTRED = frozenset(("batch_norm_inference", "batch_norm_training", "batch_norm_grad"))
+"""Ops that subtract a mean, which one implementation does before it scales and another, such as XLA, when each of the two has been scaled and rounded."""
 FEW = {np.dtype(np.float64): 30, np.dtype(np.float32): 12, np.dtype(np.float16): 5, np.dtype(ml_dtypes.bfloat16): 3}
 """How many of the last bits are zero in a number of few significant bits."""
 
+
+EXACT_EVERY = 4
+"""In one of so many runs nothing is rounded otherwise, and only what else is open is drawn: near a singularity all rounding may lead away from it."""
 
 Taken = dict[tuple[Operation, int], Array]
 """What ops that take floats apart were given in the first of several runs, by op and by how often it was run before."""
@@ -132,7 +139,7 @@ def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float
 
     ``flushing``: small numbers may become zero, as where subnormal ones are not kept. ``taken`` is shared by the runs of one program.
     """
-    machine = NoisyMachine(module, np.random.default_rng(seed), scale, flushing=flushing, taken={} if taken is None else taken)
+    machine = NoisyMachine(module, np.random.default_rng(seed), seed, scale, flushing=flushing, taken={} if taken is None else taken)
     with np.errstate(all="ignore"):
         results = machine.function("main", counting=False)(*[machine.flushed(np.asarray(x))[()] for x in inputs])
     return [np.array(r) for r in results]
@@ -141,9 +148,11 @@ def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float
 class NoisyMachine(Machine):
     """A machine whose ops err."""
 
-    def __init__(self, module: ModuleOp, noise: np.random.Generator, scale: float, *, flushing: bool, taken: Taken):
+    def __init__(self, module: ModuleOp, noise: np.random.Generator, turn: int, scale: float, *, flushing: bool, taken: Taken):
         super().__init__(module)
-        self.noise, self.scale, self.flushing, self.taken = noise, scale, flushing, taken
+        self.rounds = turn % EXACT_EVERY != EXACT_EVERY - 1
+        self.noise, self.scale, self.flushing, self.taken = noise, scale if self.rounds else 0.0, flushing, taken
+        self.signs_of_nans = convention_of_nans(turn)
         self.runs: Counts[Operation] = Counts()
         self.skips_holes = bool(noise.random() < 0.3)
         """Whether no op of this run multiplies by zeros of padding and dilation: several of them in a row are seldom drawn alike."""
@@ -172,6 +181,8 @@ class NoisyFrame(Frame):
         name = op.name.split(".", 1)[-1]
         if name == "bitcast_convert" and is_inexact(op.operands[0]):
             return self._scrambled(op, exact)
+        if isinstance(op, stablehlo.ReduceOp) and not _is_named(op):
+            exact = self._in_any_order(op, exact)
         if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(is_inexact(v) for v in op.results):
             return exact
         if name in EXTREMES:
@@ -186,23 +197,24 @@ class NoisyFrame(Frame):
             if _combines_exactly(op):
                 return self._after(exact, self._signs)
             few = name not in FACTORED
+            if isinstance(op, stablehlo.TriangularSolveOp):
+                exact = self._by_inverse(op, exact)
             if name == "reduce" and (len(op.results) > 1 or _has_a_formula(op)):
                 exact = self._after(exact, self._overflown)
-                if isinstance(op, stablehlo.ReduceOp) and len(op.results) == 1:
-                    exact = self._in_any_order(op, exact)
             return self._around(
-                self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
+                name, self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
             )
         if name == "power":
             exact = self._powers(exact)
-        elif name in REFLECTED:
+        elif name in REFLECTED or name in CENTRED:
             exact = self._with_operands_off(exact)
         return self._after(exact, lambda x: self._off(x, 4 * self.machine.scale, False, units=name in SATURATING))
 
     def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
         def noisy(*operands: Any) -> Any:
             results = exact(*operands)
-            return tuple(change(r) for r in results) if isinstance(results, tuple) else change(results)
+            changed = tuple(map(change, results)) if isinstance(results, tuple) else change(results)
+            return self.machine.signs_of_nans(self.machine.noise, operands, changed)
 
         return noisy
 
@@ -223,7 +235,10 @@ class NoisyFrame(Frame):
             if result.dtype.kind not in "fcV":
                 return result[()]
             info, size = _finfo(_part(result.dtype)), np.abs(np.asarray(y).astype(_wider(result.dtype)))
-            great, small = (far & self._coins(result.shape) for far in (size > float(info.max) ** 0.5, size < float(info.smallest_normal) ** 0.5))
+            great, small = (
+                far & (self._coins(result.shape) | (not self.machine.rounds))
+                for far in (size > float(info.max) ** 0.5, size < float(info.smallest_normal) ** 0.5)
+            )
             with np.errstate(all="ignore"):
                 above = np.where(self._coins(result.shape), result * np.inf, result * 0)
                 return np.where(small, above, np.where(great, result * 0, result)).astype(result.dtype)[()]
@@ -264,19 +279,28 @@ class NoisyFrame(Frame):
             elif result.ndim < other.ndim:
                 other = other.any(-1)
             if result.dtype.kind in "fcV":
-                drawn = self.machine.noise.bytes(result.nbytes) if self.machine.noise.random() < 0.7 else None
-                anything = np.full_like(result, np.nan) if drawn is None else np.frombuffer(drawn, result.dtype).reshape(result.shape)
-                return np.where(other, anything, result).astype(result.dtype)[()]
+                return np.where(other, self._anything(result), result).astype(result.dtype)[()]
             return (result ^ (other * self.machine.noise.integers(0, 127, result.shape)).astype(result.dtype))[()]
 
         return noisy
 
-    def _around(self, exact: Callable[..., Any], spared: int, few: bool) -> Callable[..., Any]:
+    def _anything(self, like: Any) -> Any:
+        """Floats of which nothing is known: any bits, NaN, or the ends of the range, so that no finite number is farther from another than some of these."""
+        kind = self.machine.noise.random()
+        if kind < 0.5:
+            return np.frombuffer(self.machine.noise.bytes(like.nbytes), like.dtype).reshape(like.shape)
+        if kind < 0.7:
+            return np.full_like(like, np.nan)
+        end = np.asarray(_finfo(_part(like.dtype)).max, like.dtype)
+        return np.where(self.machine.noise.random(like.shape) < 0.5, end, -end).astype(like.dtype)
+
+    def _around(self, name: str, exact: Callable[..., Any], spared: int, few: bool) -> Callable[..., Any]:
         """The function with errors of its operands, which stand for those of partial sums, and of its results; the first operands may be spared."""
 
         def noisy(*operands: Any) -> Any:
             exactly = few and all(map(_are_near, operands))
             moved = [*operands[:spared], *(self._off(x, self.machine.scale, exactly, units=few) for x in operands[spared:])]
+            moved = [self._off_by_size(x, backward_error(name, x)) for x in moved]
             results = exact(*moved)
             off = [
                 self._spread(self._signs(self._off(r, self.machine.scale * _drift(operands, r), exactly)), operands)
@@ -287,17 +311,37 @@ class NoisyFrame(Frame):
         return noisy
 
     def _in_any_order(self, op: stablehlo.ReduceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
-        """A reduction by a formula, of neighbours before of their results in some of the runs: one order amplifies rounding, another does not."""
-        body, dims = self.scalar_region(op.body), sorted(ints(op.dimensions))
+        """A reduction by a region of any kind: neighbours before of their results in some of the runs, and the initial value in front, behind, or nowhere.
 
-        def noisy(x: Any, init: Any) -> Any:
-            if x.size == 0 or self.machine.noise.random() < 0.5:
-                return exact(x, init)
-            rows = list(np.moveaxis(x, dims, range(len(dims))).reshape((-1, *(n for d, n in enumerate(x.shape) if d not in dims))))
+        The specification leaves open over which tree elements are combined, and where and how often the initial value is among them.
+        """
+        body, dims, n = self.scalar_region(op.body), sorted(ints(op.dimensions)), len(op.results)
+
+        def noisy(*operands: Any) -> Any:
+            xs, inits = operands[:n], operands[n:]
+            if xs[0].size == 0 or self.machine.noise.random() < 0.5:
+                return exact(*operands)
+            kept = [extent for d, extent in enumerate(xs[0].shape) if d not in dims]
+            rows = list(zip(*[np.moveaxis(x, dims, range(len(dims))).reshape((-1, *kept)) for x in xs], strict=True))
             while len(rows) > 1:
-                pairs = [body(a, b)[0] for a, b in zip(rows[::2], rows[1::2], strict=False)]
+                pairs = [body(*a, *b) for a, b in zip(rows[::2], rows[1::2], strict=False)]
                 rows = pairs + rows[len(pairs) * 2 :]
-            return np.asarray(body(np.broadcast_to(init, rows[0].shape), rows[0])[0]).astype(x.dtype)[()]
+            first, place = [np.broadcast_to(init, kept) for init in inits], self.machine.noise.integers(0, 3)
+            ends = rows[0] if place == 0 else body(*first, *rows[0]) if place == 1 else body(*rows[0], *first)
+            results = tuple([np.asarray(y).astype(x.dtype)[()] for x, y in zip(xs, ends, strict=True)])
+            return results if n > 1 else results[0]
+
+        return noisy
+
+    def _by_inverse(self, op: stablehlo.TriangularSolveOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A system solved by substitution, or, in some of the runs, by a product with the inverse of the matrix, as XLA does."""
+        left = bool(int_of(op.left_side))
+
+        def noisy(a: Any, b: Any) -> Any:
+            if b.size == 0 or self.machine.noise.random() < 0.5:
+                return exact(a, b)
+            inverse = self._off(inverse_by(exact, a, b.shape[-1 if left else -2], left), self.machine.scale, False, units=True)
+            return np.asarray(inverse @ b if left else b @ inverse).astype(b.dtype)[()]
 
         return noisy
 
@@ -369,6 +413,15 @@ class NoisyFrame(Frame):
         nan = np.isnan(x)
         return (np.where(nan & self._coins(x.shape), -x, moved) if nan.any() else moved)[()]
 
+    def _off_by_size(self, x: Any, size: Any) -> Any:
+        """x with an error of this many times its rounding unit at most; zeros stay in some of the runs."""
+        if size is None:
+            return x
+        info = _finfo(x.dtype)
+        error = self._uniform(x.shape) * size * (float(info.eps) * self.machine.scale)
+        kept = ~np.isfinite(x) | ((x == 0) & (self.machine.noise.random() < 0.5))
+        return np.where(kept, x, x + error).astype(x.dtype)
+
     def _coins(self, shape: tuple[int, ...]) -> Array:
         """Some elements, all, or none: an implementation may give all NaNs the other sign."""
         return self.machine.noise.random(shape) < self.machine.noise.choice([0.0, 0.5, 1.0])
@@ -384,6 +437,14 @@ def _combines_exactly(op: Operation) -> bool:
     regions = op.regions[-1:] if op.name == "stablehlo.select_and_scatter" else op.regions
     names = {inner.name.split(".", 1)[-1] for region in regions for inner in region.walk()}
     return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
+
+
+def _is_named(op: stablehlo.ReduceOp) -> bool:
+    """Whether a reduction combines its two elements by one op that is commutative, and associative but for rounding."""
+    inner, *others = op.body.block.ops
+    if len(op.results) > 1 or len(others) != 1 or inner.name.split(".", 1)[-1] not in ("add", "multiply", "maximum", "minimum", "and", "or", "xor"):
+        return False
+    return set(inner.operands) == set(op.body.block.args) and tuple(others[0].operands) == tuple(inner.results)
 
 
 def _has_a_formula(op: Operation) -> bool:

@@ -8,7 +8,8 @@
 ``vjps xK``      the same, K directions in a batch
 ``jacrev``       one call: the VJPs of all directions in one batch for each result, in the program
 ``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
-``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions
+``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions; or both modes, where
+                 both together take fewer still
 ``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
 ===============  ======================================================================================================================
 
@@ -29,6 +30,7 @@ from wengert.runtime.program import Program, static_program
 from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.mixed import cut_size
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
+from wengert.transforms.ad.jacobians.sparse import Colouring
 from wengert.transforms.ad.residuals.policies import policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE
@@ -110,13 +112,18 @@ def _compressed(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequen
     """Both modes with fewer directions than elements, where the pattern of the Jacobian allows it."""
     if blocks.columns * blocks.rows > MOST_COMPRESSED:
         return
-    ways: tuple[tuple[Mode, str], ...] = (("forward", "columns"), ("reverse", "rows"))
+    fewest = min(blocks.columns, blocks.rows)
+    ways: tuple[tuple[Mode, Colouring], ...] = (("forward", "columns"), ("reverse", "rows"))
     for mode, what in ways:
-        fewest = min(blocks.columns, blocks.rows)
-        directions = compressed_directions(program.optimized_module, mode, wrt, of, fewest)
+        directions = compressed_directions(program.optimized_module, what, wrt, of, min(blocks.columns, blocks.rows))
         if directions is not None:
-            how = f"{mode}, {what} in {directions} colours"
-            yield _by_pass(program, f"compressed {what}", how, blocks, mode, "seeded-jacobian", wrt, of, directions)
+            fewest = min(fewest, sum(directions))
+            how = f"{mode}, {what} in {sum(directions)} colours"
+            yield _by_pass(program, f"compressed {what}", how, blocks, mode, "seeded-jacobian", wrt, of, sum(directions))
+    both = compressed_directions(program.optimized_module, "both", wrt, of, fewest)
+    if both is not None:
+        how = f"columns in {both[0]} colours forward, rows in {both[1]} in reverse"
+        yield _by_pass(program, "compressed both", how, blocks, None, "seeded-jacobian{mode=both", wrt, of, sum(both))
 
 
 def _by_pass(
@@ -188,10 +195,17 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
 
 
 def _compressed_hessian(gradient: Program, blocks: Blocks, wrt: Sequence[int]) -> Iterator[Plan]:
-    """Forward over reverse, with as many directions as the columns of the Hessian have colours."""
-    for plan in _compressed(gradient, blocks, wrt, range(len(blocks.of))):
-        if plan.mode == "forward":
-            yield Plan("compressed over reverse", f"{plan.how} over reverse", blocks, plan.make, "forward", None, plan.fewer)
+    """Forward over reverse, with as many directions as the columns of the Hessian have colours: those of one number by a star colouring."""
+    if blocks.columns * blocks.rows > MOST_COMPRESSED:
+        return
+    of, symmetric = range(len(blocks.of)), blocks.columns == blocks.rows
+    colouring: Colouring = "star" if symmetric else "columns"
+    directions = compressed_directions(gradient.optimized_module, colouring, wrt, of, min(blocks.columns, blocks.rows))
+    if directions is not None:
+        how = f"forward, columns in {directions[0]} {'colours of stars' if symmetric else 'colours'} over reverse"
+        text = f"seeded-jacobian{{mode={'star' if symmetric else 'forward'}"
+        plan = _by_pass(gradient, "compressed over reverse", how, blocks, None, text, wrt, of, directions[0])
+        yield Plan(plan.name, how, blocks, plan.make, "forward", None, plan.fewer)
 
 
 def _blocks(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Blocks:

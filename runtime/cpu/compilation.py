@@ -42,7 +42,7 @@ from wengert.transforms.schedule.host import host
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@stage(last=True)
+@stage()
 def compile(
     module: ModuleOp,
     *,

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
-from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Side, Tile
+from wengert.dialects.kernel.product_schedule import Blocks, Method, Over, ProductSchedule, Side, Tile
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.products.operands import (
     Dimension,
@@ -55,7 +55,7 @@ class MatmulPlan(Struct, frozen=True):
     """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements.
 
     The method, the tile and `exchanged` are those of the schedule (:mod:`wengert.dialects.kernel.product_schedule`). The function needs
-    `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`.
+    `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`, those of A before those of B where both are packed.
     """
 
     element: str
@@ -75,6 +75,7 @@ class MatmulPlan(Struct, frozen=True):
     result_element: str
     method: Method = "rows"
     tile: Tile = Tile()
+    blocks: Blocks | None = None
     accumulators: int = 1
     unrolled: int = 0
     result_offset: int = 0
@@ -106,6 +107,37 @@ class MatmulPlan(Struct, frozen=True):
         return min(MOST_SETS, max(1, self.accumulators // registers), self.k)
 
     @property
+    def block_rows(self) -> int:
+        """The blocks of C below one another."""
+        assert self.blocks is not None
+        return -(-self.m // self.blocks.rows)
+
+    @property
+    def block_columns(self) -> int:
+        """The blocks of C beside one another."""
+        assert self.blocks is not None
+        return -(-self.n // self.blocks.columns)
+
+    @property
+    def block_count(self) -> int:
+        """The blocks of C, in all iterations of the loops around it."""
+        return self.block_rows * self.block_columns * math.prod(loop.size for loop in self.loops)
+
+    @property
+    def a_panels(self) -> int:
+        """The elements of a panel of A."""
+        return self._panels(self.tile.rows, self.tile.rows, self.tile.rows)
+
+    @property
+    def b_panels(self) -> int:
+        """The elements of the panels of B of one block."""
+        return self._panels(self.n, self.blocks.columns if self.blocks else 0, self.tile.columns * self.tile.lanes)
+
+    def _panels(self, extent: int, block: int, width: int) -> int:
+        assert self.blocks is not None
+        return -(-min(extent, block) // width) * width * min(self.k, self.blocks.depth)
+
+    @property
     def groups(self) -> tuple[Group, ...]:
         """The groups of columns that a kernel with vectors along n goes through."""
         return column_groups(self.n, self.tile.lanes, self.tile.columns)
@@ -120,6 +152,7 @@ class Parts(Struct, frozen=True):
     b: int
     c: int
     cut: Split
+    over: Over = "loop"
 
     @property
     def scratch_bytes(self) -> int:
@@ -135,8 +168,11 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
         core = exchanged(core)
     if schedule.turned:
         core = with_turned_b(core)
-    core = replace(core, method=schedule.kernel, tile=schedule.tile, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
-    return core if schedule.kernel != "packed" or core.empty else with_panel(replace(core, panel_offset=core.scratch_bytes))
+    core = replace(core, method=schedule.kernel, tile=schedule.tile, blocks=schedule.blocks, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
+    if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
+        return core
+    core = replace(core, panel_offset=core.scratch_bytes)
+    return with_panel(core) if schedule.kernel == "packed" else with_panels(core)
 
 
 def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
@@ -149,6 +185,8 @@ def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
     if share is None:
         return None
     whole, chunk = plan_of(product, schedule), share.chunk
+    if share.over == "blocks":
+        return Parts(whole, None, 0, 0, 0, Split(whole.block_count, chunk, share.nanoseconds), share.over)
     extent, (a, b, c) = extent_of(whole, share.over), steps_of(whole, share.over)
     chunks = -(-extent // chunk)
     rest = part_of(whole, share.over, extent % chunk, last_tile(whole, schedule)) if extent % chunk else None
@@ -163,7 +201,9 @@ def scratch_bytes(product: Product, schedule: ProductSchedule) -> int:
 
 
 def extent_of(plan: MatmulPlan, over: Over) -> int:
-    """How many rows, columns or iterations may be shared."""
+    """How many rows, columns, blocks or iterations may be shared."""
+    if over == "blocks":
+        return plan.block_count
     return plan.m if over == "rows" else plan.n if over == "columns" else plan.loops[0].size
 
 
@@ -186,7 +226,7 @@ def part_of(plan: MatmulPlan, over: Over, size: int, tile: Tile) -> MatmulPlan:
 def last_tile(whole: MatmulPlan, schedule: ProductSchedule) -> Tile:
     """The tile of the last, smaller part: as much of the others' as fits if none is named."""
     share = schedule.parallel
-    if schedule.last is not None or share is None or share.over == "loop":
+    if schedule.last is not None or share is None or share.over in ("loop", "blocks"):
         return schedule.last or schedule.tile
     rest = extent_of(whole, share.over) % share.chunk
     return fitting(schedule.kernel, schedule.tile, *((rest, whole.n) if share.over == "rows" else (whole.m, rest)))
@@ -249,6 +289,12 @@ def with_panel(plan: MatmulPlan) -> MatmulPlan:
     """The plan with room for a packed group of columns."""
     panel = plan.k * max(group.width for group in plan.groups) * ELEMENT_BYTES[plan.element]
     return replace(plan, scratch_bytes=plan.panel_offset + aligned(panel))
+
+
+def with_panels(plan: MatmulPlan) -> MatmulPlan:
+    """The plan with room for the panels of one block."""
+    size = ELEMENT_BYTES[plan.element]
+    return replace(plan, scratch_bytes=plan.panel_offset + aligned(plan.a_panels * size) + aligned(plan.b_panels * size))
 
 
 def aligned(size: int) -> int:
