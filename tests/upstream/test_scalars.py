@@ -88,13 +88,13 @@ def test_numbers_and_nan() -> None:
     x, y = np.array([np.nan, 1.0, np.nan]), np.array([2.0, np.nan, np.nan])
     names = ("maximumf", "maxnumf", "minimumf", "minnumf")
     body = "".join(f"%{n} = arith.{n} %x, %y : tensor<3xf64> " for n in names)
-    text = f"func.func @main(%x: tensor<3xf64>, %y: tensor<3xf64>) -> ({', '.join(['tensor<3xf64>'] * 4)}) {{ {body} return {', '.join('%' + n for n in names)} : {', '.join(['tensor<3xf64>'] * 4)} }}"  # noqa: E501
+    text = f"func.func @main(%x: tensor<3xf64>, %y: tensor<3xf64>) -> ({', '.join(['tensor<3xf64>'] * 4)}) {{ {body} return {', '.join('%' + n for n in names)} : {', '.join(['tensor<3xf64>'] * 4)} }}"
     check(text, [x, y], np.maximum(x, y), np.fmax(x, y), np.minimum(x, y), np.fmin(x, y))
 
 
 def test_functions_of_three_operands() -> None:
     check("func.func @main(%x: f64, %y: f64, %z: f64) -> f64 { %r = math.fma %x, %y, %z : f64 return %r : f64 }", [2.0, 3.0, 0.5], 6.5)
-    text = "func.func @main(%x: tensor<4xf64>, %a: tensor<4xf64>, %b: tensor<4xf64>) -> tensor<4xf64> { %r = math.clampf %x to [%a, %b] : tensor<4xf64> return %r : tensor<4xf64> }"  # noqa: E501
+    text = "func.func @main(%x: tensor<4xf64>, %a: tensor<4xf64>, %b: tensor<4xf64>) -> tensor<4xf64> { %r = math.clampf %x to [%a, %b] : tensor<4xf64> return %r : tensor<4xf64> }"
     check(text, [X, np.full(4, -0.5), np.full(4, 0.5)], np.clip(X, -0.5, 0.5))
     check(
         "func.func @main(%x: f64) -> (f64, f64) { %s, %c = math.sincos %x : f64 return %s, %c : f64, f64 }",
@@ -154,52 +154,52 @@ def test_classes_of_floats() -> None:
         check(f"func.func @main(%x: tensor<5xf64>) -> tensor<5xi1> {{ %y = math.{name} %x : tensor<5xf64> return %y : tensor<5xi1> }}", [x], expected)
 
 
-I = np.array([7, -7, 7, -7, 1 << 30, -(1 << 31)], np.int32)
+X32 = np.array([7, -7, 7, -7, 1 << 30, -(1 << 31)], np.int32)
 J = np.array([2, 2, -2, -2, 3, 5], np.int32)
-U, V = I.view(np.uint32), J.view(np.uint32)
-_wide, _wide_j = I.astype(np.int64), J.astype(np.int64)
+U, V = X32.view(np.uint32), J.view(np.uint32)
+_wide, _wide_j = X32.astype(np.int64), J.astype(np.int64)
 INTEGERS: dict[str, Any] = {
-    "addi": I + J,
-    "subi": I - J,
-    "muli": I * J,
-    "divsi": np.trunc(I / J).astype(np.int32),
+    "addi": X32 + J,
+    "subi": X32 - J,
+    "muli": X32 * J,
+    "divsi": np.trunc(X32 / J).astype(np.int32),
     "divui": (U // V).view(np.int32),
     "ceildivsi": (-((-_wide) // _wide_j)).astype(np.int32),
     "ceildivui": (-(-(U.astype(np.int64)) // V.astype(np.int64))).astype(np.uint32).view(np.int32),
     "floordivsi": (_wide // _wide_j).astype(np.int32),
-    "remsi": np.fmod(I, J),
+    "remsi": np.fmod(X32, J),
     "remui": (U % V).view(np.int32),
-    "maxsi": np.maximum(I, J),
+    "maxsi": np.maximum(X32, J),
     "maxui": np.maximum(U, V).view(np.int32),
-    "minsi": np.minimum(I, J),
+    "minsi": np.minimum(X32, J),
     "minui": np.minimum(U, V).view(np.int32),
-    "andi": I & J,
-    "ori": I | J,
-    "xori": I ^ J,
+    "andi": X32 & J,
+    "ori": X32 | J,
+    "xori": X32 ^ J,
 }
 
 
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers(name: str) -> None:
     text = f"func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {{ %z = arith.{name} %x, %y : tensor<6xi32> return %z : tensor<6xi32> }}"
-    check(text, [I, J], INTEGERS[name])
+    check(text, [X32, J], INTEGERS[name])
     for position in (0, 1, 4):  # constants are evaluated
-        constants = f"%x = arith.constant {I[position]} : i32 %y = arith.constant {J[position]} : i32"
+        constants = f"%x = arith.constant {X32[position]} : i32 %y = arith.constant {J[position]} : i32"
         check(f"func.func @main() -> i32 {{ {constants} %z = arith.{name} %x, %y : i32 return %z : i32 }}", [], INTEGERS[name][position])
 
 
-@pytest.mark.parametrize(("name", "expected"), [("shli", I << 3), ("shrsi", I >> 3), ("shrui", (U >> 3).view(np.int32))])
+@pytest.mark.parametrize(("name", "expected"), [("shli", X32 << 3), ("shrsi", X32 >> 3), ("shrui", (U >> 3).view(np.int32))])
 def test_shifts(name: str, expected: Any) -> None:
     text = f"func.func @main(%x: tensor<6xi32>) -> tensor<6xi32> {{ %y = arith.constant dense<3> : tensor<6xi32> %z = arith.{name} %x, %y : tensor<6xi32> return %z : tensor<6xi32> }}"
-    check(text, [I], expected)
+    check(text, [X32], expected)
 
 
 @pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
 def test_comparisons_of_integers(predicate: str) -> None:
-    x, y = (U, V) if predicate[0] == "u" else (I, J)
+    x, y = (U, V) if predicate[0] == "u" else (X32, J)
     function = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[predicate[-2:]]
     text = f"func.func @main(%x: tensor<6xi32>, %y: tensor<6xi32>) -> tensor<6xi1> {{ %z = arith.cmpi {predicate}, %x, %y : tensor<6xi32> return %z : tensor<6xi1> }}"
-    check(text, [I, J], function(x, y))
+    check(text, [X32, J], function(x, y))
 
 
 def test_booleans_are_numbers_of_one_bit() -> None:
