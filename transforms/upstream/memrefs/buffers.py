@@ -109,6 +109,8 @@ def buffers_of(op: Operation) -> list[SSAValue]:
 
 def written_by(op: UpstreamOp) -> list[SSAValue]:
     """The buffers that an op itself writes."""
+    if op.name.startswith("enzyme."):
+        return [value for value in op.operands if is_buffer(value)]
     if op.name.startswith("linalg."):
         groups = op.groups()
         outs = groups[1] if len(groups) >= 2 else op.operands[len(op.operands) // 2 if op.name == "linalg.reduce" else -1 :]

@@ -18,18 +18,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import erase
-from wengert.ir.traversal import all_ops
-from wengert.transforms.upstream.memrefs.threading import globals_of, thread_function
+from wengert.transforms.upstream.memrefs.threading import Module
 
 
 @dataclass(frozen=True)
 class MemrefsToValuesPass(ModulePass):
-    """Makes buffers tensors that are threaded through."""
+    """Makes buffers tensors that are threaded through, and requests of Enzyme and LAGrad those of the ``ad`` dialect."""
 
     name = "memrefs-to-values"
 
@@ -42,15 +40,8 @@ def memrefs_to_values(module: ModuleOp) -> None:
 
     Raises a DiagnosticError at an op on a buffer that is not known statically, or that may overlap what the op writes.
     """
-    known = globals_of(module)
-    for op in module.ops:
-        if isinstance(op, FuncOp) and op.body.blocks and _has_buffers(op):
-            thread_function(op, known)
-    for definition in known.values():
+    known = Module(module)
+    for name in list(known.functions):
+        known.thread(name)
+    for definition in known.globals.values():
         erase(definition)
-
-
-def _has_buffers(function: FuncOp) -> bool:
-    values = (value for op in all_ops(function) for value in (*op.operands, *op.results))
-    arguments = (argument for block in function.body.blocks for argument in block.args)
-    return any(isinstance(value.type, MemRefType) for value in (*values, *arguments))

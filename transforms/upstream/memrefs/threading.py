@@ -11,20 +11,62 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.upstream import UpstreamOp
 from wengert.ir.construction import erase, insert_before, replace_uses, retype, unverified
+from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.tensor_types import DYNAMIC
+from wengert.ir.traversal import all_ops
+from wengert.transforms.upstream import requests
 from wengert.transforms.upstream.affine import reduction_of
 from wengert.transforms.upstream.convert.errors import refusal
 from wengert.transforms.upstream.convert.integers import number_of
 from wengert.transforms.upstream.memrefs import regions
 from wengert.transforms.upstream.memrefs.buffers import Buffers, View, buffers_of, is_buffer, written_by
 from wengert.transforms.upstream.memrefs.views import VIEWS, Strided, cast_to, step_of, tensor_of
+from wengert.transforms.upstream.requests import Callee, callee_of
 from wengert.transforms.upstream.writer import Writer, replaced
 
 Globals = dict[str, UpstreamOp]
 
 
-def thread_function(function: FuncOp, known: Globals) -> None:
-    """Makes a function's buffers tensors, in place: its arguments become tensors, and the final contents of those that it writes become results."""
+class Module:
+    """The functions of a module, whose buffers become tensors one after the other: those that a request for a derivative names before the one that asks."""
+
+    def __init__(self, module: ModuleOp):
+        self.functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+        self.globals = globals_of(module)
+        self.written: dict[str, list[int]] = {}
+        self.pending: list[str] = []
+
+    def thread(self, name: str) -> None:
+        """Makes the buffers of a function tensors, once."""
+        function = self.functions[name]
+        if name not in self.written and function.body.blocks:
+            self.pending.append(name)
+            self.written[name] = thread_function(function, self) if _concerns(function) else []
+            self.pending.pop()
+
+    def callee(self, op: Operation, name: str) -> Callee:
+        """The function that a request names; an error where there is none, or where it asks for its own derivative."""
+        if name not in self.functions or not self.functions[name].body.blocks:
+            raise refusal(op, f"there is no function @{name} with a body", did_you_mean(name, self.functions))
+        if name in self.pending:
+            raise refusal(op, f"the derivative of @{name} is asked for in its own body")
+        self.thread(name)
+        return callee_of(self.functions[name], self.written[name])
+
+
+def _concerns(function: FuncOp) -> bool:
+    """Whether a function has buffers or requests."""
+    arguments = (argument for block in function.body.blocks for argument in block.args)
+    ops = all_ops(function)
+    values = (value for op in ops for value in (*op.operands, *op.results))
+    return any(op.name in requests.NAMES for op in ops) or any(is_buffer(value) for value in (*arguments, *values))
+
+
+def thread_function(function: FuncOp, known: Module) -> list[int]:
+    """Makes a function's buffers tensors, in place: its arguments become tensors, and the final contents of those that it writes become results.
+
+    Returns the positions of the arguments that it writes.
+    """
     if len(function.body.blocks) != 1:
         hint = "mlir-opt --lift-cf-to-scf makes structured control flow of jumps"
         raise refusal(function, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; one is supported", hint)
@@ -53,6 +95,7 @@ def thread_function(function: FuncOp, known: Globals) -> None:
         replace_uses(contents, argument)
         erase(cast(Operation, entry))
     _retype_function(function, written)
+    return [cast(int, root.number) for root in written]
 
 
 def _check_type(op: Operation, value: SSAValue) -> None:
@@ -81,9 +124,9 @@ def _named(block: Block, root: View) -> DictionaryAttr:
 class Threading:
     """Goes through blocks with the buffers' contents at each point."""
 
-    def __init__(self, known: Globals):
+    def __init__(self, known: Module):
         self.buffers = Buffers()
-        self.globals = known
+        self.known = known
         self.views: list[Operation] = []
 
     def block(self, block: Block, after: Operation | None = None) -> None:
@@ -98,6 +141,8 @@ class Threading:
         handler = _HANDLERS.get(op.name) or regions.STRUCTURES.get(op.name)
         if handler is not None:
             handler(self, op)
+        elif op.name in requests.NAMES:
+            requests.HANDLERS[op.name](self, op)
         elif op.name in VIEWS:
             self._view(op)
         elif op.name.startswith("linalg.") and (buffers_of(op) or op.regions):
@@ -107,6 +152,10 @@ class Threading:
         elif buffers_of(op) or any(is_buffer(result) for result in op.results):
             hint = "a buffer that is chosen at run time is not supported" if op.name == "arith.select" else ""
             raise refusal(op, "this op on buffers has no meaning here", hint)
+
+    def callee(self, op: Operation, name: str) -> requests.Callee:
+        """The function that a request names."""
+        return self.known.callee(op, name)
 
     def erase_views(self) -> None:
         """Erases the ops that made views, which nothing uses any more."""
@@ -255,7 +304,7 @@ def _rank(t: Threading, op: UpstreamOp) -> None:
 
 def _get_global(t: Threading, op: UpstreamOp) -> None:
     w, name = Writer(op), cast(SymbolRefAttr, op.attributes["name"]).string_value()
-    definition = t.globals.get(name)
+    definition = t.known.globals.get(name)
     if definition is None:
         raise refusal(op, f"there is no global @{name}")
     value, type = definition.attributes.get("initial_value"), tensor_of(op.results[0].type)
