@@ -33,6 +33,8 @@ PASS_PATHS = {
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
     # transforms/upstream: programs in upstream MLIR's dialects
     "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "lower-affine": "wengert.transforms.upstream.affine:LowerAffinePass",
+    "memrefs-to-values": "wengert.transforms.upstream.memrefs.memrefs_to_values:MemrefsToValuesPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
