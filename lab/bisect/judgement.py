@@ -100,7 +100,7 @@ def judge(before: Stage, step: Step, point: Point, counted: Counted | None = Non
             return Judged(after, point, note="no change")
         if _changes_type(before, after):
             return _judge_derivative(before, step, after, point)
-    return _judge_results(after, point)
+    return judge_results(after, point)
 
 
 def _changes_type(before: Stage, after: Stage) -> bool:
@@ -131,7 +131,8 @@ def _judge_derivative(before: Stage, step: Step, after: Stage, point: Point) -> 
     return Judged(after, replace(fresh, runs=point.runs), None, note or unrun)
 
 
-def _judge_results(after: Stage, point: Point) -> Judged:
+def judge_results(after: Stage, point: Point) -> Judged:
+    """Tries a stage of the function that the point is about."""
     try:
         results = results_of(after, point.inputs)
     except NotRunError as error:

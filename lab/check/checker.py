@@ -14,6 +14,7 @@ from wengert.lab.check.precision import epsilon_of, working_precision
 from wengert.lab.check.report import ArgumentCheck, Finding, Verdict
 from wengert.lab.check.rounding import Rounding
 from wengert.lab.inputs import random_like
+from wengert.runtime.backends import InterpreterExecutable
 from wengert.runtime.program import Program
 
 Moved = list[tuple[float, float]]
@@ -64,7 +65,8 @@ class Checker:
 
     def run(self, program: Program, inputs: Sequence[Array]) -> list[Array]:
         """The results of one of the programs."""
-        return list(program.compile(self.backend)(*inputs))
+        compiled = program.compile(self.backend)
+        return list(compiled.executable.again(*inputs) if isinstance(compiled.executable, InterpreterExecutable) else compiled(*inputs))
 
     def direction(self, i: int) -> list[Array]:
         """A direction that moves argument i alone, in proportion to its size, largest element about 1."""

@@ -81,7 +81,9 @@ def check(
     if report.outcome != "MISMATCH":
         return report
     examine = _examine(seed, wanted, strategy)
-    return replace(report, culprit=find_wrong_rule(program, arrays, examine) or find_culprit(program, arrays, examine))
+    rule = find_wrong_rule(program, arrays, examine)
+    culprit, left = (rule, 0) if rule is not None else find_culprit(program, arrays, examine)
+    return replace(report, culprit=culprit, unexamined=left)
 
 
 def _examine(seed: int, tests: set[str], strategy: str) -> Examine:

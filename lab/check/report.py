@@ -65,6 +65,8 @@ class CheckReport:
     culprit: Culprit | WrongRule | None = None
     command: str = ""
     strategy: str = "transpose"
+    unexamined: int = 0
+    """How many ops of a long program there was no time to examine by themselves."""
 
     @property
     def outcome(self) -> Outcome:
@@ -92,6 +94,8 @@ class CheckReport:
             lines.append(f"declared derivative that disagrees by itself: {self.culprit}")
         elif self.culprit is not None:
             lines.append(f"first op whose own derivative disagrees: {self.culprit}")
+        elif self.unexamined:
+            lines.append(f"no op that was examined disagrees by itself; there was no time for {self.unexamined} more")
         elif self.outcome == "MISMATCH":
             lines.append("every op and declared derivative agrees with differences by itself: the mistake lies in how they are put together")
         lines.append(self._closing())

@@ -200,7 +200,7 @@ def strategies(
     program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
-    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget)]
     reference = ""
     given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed) if measure is not False else None
     if given is not None and (inputs is not None or measure is True):
