@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.long_program import long_program
 from mutations.mutation import mutated
 
 import wengert as wg
-from benchmarks.long_program import long_program
 from wengert.lab.bisect import Bisection
 from wengert.lab.inspection.subject import Request
 from wengert.lab.recorded_ops import ops_with_values, pieces

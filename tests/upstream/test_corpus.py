@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from benchmarks.upstream_runner import run
 
 ROOT = Path(os.environ.get("WENGERT_CORPUS", "")) / "upstream"

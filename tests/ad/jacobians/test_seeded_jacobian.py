@@ -14,10 +14,10 @@ from scipy import sparse
 import wengert as wg
 from wengert import numpy as wnp
 from wengert.frontends.transforms.control_flow import fori_loop
-from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
 from wengert.transforms.ad.colouring.columns import coloured
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.requests.request import function_named, make_request
+from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
 
 CASES: list[tuple[str, Callable[..., Any], list[tuple[int, ...]], int]] = [
     ("band", lambda x: wnp.sin(x[1:] * x[:-1]) + wnp.pad(x[2:], (1, 0)), [(12,)], 2),
