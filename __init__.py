@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.bisect.bisection import Bisection, bisect
+    from wengert.lab.checkpoint.table import checkpoints
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.lab.provenance.explain import Explanations, explain
@@ -88,6 +89,7 @@ __all__ = [
     "__version__",
     "bisect",
     "checkpoint",
+    "checkpoints",
     "cond",
     "custom_jvp",
     "custom_vjp",
@@ -161,6 +163,7 @@ _HOMES = {
     "Transform": "wengert.frontends.transforms.derivatives",
     "bisect": "wengert.lab.bisect.bisection",
     "checkpoint": "wengert.frontends.transforms.differentiation_control",
+    "checkpoints": "wengert.lab.checkpoint.table",
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",

@@ -33,6 +33,8 @@ PASS_PATHS = {
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
     # transforms/upstream: programs in upstream MLIR's dialects
     "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "lower-affine": "wengert.transforms.upstream.affine:LowerAffinePass",
+    "memrefs-to-values": "wengert.transforms.upstream.memrefs.memrefs_to_values:MemrefsToValuesPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
@@ -50,6 +52,8 @@ PASS_PATHS = {
     "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
+    "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
@@ -68,6 +72,7 @@ PASS_PATHS = {
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
+    "pick-elements": "wengert.transforms.fuse.single_elements:PickElementsPass",
     "tile-products": "wengert.transforms.fuse.tiles.tile_products:TileProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
@@ -149,8 +154,8 @@ CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-re
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-TILES = "tile-products{reassociate=true}"
-"""Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole."""
+TILES = "pick-elements,tile-products{reassociate=true}"
+"""Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole; single elements of rows first."""
 
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},{TILES},fuse,{KERNELS}"
 """From core-level IR to kernels."""

@@ -20,6 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--residuals", default="auto", metavar="NAME", help="what is kept: auto, save-all, recompute-cheap, recompute-all, or what --load brings"
         )
+        parser.add_argument(
+            "--memory", metavar="64MB", help="the largest arena of the compiled derivative: values are computed again (wengert checkpoint shows how)"
+        )
     spmd = "of a program with a mesh: the derivative of what each device runs, as one sdy.manual_computation, instead of that of the whole tensors"
     parser.add_argument("--spmd", action="store_true", help=spmd)
     parser.add_argument("-o", "--output", metavar="FILE.mlir", help="write there instead of to stdout")
@@ -40,6 +43,8 @@ def execute(options: argparse.Namespace) -> int:
         derivative = program.jvp(options.wrt, options.of, strategy=options.strategy, dump_dir=options.dump_dir)
     else:
         check_choice(options, "residuals", (options.residuals,), policy_names())
-        derivative = program.vjp(options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, dump_dir=options.dump_dir)
+        derivative = program.vjp(
+            options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, memory=options.memory, dump_dir=options.dump_dir
+        )
     output.write_ir(derivative.text(locations=options.locations), options.output)
     return Exit.OK

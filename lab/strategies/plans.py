@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
+from wengert.lab.strategies.checkpointed import checkpointed
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import MODES, jacobian_pass
@@ -44,7 +45,9 @@ MOST_COMPRESSED = 1 << 22
 """The pattern of a Jacobian with more elements is not looked at."""
 
 
-def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None) -> list[Plan]:
+def plans(
+    program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None, budget: int | None = None
+) -> list[Plan]:
     """The plans for a derivative of a static program.
 
     Args:
@@ -53,6 +56,7 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
         wrt: positions of the arguments.
         of: positions of the results.
         strategies: strategies of reverse mode, by name; all by default.
+        budget: the largest arena that is wanted, in bytes: there is a row that computes values again for it.
 
     Raises:
         InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
@@ -64,6 +68,8 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
     if wanted == "hessian":
         return list(_hessians(program, wrt, of))
     plans = list(_jacobians(program, wrt, of, names))
+    if budget is not None:
+        plans += checkpointed(program, plans[0].blocks, wrt, of, budget)
     if wanted == "gradient":
         results = plans[0].blocks.rows
         if results != 1:

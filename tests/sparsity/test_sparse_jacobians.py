@@ -137,3 +137,12 @@ def test_as_a_pass():
     program = wg.jit(brusselator).program(np.ones(12)).apply("sparse-jacobian,simplify,cse,dce")
     assert program.signature.results[0].shape == (48,)
     assert "tensor<12x12xf64>" not in str(program)
+
+
+def test_programs_with_open_extents():
+    program = wg.parse("func.func @main(%x: tensor<?xf64>) -> tensor<?xf64> { %0 = stablehlo.multiply %x, %x : tensor<?xf64> return %0 : tensor<?xf64> }")
+    assert program.sparsity(at=(np.ones(3),)).nnz == 3
+    assert program.specialize((4,)).sparse_jacobian()(np.ones(4)).nnz == 4
+    for refused in (program.sparsity, program.sparse_jacobian, program.sparse_hessian, lambda: program.jacobian(sparse=True)):
+        with pytest.raises(InputError, match=r"p\.specialize"):
+            refused()

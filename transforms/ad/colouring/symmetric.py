@@ -9,7 +9,6 @@ F. Manne, A. Pothen, "New acyclic and star coloring algorithms with application 
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from wengert.transforms.ad.colouring.columns import Colours

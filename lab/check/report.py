@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from wengert.lab.culprit import Culprit
-from wengert.lab.declared_rules import WrongRule
+from wengert.lab.check.culprit import Culprit
+from wengert.lab.check.declared_rules import WrongRule
 from wengert.lab.plain import plain
 
 Verdict = Literal["ok", "MISMATCH", "at a kink", "unsettled", "skipped"]

@@ -1,7 +1,7 @@
 """Finding the op whose own derivative is wrong.
 
 The program is run op by op in the interpreter. Every op with float operands is made a program of its own, whose JVP is
-examined at the values that reach it (:mod:`wengert.lab.recorded_ops`). The first one to fail is named. (``wengert.lab.declared_rules`` does the same
+examined at the values that reach it (:mod:`wengert.lab.recorded_ops`). The first one to fail is named. (``wengert.lab.check.declared_rules`` does the same
 for functions with derivatives of their own.)
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.ir.locations import describe
 from wengert.ir.unregistered import written_name
-from wengert.lab.declared_rules import Examine
+from wengert.lab.check.declared_rules import Examine
 from wengert.lab.recorded_ops import Patience, ops_with_values
 from wengert.runtime.program import Program
 
