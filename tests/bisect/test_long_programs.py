@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.long_program import long_program
 from mutations.mutation import mutated
 
 import wengert as wg
-from benchmarks.long_program import long_program
 from wengert.lab.bisect import Bisection
 from wengert.lab.inspection.subject import Request
 from wengert.lab.recorded_ops import ops_with_values, pieces
@@ -25,7 +25,7 @@ def long_from_here_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bisected(tmp_path: Path, pipeline: str = "") -> Bisection:
-    return wg.bisect(wg.parse(LAYERS), pipeline, request=None if pipeline else Request("vjp"), path=str(tmp_path / "small.mlir"), seconds=15.0)
+    return wg.bisect(wg.parse(LAYERS), pipeline, request=None if pipeline else Request("vjp"), path=str(tmp_path / "small.mlir"), seconds=60.0)
 
 
 def test_steps_that_are_right_are_stepped_over(tmp_path: Path) -> None:

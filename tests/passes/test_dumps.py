@@ -242,4 +242,4 @@ def test_llvm_text_at_the_end_says_how_to_go_on(tmp_path: Path, capsys: pytest.C
     assert command[:3] == ["wengert-opt", "-p", "optimize-llvm,emit-asm"]
     capsys.readouterr()
     assert opt_main(command[1:]) == 0
-    assert ".text" in capsys.readouterr().out
+    assert ".size\tentry" in capsys.readouterr().out
