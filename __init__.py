@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from wengert.lab.checkpoint.table import checkpoints
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
-    from wengert.lab.provenance.explain import Explanations, explain
+    from wengert.lab.provenance.explain import explain
+    from wengert.lab.provenance.explanation import Explanations
     from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.lab.sweep.in_python import sweep
     from wengert.lab.sweep.series import SweepReport
@@ -141,7 +142,7 @@ _HOMES = {
     "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
-    "Explanations": "wengert.lab.provenance.explain",
+    "Explanations": "wengert.lab.provenance.explanation",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",

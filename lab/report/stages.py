@@ -9,6 +9,7 @@ from typing import Any, Literal
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.level import holds_kernels
+from wengert.ir.construction import copy_module
 from wengert.ir.dumps import count_ops
 from wengert.ir.locations import provenance
 from wengert.ir.observers import PassRun
@@ -72,7 +73,11 @@ class StageRecorder:
     places: Places
     said: Callable[[str], None] | None = None
     """Told the name of each stage."""
+    keeps: int = 0
+    """Modules of at most so many ops are kept."""
     stages: list[Stage] = field(default_factory=list[Stage])
+    modules: dict[int, ModuleOp] = field(default_factory=dict[int, ModuleOp])
+    """Copies of the modules of stages that changed something."""
     _text: str = ""
     _contents: list[object] = field(default_factory=list[object])
     _shown: int = -1
@@ -107,6 +112,8 @@ class StageRecorder:
         memory = stage_memory(module)
         stage = Stage(name, label, section_of(module), "mlir", written.text, -1, table, seconds, count_ops(module), memory.peak, memory.kept, foreign)
         self.stages.append(stage)
+        if stage.ops is not None and stage.ops <= self.keeps:
+            self.modules[self._shown] = copy_module(module)
 
     def _same(self, name: str, label: str, seconds: float | None, foreign: bool) -> None:
         before = self.stages[self._shown]

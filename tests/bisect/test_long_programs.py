@@ -25,7 +25,7 @@ def long_from_here_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bisected(tmp_path: Path, pipeline: str = "") -> Bisection:
-    return wg.bisect(wg.parse(LAYERS), pipeline, request=None if pipeline else Request("vjp"), path=str(tmp_path / "small.mlir"), seconds=15.0)
+    return wg.bisect(wg.parse(LAYERS), pipeline, request=None if pipeline else Request("vjp"), path=str(tmp_path / "small.mlir"), seconds=60.0)
 
 
 def test_steps_that_are_right_are_stepped_over(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import json
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, read_subject
 from wengert.lab.cli.usage import Parser, usage_error
-from wengert.lab.provenance.explain import SHOWN, explain_subject
+from wengert.lab.provenance.explain import explain_subject
+from wengert.lab.provenance.explanation import SHOWN
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
