@@ -245,5 +245,3 @@ def _from_text(program: Program) -> SpmdProgram:
     except ShardingError as error:
         raise InputError(f"{program.name}: {error}") from None
     return SpmdProgram(Program(local.module, name=program.name), local.mesh, local.in_specs, local.out_specs)
-
-

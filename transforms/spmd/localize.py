@@ -147,8 +147,7 @@ def _dissolve(op: sdy.ManualComputationOp, mesh: Mesh) -> None:
         if inside is not last:
             b.insert(inside.clone(value_mapper=renamed))
     results = [
-        _gathered(b, renamed.get(y, y), along(sharding.spec, axes), mesh)
-        for y, sharding in zip(last.operands, shardings_of(op.out_shardings), strict=True)
+        _gathered(b, renamed.get(y, y), along(sharding.spec, axes), mesh) for y, sharding in zip(last.operands, shardings_of(op.out_shardings), strict=True)
     ]
     b.replace(op, results)
 
@@ -200,5 +199,3 @@ def _declared(main: FuncOp, name: str, count: int) -> list[Sharding | None]:
         return [None if entry is None else sharding_of(entry) for entry in entries]
     except ShardingError as error:
         raise error_at(main.location, f"a sharding of @{main.sym_name.data} cannot be read: {error}") from None
-
-

@@ -187,4 +187,3 @@ def reversed_pairs(op: hlo.CollectivePermuteOp) -> DenseIntOrFPElementsAttr[Any]
     """The pairs of a collective_permute with sources and targets exchanged."""
     pairs = np.array(rows(op.source_target_pairs), np.int64).reshape(-1, 2)[:, ::-1]
     return cast("DenseIntOrFPElementsAttr[Any]", from_numpy(np.ascontiguousarray(pairs)))
-

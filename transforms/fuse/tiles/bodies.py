@@ -351,4 +351,3 @@ def _is_generated(value: Value, labels: Labels, depth: int) -> bool:
         8 * size(operand) <= size(value) or _is_generated(operand, labels_of(axes, given), depth - 1)
         for operand, axes in zip(operands_of(op), relation.operands, strict=False)
     )
-
