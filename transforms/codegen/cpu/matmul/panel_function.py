@@ -88,11 +88,14 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
     with builder.loop(0, whole, step=lanes) as loop:
         source = builder.offset("%source", given, loop.index)
         target = builder.offset("%target", kind, builder.multiply(loop.index, width))
-        most = lanes & -lanes
-        for start in range(0, width, most):
-            places = [builder.offset(source, given, builder.multiply(w, "%step")) for w in range(start, min(start + most, width))]
-            rows = [panel.read(builder, place, lanes) for place in places]
-            write_turned(builder, panel.arithmetic, rows, builder.offset(target, kind, start), width)
+        most = min(lanes & -lanes, width)
+        for count, start, each in ((width // most, 0, most), (1, width - width % most, width % most)):
+            if not each:
+                continue
+            with builder.repeat(count) as group:
+                first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
+                rows = [builder.offset(source, given, builder.multiply(builder.add(first, w), "%step")) for w in range(each)]
+                write_turned(builder, panel.arithmetic, [panel.read(builder, row, lanes) for row in rows], builder.offset(target, kind, first), width)
     _copy_singly(builder, panel, width, whole)
 
 
