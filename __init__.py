@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
+<<<<<<< HEAD
     from wengert.frontends.transforms.sparse_jacobians import sparse_hessian, sparse_jacobian
+=======
+    from wengert.frontends.transforms.taylor import taylor
+>>>>>>> planner
     from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
@@ -127,6 +131,7 @@ __all__ = [
     "strategies",
     "sweep",
     "switch",
+    "taylor",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -201,6 +206,7 @@ _HOMES = {
     "strategies": "wengert.lab.strategies.table",
     "sweep": "wengert.lab.sweep.in_python",
     "switch": "wengert.frontends.transforms.control_flow",
+    "taylor": "wengert.frontends.transforms.taylor",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
     "vjp": "wengert.frontends.transforms.linear_maps",
     "vmap": "wengert.frontends.transforms.batching",

@@ -5,8 +5,8 @@ processor time.
 """
 
 # Functions of traced arrays, whose parameters have no types.
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false, reportUnknownMemberType=false,
-reportUnknownArgumentType = false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import wengert as wg
 from wengert import numpy as wnp
 from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
 from wengert.runtime.program import Program
+from wengert.transforms.analysis.program_cost import program_cost
 from wengert.transforms.checkpoint.binomial import advances
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
@@ -85,9 +87,9 @@ def checkpointing() -> Section:
         lines.append(f"{head}; {first.arena} bytes of arena; within 0.33 of it {at}; within one forward part more {least[layers]} bytes")
         exact = [derivative.within(plan.arena).compile().stats.arena_bytes == plan.arena for plan in (first, frontier.best[-1], third or first)]
         lines.append(f"  predicted arena = allocated arena on {sum(exact)} of {len(exact)} plans that were compiled")
-        numbers[f"transformer {layers}"] = {
-            "ops": len(frontier.graph.ops), "seconds": seconds, "arena": first.arena, "flops at 0.33": None if third is None else 1 + third.work / total, "least": least[layers]
-        }  # fmt: skip
+        flops = None if third is None else 1 + third.work / total
+        count = len(frontier.graph.ops)
+        numbers[f"transformer {layers}"] = {"ops": count, "seconds": seconds, "arena": first.arena, "flops at 0.33": flops, "least": least[layers]}
     lines.append(f"least memory within one forward part more, 100 layers against 25: {least[100] / least[25]:.2f} (a root of the depth: 2)")
     ratios = list(_against_the_integer_program())
     lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
@@ -113,7 +115,37 @@ def _against_the_integer_program() -> list[float]:
     return ratios
 
 
-SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing}
+def taylor() -> Section:
+    """How many ops Taylor mode takes for each order, beside nested JVPs, and how far the coefficients are from theirs."""
+    functions: dict[str, Callable[[Any], Any]] = {
+        "exp": wnp.exp,
+        "tanh": wnp.tanh,
+        "sin x / (2 + x x)": lambda x: wnp.sin(x) / (2.0 + x * x),
+        "(2 + sin x)^1.7": lambda x: (2.0 + wnp.sin(x)) ** 1.7,
+        "solve": lambda x: wnp.linalg.solve(x[:, None] * x[None, :] + 2.0 * wnp.eye(3), x),
+    }
+    point, along = np.array([0.3, 0.7, -0.4]), np.array([1.0, -2.0, 0.5])
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    for name, function in functions.items():
+        program = wg.jit(function).program(point)
+        counts = [int(program_cost(program.taylor(order).optimized_module).count.constant or 0) for order in (1, 2, 4, 6, 8, 16)]
+        current, inputs, error = program, [point], 0.0
+        made = program.taylor(6)(point, along)[-1]
+        nested: list[int] = []
+        for order in range(1, 5):
+            current = current.jvp(0, len(current.signature.results) - 1)
+            inputs = [*inputs, along]
+            expected = np.asarray(current(*inputs)[-1]) / factorial(order)
+            error = max(error, float(np.abs(made[order - 1] - expected).max() / np.abs(expected).max()))
+            nested.append(int(program_cost(current.optimized_module).count.constant or 0))
+        listed = ", ".join(f"{order}: {count}" for order, count in zip((1, 2, 4, 6, 8, 16), counts, strict=True))
+        lines.append(f"{name}: ops by order {listed}; nested JVPs 2: {nested[1]}, 4: {nested[3]}; error against these up to order 4 {error:.0e}")
+        numbers[name] = {"ops": counts, "nested": nested, "error": error}
+    return lines, numbers
+
+
+SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing, "taylor": taylor}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

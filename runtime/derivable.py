@@ -21,7 +21,7 @@ from wengert.runtime.identity import of_module
 from wengert.runtime.jacobians import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
 from wengert.runtime.positions import Positions, choose
-from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
+from wengert.runtime.requests import Mode, Residuals, Strategy, chosen, positions_text
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -149,6 +149,29 @@ class Derivable:
         from wengert.transforms.checkpoint.frontier import Frontier
 
         return Frontier(self.optimized_module)
+
+    def taylor(self, order: int, wrt: Positions = None, of: Positions = None, *, series: bool = False, dump_dir: PathLike | None = None) -> Program:
+        """Taylor coefficients along a path: (inputs, directions of ``wrt``) -> (outputs, coefficients 1 to ``order`` of each result in ``of``).
+
+        The coefficients of a result are one array with the order in front. Along ``x + t v`` the coefficient i is the i-th derivative by t over i factorial.
+
+        Args:
+            order: the highest order, at least 1.
+            wrt: positions of the arguments that move; every float or complex one by default.
+            of: positions of the results; every float or complex one by default.
+            series: whether arguments are given whole paths, their coefficients 1 to ``order`` as one array, in place of directions.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            InputError: as :meth:`jvp`; an order below 1.
+            DiagnosticError: an op has no derivative rule; names the op and its place.
+        """
+        if order < 1:
+            raise InputError(f"taylor: the order must be at least 1, not {order}")
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        path = " series=true" if series else ""
+        text = f"taylor{{order={order} wrt={positions_text(inputs)} of={positions_text(outputs)}{path}}}"
+        return self._transformed("taylor", text, dump_dir)
 
     def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False, residuals: Residuals = "recompute-cheap") -> LinearProgram:
         """The program split at a point: evaluated once, then a linear map and its transpose as often as needed.

@@ -39,6 +39,8 @@ class Frontier:
     def evaluate(self, name: str, order: Order) -> Plan:
         """The plan of an order, lowered down to buffers unless that was done before."""
         if order not in self._known:
+            taken = sum(plan.name.partition(" (")[0] == name for plan in self._known.values())
+            name = f"{name} ({taken + 1})" if taken else name
             self._known[order] = Plan(name, order, arena_of(arranged(self.graph, order), self.graph.function.sym_name.data), added_work(self.graph, order))
             self.__dict__.pop("best", None)
         return self._known[order]

@@ -24,10 +24,8 @@ class Liveness:
         self.graph = graph
         fusion = plan(graph.function.body.block)
         stored = {*fusion.stored, *(member.value for group in fusion.groups for member in group.members if isinstance(member, Copy))}
+        self._is_scalar = [role(op) is Role.SCALAR for op in graph.ops]
         self._in_memory = [not isinstance(op, hlo.ConstantOp) and (role(op) not in _IN_KERNELS or any(r in stored for r in op.results)) for op in graph.ops]
-        self._reads: list[frozenset[int]] = []
-        for n in range(len(graph.ops)):
-            self._reads.append(frozenset[int]().union(*(frozenset((m,)) if self._in_memory[m] else self._reads[m] for m in graph.operands[n])))
 
     @property
     def bytes(self) -> list[int]:
@@ -37,24 +35,40 @@ class Liveness:
 
     def peak(self, order: Order) -> int:
         """The largest number of bytes that are live at once."""
-        graph = self.graph
+        graph, stored = self.graph, self._stored(order)
+        reads: list[frozenset[int]] = []
+        for operands in graph.operands:
+            reads.append(frozenset[int]().union(*(frozenset((m,)) if stored[m] else reads[m] for m in operands)))
         latest: dict[int, int] = {}
         ends: list[int] = list(range(len(order)))
         for time, n in enumerate(order):
-            if self._in_memory[n]:
-                for m in self._reads[n]:
+            if stored[n]:
+                for m in reads[n]:
                     ends[latest[m]] = time
                 latest[n] = time
         for n in graph.returned:
-            for m in (n,) if self._in_memory[n] else self._reads[n]:
+            for m in (n,) if stored[n] else reads[n]:
                 ends[latest[m]] = len(order)
         freed = [0] * (len(order) + 1)
         live = peak = 0
         returned = frozenset(graph.returned)
         for time, n in enumerate(order):
-            if self._in_memory[n] and n not in returned:
+            if stored[n] and n not in returned:
                 live += graph.bytes[n]
                 freed[ends[time]] += graph.bytes[n]
                 peak = max(peak, live)
             live -= freed[time]
         return peak
+
+    def _stored(self, order: Order) -> list[bool]:
+        """Which results go through memory: also what is kept to compute others from it."""
+        count = [0] * len(self.graph.ops)
+        for n in order:
+            count[n] += 1
+        stored = list(self._in_memory)
+        for n in set(order):
+            if count[n] > 1:
+                for m in self.graph.operands[n]:
+                    if count[m] == 1 and self._is_scalar[m]:
+                        stored[m] = True
+        return stored

@@ -90,7 +90,7 @@ class _Search(Struct):
             return
         self.frontier = [other for other in self.frontier if not (plan.arena <= other.arena and plan.work <= other.work)] + [plan]
         for name, dropped in _neighbours(self.graph, _repeated(plan.order)):
-            self.add(Candidate(each.candidate.family, f"{plan.name.partition(';')[0]}; {name}", without(self.graph, dropped)))
+            self.add(Candidate(each.candidate.family, f"{plan.name.partition(';')[0].partition(' (')[0]}; {name}", without(self.graph, dropped)))
 
 
 def search(graph: Graph, evaluate: Callable[[str, Order], Plan]) -> None:

@@ -106,6 +106,11 @@ class _Fusion:
             if self.roles[op] is Role.BARRIER:
                 self.alias.update(zip(op.results, operands_of(op), strict=True))
         for op in self.ops:
+            if self.roles[op] is Role.BARRIER:  # kept to compute others from it: not computed anew from what it was made of
+                for operand in map(self.resolve, operands_of(op)):
+                    if self.roles.get(operand.owner) is Role.SCALAR:  # pyright: ignore[reportArgumentType]
+                        self._needs_memory(operand)
+        for op in self.ops:
             if self.roles[op] in (Role.OPAQUE, Role.CONTROL):
                 for operand in operands_of(op):
                     self._needs_memory(operand)

@@ -1,31 +1,39 @@
 """Taylor coefficients of any op that has a derivative rule: the rule is a differential equation for the result along a path.
 
-Let ``y = f(x)`` and ``dy = L(x, y) dx`` be what the rule emits. Along a path ``x(t)`` this is ``y' = L(x, y) x'``, and the coefficients of both sides are compared: with
-``x' = x_1 + 2 x_2 t + ...``,
+Let ``y = f(x)`` and ``dy = L(x, y) dx`` be what the rule emits. Along a path ``x(t)`` this is ``y' = L(x, y) x'``, and the coefficients of both sides
+are compared: with ``x' = x_1 + 2 x_2 t + ...``,
 
     y_j = (the coefficient of order j - 1 of L(x(t), y(t)) x'(t)) / j,
 
-which needs those of x up to x_j and those of y up to y_{j-1}, so the ops of the rule are followed lazily, each by the same means. Where L is made of y (``exp``: ``L = y``; ``tanh``:
-``L = 1 - y^2``) or of an op whose rule leads back (``sin``, ``cos``), these are the known recurrences, with j products for y_j. Where every derivative is another function
-(a power, a factorisation by another triangular solve), the rules of the rules are followed down to order 0, in a number of ops that grows with the cube of the order. Nothing is
-nested: no coefficient is computed twice, since equal ops on equal series are one.
+which needs those of x up to x_j and those of y up to y_{j-1}, so the ops of the rule are followed lazily, each by the same means. Where L is made of
+y (``exp``: ``L = y``; ``tanh``: ``L = 1 - y^2``) or of an op whose rule leads back (``sin``, ``cos``), these are the known recurrences, with j
+products for y_j. Where every derivative is another function (a power, a factorisation by another triangular solve), the rules of the rules are
+followed down to order 0, in a number of ops that grows with the cube of the order. Nothing is nested: no coefficient is computed twice, since equal
+ops on equal series are one.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.func import CallOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import append
 from wengert.ir.traversal import operands_of, ops_in
+from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import has_tangent
-from wengert.transforms.ad.rule import Tangent
+from wengert.transforms.ad.function import terminator_operands
+from wengert.transforms.ad.rule import RULES, STEPS, Tangent
 from wengert.transforms.ad.taylor.series import Compute, Series, times
-from wengert.transforms.ad.taylor.sweep import TaylorSweep
 from wengert.transforms.core.closing import free_values
+
+if TYPE_CHECKING:
+    from wengert.transforms.ad.taylor.sweep import TaylorSweep
 
 
 class _Rule:
@@ -42,10 +50,25 @@ class _Rule:
         by_value = dict(zip(self.moving, self.dots, strict=True))
         forward.bind(self.used, arguments, [by_value.get(value) for value in self.used])
         forward.run([op])
-        self.primals = [forward.primal(result) for result in op.results]
+        self.primals: list[SSAValue] = [forward.primal(result) for result in op.results]
         self.tangents: list[Tangent] = [forward.tangent(result) for result in op.results]
         append(self.block, ReturnOp.create(operands=[*self.primals, *(y for y in self.tangents if y is not None)]))
+        if any(type(each) not in RULES and type(each) not in STEPS for each in ops_in(self.block)[:-1]):
+            self._to_core()
         self.ops = ops_in(self.block)[:-1]
+
+    def _to_core(self) -> None:
+        """Brings what the rule emits to core level: a few rules emit ops that have rules there only."""
+        from wengert.transforms.ad.derive import prepare
+
+        flags = [y is not None for y in self.tangents]
+        function = FuncOp("rule", ([a.type for a in self.block.args], [v.type for v in terminator_operands(self.block)]), Region([self.block]))
+        prepare(ModuleOp([function]))
+        self.block = function.body.block
+        self.dots = self.block.args[len(self.used) :]
+        values = list(terminator_operands(self.block))
+        self.primals, rest = values[: len(flags)], iter(values[len(flags) :])
+        self.tangents = [next(rest) if flag else None for flag in flags]
 
     def is_linear(self, series: dict[SSAValue, Series]) -> bool:
         """Whether the map does not change along the path: what is computed with tangents are constants beside."""
@@ -78,7 +101,10 @@ def results(sweep: TaylorSweep, op: Operation, new: Operation, series: dict[SSAV
         return known[0]
 
     def compute(n: int) -> Compute:
-        return lambda j: rules()[n](j)
+        def at(j: int) -> Tangent:
+            return rules()[n](j)
+
+        return at
 
     for n, y in enumerate(made):
         if has_tangent(y.primal.type):
@@ -86,8 +112,9 @@ def results(sweep: TaylorSweep, op: Operation, new: Operation, series: dict[SSAV
     return made
 
 
-def call(sweep: TaylorSweep, op: CallOp, series: dict[SSAValue, Series]) -> list[Series]:
-    """The series of the results of a call whose function declares its derivative: the values and the equation are those of the declaration."""
+def step(sweep: TaylorSweep, op: Operation, series: dict[SSAValue, Series]) -> list[Series]:
+    """The series of the results of an op that the forward sweep differentiates as a whole: a call whose function declares its derivative, a sort. Values and
+    equation are what the sweep makes."""
     rule = _Rule(sweep, op, series)
     inside = _arguments(sweep, rule, series)
     plain: dict[SSAValue, Series] = {value: Series(x.primal) for value, x in inside.items()}
@@ -100,13 +127,19 @@ def call(sweep: TaylorSweep, op: CallOp, series: dict[SSAValue, Series]) -> list
         else:
             made.append(Series(plain[y].primal, None if tangent is None else _equation(sweep, inside, tangent)))
             inside[y] = made[-1]
+    for each in rule.ops:  # what the op itself gives beside its results: the positions of what is sorted
+        if any(value in rule.primals for value in each.results):
+            beside = [value for value in each.results if value not in inside]
+            if any(has_tangent(value.type) for value in beside):
+                raise refuse(op, "has no Taylor series")
+            inside.update((value, plain[value]) for value in beside)
     _follow(sweep, rule, inside)
     return made
 
 
 def _arguments(sweep: TaylorSweep, rule: _Rule, series: dict[SSAValue, Series]) -> dict[SSAValue, Series]:
     """The series of what the rule is given."""
-    inside = {argument: series[value] for argument, value in zip(rule.block.args, rule.used, strict=False)}
+    inside: dict[SSAValue, Series] = {argument: series[value] for argument, value in zip(rule.block.args, rule.used, strict=False)}
     for dot, value in zip(rule.dots, rule.moving, strict=True):
         inside[dot] = _rate(sweep, series[value])
     return inside

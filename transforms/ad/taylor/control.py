@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -15,8 +16,10 @@ from wengert.transforms.ad.function import drop_dead_ops, terminator_operands
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import Tangent
 from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, Loop, create_loop, loop_block
-from wengert.transforms.ad.taylor.series import Series, given
-from wengert.transforms.ad.taylor.sweep import TaylorSweep
+from wengert.transforms.ad.taylor.series import Compute, Series, given
+
+if TYPE_CHECKING:
+    from wengert.transforms.ad.taylor.sweep import TaylorSweep
 
 
 def loop(sweep: TaylorSweep, op: Loop, operands: Sequence[Series]) -> list[Series]:
@@ -41,11 +44,16 @@ def loop(sweep: TaylorSweep, op: Loop, operands: Sequence[Series]) -> list[Serie
         values, made[sweep.order] = run(sweep.order)
     else:
         values, _ = run(0)
-    return [_series(value, (lambda j, n=n: coefficients(n, j)) if flag else None) for n, (value, flag) in enumerate(zip(values, flags, strict=True))]
+    return _series(values, flags, coefficients)
 
 
-def _series(value: Value, compute: object) -> Series:
-    return Series(value, compute)  # pyright: ignore[reportArgumentType]
+def _series(values: Sequence[Value], flags: Sequence[bool], coefficients: Callable[[int, int], Tangent]) -> list[Series]:
+    """The series of results, of which some change; ``coefficients`` is asked for that of a result by number and order."""
+
+    def of(n: int) -> Compute:
+        return lambda j: coefficients(n, j)
+
+    return [Series(value, of(n) if flag else None) for n, (value, flag) in enumerate(zip(values, flags, strict=True))]
 
 
 def _loop(
@@ -93,7 +101,7 @@ def case(sweep: TaylorSweep, op: core.CaseOp, operands: Sequence[Series]) -> lis
 
     order = sweep.order if sweep.depth == 0 else 0
     values, made[order] = _case(sweep, op, index, inputs, flags, order)
-    return [_series(value, (lambda j, n=n: coefficients(n, j)) if flag else None) for n, (value, flag) in enumerate(zip(values, flags, strict=True))]
+    return _series(values, flags, coefficients)
 
 
 def _case(
@@ -109,7 +117,7 @@ def _case(
         primals, coefficients = _taken(arguments, moved)
         inner = sweep.nested(block)
         inner.order = order
-        series = {argument: given(primal, xs) for argument, primal, xs in zip(old.args, primals, coefficients, strict=True)}
+        series: dict[SSAValue, Series] = {argument: given(primal, xs) for argument, primal, xs in zip(old.args, primals, coefficients, strict=True)}
         inner.run(list(old.ops)[:-1], series)
         returned = [series[value] for value in terminator_operands(old)]
         after = [v for x, flag in zip(returned, flags, strict=True) if flag for v in _given(inner, x, order)]
@@ -135,10 +143,10 @@ def _given(sweep: TaylorSweep, x: Series, order: int) -> list[Value]:
     return [materialized(sweep.b, x.at(j), x.primal.type) for j in range(1, order + 1)]
 
 
-def _taken(arguments: object, coefficients: Sequence[Sequence[Value]]) -> tuple[list[Value], list[list[Tangent]]]:
+def _taken(arguments: Iterator[Value], coefficients: Sequence[Sequence[Value]]) -> tuple[list[Value], list[list[Tangent]]]:
     """The arguments of a body that stand for values, then those for their coefficients."""
-    primals: list[Value] = [next(arguments) for _ in coefficients]  # pyright: ignore[reportArgumentType]
-    return primals, [[next(arguments) for _ in xs] for xs in coefficients]  # pyright: ignore[reportArgumentType]
+    primals = [next(arguments) for _ in coefficients]
+    return primals, [[next(arguments) for _ in xs] for xs in coefficients]
 
 
 def _split(results: Sequence[Value], flags: Sequence[bool], order: int) -> tuple[Sequence[Value], list[list[Tangent]]]:

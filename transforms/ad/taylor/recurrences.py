@@ -1,8 +1,9 @@
 """Ops that declare how the Taylor coefficients of their result follow from those of their operands.
 
-A. Griewank, A. Walther, "Evaluating Derivatives" (2nd ed., SIAM 2008), chapter 13, table 13.1. Products and linear ops need no declaration: their facts say what they are. All
-other ops follow from their derivative rule (:mod:`wengert.transforms.ad.taylor.by_rule`), which for exponentials, sines, hyperbolic tangents, logarithms and roots gives the
-recurrences of that table. A declaration is for ops of which the rule repeats the op itself (a quotient), or needs fewer ops than it takes.
+A. Griewank, A. Walther, "Evaluating Derivatives" (2nd ed., SIAM 2008), chapter 13, table 13.1. Products and linear ops need no declaration: their
+facts say what they are. All other ops follow from their derivative rule (:mod:`wengert.transforms.ad.taylor.by_rule`), which for exponentials, sines,
+hyperbolic tangents, logarithms and roots gives the recurrences of that table. A declaration is for ops of which the rule repeats the op itself (a
+quotient), or needs fewer ops than it takes.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def _product(b: OpBuilder, x: Tangent, y: Tangent) -> Tangent:
 
 @recurrence(hlo.DivideOp)
 def divide(b: OpBuilder, op: Operation, operands: Sequence[Series], y: Callable[[int], Tangent], j: int) -> Tangent:
+    """The quotient: ``y v = u``."""
     # y = u / v:  y_j = (u_j - sum_{i=1..j} v_i y_{j-i}) / v_0
     u, v = operands
     others = total(b, [_product(b, v.at(i), y(j - i)) for i in range(1, j + 1)])
@@ -54,6 +56,7 @@ def divide(b: OpBuilder, op: Operation, operands: Sequence[Series], y: Callable[
 
 @recurrence(hlo.SqrtOp)
 def sqrt(b: OpBuilder, op: Operation, operands: Sequence[Series], y: Callable[[int], Tangent], j: int) -> Tangent:
+    """The root: ``y y = x``."""
     # y y = x:  y_j = (x_j - sum_{i=1..j-1} y_i y_{j-i}) / (2 y_0); each product of the sum occurs twice but for the middle one
     pairs = [(i, j - i) for i in range(1, (j + 1) // 2)]
     twice = total(b, [_product(b, y(i), y(k)) for i, k in pairs])

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import ad, core
@@ -27,6 +26,7 @@ from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rule import INACTIVE, RULES, STEPS, Tangent
+from wengert.transforms.ad.taylor import by_rule, control
 from wengert.transforms.ad.taylor.recurrences import RECURRENCES
 from wengert.transforms.ad.taylor.series import Compute, Series, total
 from wengert.transforms.core.closing import free_values
@@ -62,7 +62,10 @@ class TaylorSweep:
 
     def apply(self, op: Operation, series: dict[SSAValue, Series]) -> list[Series]:
         """The series of an op's results."""
-        key = None if op.regions else (type(op), *op.properties.items(), *op.attributes.items(), *(series[v] for v in operands_of(op)))
+        key = None
+        if not op.regions:
+            used = [(result.type, result.first_use is None) for result in op.results]
+            key = (type(op), *op.properties.items(), *op.attributes.items(), *used, *(series[value] for value in operands_of(op)))
         if key is not None and key in self._applied:
             return self._applied[key]
         made = self._apply(op, series)
@@ -71,25 +74,22 @@ class TaylorSweep:
         return made
 
     def _apply(self, op: Operation, series: dict[SSAValue, Series]) -> list[Series]:
-        from wengert.transforms.ad.taylor import by_rule, control
-
+        own: Any = self  # the modules beside this one know its class by name only
         operands = [series[value] for value in operands_of(op)]
         moving = any(not x.is_constant for x in operands)
         if moving and isinstance(op, core.ForOp | core.WhileOp):
-            return control.loop(self, op, operands)
+            return control.loop(own, op, operands)
         if moving and isinstance(op, core.CaseOp):
-            return control.case(self, op, operands)
+            return control.case(own, op, operands)
         if moving and isinstance(op, ad.CheckpointOp):
-            return control.checkpoint(self, op, operands)
-        if moving and isinstance(op, CallOp):
-            return by_rule.call(self, op, series)
-        if type(op) in STEPS and moving:
-            raise refuse(op, "has no Taylor series")
+            return control.checkpoint(own, op, operands)
+        if moving and type(op) in STEPS:
+            return by_rule.step(own, op, series)
         captured = bool(op.regions) and any(not series[value].is_constant for value in free_values(op.regions))
         new = self.primal(op, series)
         if captured and type(op) not in INACTIVE:
             raise refuse(op, "captures a value with a tangent in its region, which is not supported")
-        if not moving or type(op) in INACTIVE or not any(has_tangent(result.type) for result in new.results):
+        if not moving or type(op) in INACTIVE or not any(has_tangent(result.type) and result.first_use is not None for result in op.results):
             return [Series(result) for result in new.results]
         if type(op) not in RULES:
             raise refuse(op, "has no derivative rule")
@@ -99,17 +99,21 @@ class TaylorSweep:
         linear = set(facts_of(type(op)).linear_operands(len(operands)))
         if all(x.is_constant or n in linear for n, x in enumerate(operands)):
             return self.linear(new, operands)
-        return by_rule.results(self, op, new, series)
+        return by_rule.results(own, op, new, series)
 
     def _of_one_result(self, op: Operation, new: Operation, operands: Sequence[Series]) -> Series | None:
         """The series of an op that is a product or has a recurrence; None for another one."""
         if facts_of(type(op)).bilinear:
             return self._product(new, operands)
         rule = RECURRENCES.get(type(op))
-        if rule is None or not (isinstance(new.results[0].type, type(operands[0].primal.type))):
+        if rule is None:
             return None
         result = Series(new.results[0])
-        result.compute = lambda j: rule(self.b, new, operands, result.at, j)
+
+        def compute(j: int) -> Tangent:
+            return rule(self.b, new, operands, result.at, j)
+
+        result.compute = compute
         return result
 
     def _product(self, new: Operation, operands: Sequence[Series]) -> Series:
@@ -122,7 +126,10 @@ class TaylorSweep:
                 return None
             return self.b.create(type(new), [first, second, *(r.primal for r in rest)], [r.type for r in new.results], new.properties)[0]
 
-        return Series(new.results[0], lambda j: total(self.b, [term(i, j - i) for i in range(j + 1)]))
+        def compute(j: int) -> Tangent:
+            return total(self.b, [term(i, j - i) for i in range(j + 1)])
+
+        return Series(new.results[0], compute)
 
     def linear(self, new: Operation, operands: Sequence[Series]) -> list[Series]:
         """The series of the results of an op that is linear in all operands that change: its linear map at each order."""

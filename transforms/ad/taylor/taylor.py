@@ -1,8 +1,9 @@
 """Taylor mode as a function: the coefficients of a function's results along a path of its arguments.
 
-``(inputs, directions of wrt) -> (outputs, coefficients of of)``: along ``x(t) = x + t v`` the result j has the coefficients ``y_1, ..., y_k`` of ``f(x(t)) = y_0 + y_1 t + ...``, as one
-tensor with the order in front; ``y_i`` is the i-th directional derivative over ``i!``. Instead of a direction an argument may be given a whole path, its coefficients ``x_1, ..., x_k`` as one
-tensor (``series``): then paths can be composed, and differential equations integrated.
+``(inputs, directions of wrt) -> (outputs, coefficients of of)``: along ``x(t) = x + t v`` the result j has the coefficients ``y_1, ..., y_k`` of
+``f(x(t)) = y_0 + y_1 t + ...``, as one tensor with the order in front; ``y_i`` is the i-th directional derivative over ``i!``. Instead of a direction
+an argument may be given a whole path, its coefficients ``x_1, ..., x_k`` as one tensor (``series``): then paths can be composed, and differential
+equations integrated.
 """
 
 from __future__ import annotations
