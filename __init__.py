@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
-<<<<<<< HEAD
     from wengert.frontends.transforms.sparse_jacobians import sparse_hessian, sparse_jacobian
-=======
     from wengert.frontends.transforms.taylor import taylor
->>>>>>> planner
     from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
