@@ -12,7 +12,7 @@ from wengert.dialects.upstream.operation import upstream_class
 from wengert.dialects.upstream.tables import FORMS
 
 _MENTIONED = re.compile(rf"(?<![\w.#!@%$])\"?(?:{'|'.join(UPSTREAM)})\.[a-z]|(?<![\w.])memref<")
-_LOWERED = re.compile(r"(?<![\w.@%$])\"?[#!]?(?:gpu|nvgpu|nvvm|rocdl|spirv|kernel|llvm|vector|core)\.[a-z]")
+_LOWERED = re.compile(r"(?:^|[={};])\s*\"?(?:gpu|nvgpu|nvvm|rocdl|spirv|kernel|llvm|vector|core)\.[\w.]++(?!\s*[=,}])", re.MULTILINE)
 
 
 def is_upstream(text: str) -> bool:

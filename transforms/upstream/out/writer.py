@@ -93,8 +93,8 @@ class Out:
         return self.one(f"arith.{name}", operands, operands[0].type)
 
     def compare(self, predicate: str, x: Value, y: Value) -> Value:
-        """``arith.cmpi`` or ``arith.cmpf``."""
-        of_floats = is_float(element(x) if isinstance(x.type, TensorType) else cast(Attribute, x.type))
+        """``arith.cmpi`` or ``arith.cmpf``, by the name of a predicate of the one or the other."""
+        of_floats = predicate in CMPF and predicate not in CMPI
         number = (CMPF if of_floats else CMPI).index(predicate)
         result = tensor(shape(x), i1) if isinstance(x.type, TensorType) else i1
         return self.one("arith.cmpf" if of_floats else "arith.cmpi", (x, y), result, predicate=IntegerAttr(number, 64))
