@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from wengert.ir.plugins import load_options
-from wengert.lab.check import TESTS, CheckReport, Outcome, check
+from wengert.lab.check import TESTS, check
+from wengert.lab.check.report import CheckReport, Outcome
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cost_certificate import FORWARD, REVERSE, certify, certify_corpus, corpus_table

@@ -17,7 +17,7 @@ from wengert.lab.cli.usage import check_choice
 from wengert.lab.inspection.subject import asked
 from wengert.lab.report.assemble import ANALYSES, Wanted, assemble, assemble_text
 from wengert.lab.report.document import Document
-from wengert.lab.report.page import packed, page
+from wengert.lab.report.page import page, parts_of
 from wengert.lab.report.source_texts import sources_of
 from wengert.runtime.program import Program
 
@@ -45,7 +45,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         return _write(json.dumps(document.to_json(), indent=1) + "\n", options.output or "-")
     path = options.output or f"{_file_name(options.program)}.html"
-    text = page(document.title, packed(document))
+    text = page(document.title, *parts_of(document))
     if path != "-":
         print(f"{path}: {len(document.stages)} stages, {len(text) / 1e6:.1f} MB; open it in a browser, it needs no network", file=sys.stderr)
     for diagnostic in document.diagnostics:

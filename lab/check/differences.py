@@ -48,15 +48,15 @@ class Slopes:
     kink: Array
 
 
-def ladder(epsilon: float) -> list[float]:
-    """The steps to try, from large to small, for a precision: below sqrt(epsilon)/8 rounding drowns everything."""
+def ladder(epsilon: float, least: float | None = None) -> list[float]:
+    """The steps to try, from large to small, for a precision: below sqrt(epsilon)/8 rounding drowns everything, unless derivatives are large (``least``)."""
     steps = [0.125]
-    while steps[-1] / FACTOR > max(epsilon**0.5 / 8, 1e-9):
+    while steps[-1] / FACTOR > (max(epsilon**0.5 / 8, 1e-9) if least is None else least):
         steps.append(steps[-1] / FACTOR)
     return steps if len(steps) >= 3 else [0.5, 0.25, 0.125]
 
 
-def slopes(f: Function, x: Sequence[Array], direction: Sequence[Array], epsilon: float) -> list[Slopes]:
+def slopes(f: Function, x: Sequence[Array], direction: Sequence[Array], epsilon: float, rounding: Sequence[float] | None = None) -> list[Slopes]:
     """The derivatives of all outputs of f at x along a direction (both in the order of f's arguments).
 
     Args:
@@ -64,11 +64,14 @@ def slopes(f: Function, x: Sequence[Array], direction: Sequence[Array], epsilon:
         x: the point.
         direction: one array per argument, zeros where it does not move; its largest element should be about 1.
         epsilon: the unit of rounding of what f computes, which may be coarser than its types.
+        rounding: the errors of the outputs of f, where they were measured; a few units of rounding by default. Steps go down to 64 units then, and all elements
+            of an output are taken at the one step that leaves most digits: a function that changes much within a step may change by chance less in an element.
     """
     center = [_wide(y) for y in f(x)]
-    rungs = [_Rung(f, x, direction, center, h) for h in ladder(epsilon)]
+    rungs = [_Rung(f, x, direction, center, h) for h in ladder(epsilon, None if rounding is None else 64 * epsilon)]
     reach = max((float(np.max(np.abs(a), initial=0.0)) for a, v in zip(x, direction, strict=True) if np.any(v)), default=0.0)
-    return [_settle([(rung.step, rung.left[j], rung.right[j]) for rung in rungs], y, reach, epsilon) for j, y in enumerate(center)]
+    measured = [None] * len(center) if rounding is None else rounding
+    return [_settle([(rung.step, rung.left[j], rung.right[j]) for rung in rungs], y, reach, epsilon, measured[j]) for j, y in enumerate(center)]
 
 
 class _Rung:
@@ -86,18 +89,20 @@ def moved(x: Sequence[Array], direction: Sequence[Array], step: float) -> list[A
     return [(a.astype(_wider(a)) + step * v.astype(_wider(a))).astype(a.dtype) if np.any(v) else a for a, v in zip(x, direction, strict=True)]
 
 
-def _settle(rungs: list[tuple[float, Array, Array]], center: Array, reach: float, epsilon: float) -> Slopes:
-    """The best step for every element of one output; ``reach`` is the largest magnitude in x."""
+def _settle(rungs: list[tuple[float, Array, Array]], center: Array, reach: float, epsilon: float, rounding: float | None) -> Slopes:
+    """The best step for every element of one output; ``reach`` is the largest magnitude in x, ``rounding`` the error of f if it was measured."""
     size = float(np.max(np.abs(center), initial=0.0, where=np.isfinite(center)))
     central = np.stack([(left + right) / 2 for _, left, right in rungs])
     steps = np.array([h for h, _, _ in rungs])
     column = steps.reshape(-1, *[1] * center.ndim)
     # Rounding of f and of the points x + hv, both magnified by 1/h.
-    noise = epsilon * (_ROUNDING * size + reach * np.abs(central)) / column
+    noise = (max(epsilon * _ROUNDING * size, rounding or 0.0) + epsilon * reach * np.abs(central)) / column
     change = np.abs(np.diff(central, axis=0, prepend=central[1:2]))
     error = change + noise
     error = np.where(np.isfinite(error), error, np.inf)
     error = _contradicted(central, error)
+    if rounding is not None:
+        error = _alike(central, error)
     best = np.argmin(error, axis=0, keepdims=True)
 
     def at(values: Array, index: Array) -> Array:
@@ -125,6 +130,17 @@ def _contradicted(central: Array, error: Array) -> Array:
             apart = np.abs(central[k] - central[k + 1 :]) - error[k + 1 :]
             wider[k] = np.maximum(error[k], np.max(np.nan_to_num(apart, nan=0.0, posinf=0.0, neginf=0.0), axis=0))
     return wider
+
+
+def _alike(central: Array, error: Array) -> Array:
+    """The errors of the step at which they are least beside the derivatives, infinite ones for the others; each the largest of the output."""
+    over = tuple(range(1, error.ndim))
+    worst = np.max(error, axis=over, initial=0.0, where=np.isfinite(error))
+    size = np.max(np.abs(central), axis=over, initial=0.0, where=np.isfinite(central))
+    chosen = int(np.argmin(np.where(size > 0, worst / np.where(size > 0, size, 1.0), np.inf)))
+    alike = np.full_like(error, np.inf)
+    alike[chosen] = np.where(np.isfinite(error[chosen]), worst[chosen], np.inf)
+    return alike
 
 
 def _wider(array: Array) -> np.dtype[Any]:
