@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -171,15 +172,30 @@ def make_context() -> Context:
     return _filled(OpenContext(allow_unregistered=True))
 
 
+_MENTIONED = re.compile(rf"(?:^|[={{}};])\s*\"?(?:{'|'.join(UPSTREAM)})\.[a-z][\w.]++(?!\s*[=,}}])|(?<![\w.])memref<", re.MULTILINE)
+_LOWERED = re.compile(r"(?:^|[={};])\s*\"?(?:gpu|nvgpu|nvvm|rocdl|spirv|kernel|llvm|vector|core)\.[\w.]++(?!\s*[=,}])", re.MULTILINE)
+
+
+def is_upstream(text: str) -> bool:
+    """Whether a text is an upstream program: it has an op of these dialects, and none of those that kernels are lowered to, for which xDSL's classes are
+    used."""
+    return _MENTIONED.search(text) is not None and _LOWERED.search(text) is None
+
+
 def context_for(text: str) -> Context:
     """The context to parse a text in: one that knows upstream ops by our classes if it is a program of those."""
     if "memref" not in text and not any(f"{name}." in text for name in UPSTREAM):
         return make_context()
-    from wengert.dialects.upstream.context import UpstreamContext, is_upstream
-
     if not is_upstream(text):
         return make_context()
+    from wengert.dialects.upstream.context import UpstreamContext
+
     return _filled(UpstreamContext(allow_unregistered=True), UPSTREAM)
+
+
+def has_upstream(module: Operation) -> bool:
+    """Whether there is an op of an upstream dialect under an op (the classes of those need not be imported to see that there is none)."""
+    return any(getattr(type(op), "IS_UPSTREAM", False) for op in all_ops(module))
 
 
 def _filled(context: Context, but: Sequence[str] = ()) -> Context:

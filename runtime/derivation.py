@@ -18,8 +18,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from wengert.dialects import stablehlo
 from wengert.dialects.core import ForOp
 from wengert.dialects.kernel.level import holds_kernels
+from wengert.dialects.registry import has_upstream
 from wengert.dialects.stablehlo.attributes import ReplicaGroupMeshAxesAttr
-from wengert.dialects.upstream import has_upstream
 from wengert.ir.construction import copy_module
 from wengert.ir.observers import Observer
 from wengert.ir.plugins import is_foreign

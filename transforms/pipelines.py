@@ -35,6 +35,7 @@ PASS_PATHS = {
     "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
     "lower-affine": "wengert.transforms.upstream.affine:LowerAffinePass",
     "memrefs-to-values": "wengert.transforms.upstream.memrefs.memrefs_to_values:MemrefsToValuesPass",
+    "to-linalg": "wengert.transforms.upstream.out.to_linalg:ToLinalgPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
@@ -147,6 +148,9 @@ LOOPS = f"{STACKS},drop-matrices,licm,cse,dce"
 BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
+
+TO_UPSTREAM = f"to-core,{BACK},to-linalg"
+"""From StableHLO or core-level IR to upstream MLIR's ``linalg``, ``scf``, ``arith`` and ``math`` on tensors."""
 
 CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
 """Core-level IR in the forms that fusion and the kernels are good at."""

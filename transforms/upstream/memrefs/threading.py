@@ -138,7 +138,7 @@ class Threading:
 
     def op(self, op: UpstreamOp) -> None:
         """Threads buffers through an op."""
-        handler = _HANDLERS.get(op.name) or regions.STRUCTURES.get(op.name)
+        handler = HANDLERS.get(op.name) or regions.STRUCTURES.get(op.name)
         if handler is not None:
             handler(self, op)
         elif op.name in requests.NAMES:
@@ -368,7 +368,7 @@ def _clone(t: Threading, op: UpstreamOp) -> None:
     t.views.append(op)
 
 
-_HANDLERS: dict[str, Callable[[Threading, UpstreamOp], None]] = {
+HANDLERS: dict[str, Callable[[Threading, UpstreamOp], None]] = {
     "bufferization.clone": _clone,
     "bufferization.dealloc_tensor": _dealloc,
     "bufferization.materialize_in_destination": _materialize,
