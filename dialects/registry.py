@@ -47,6 +47,9 @@ ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu", "nvgpu")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
 
+UPSTREAM = ("arith", "math", "complex", "index", "tensor", "linalg", "scf", "affine", "memref", "bufferization", "cf", "enzyme", "lagrad")
+"""Dialects of upstream MLIR whose ops programs may come in as."""
+
 OPAQUE = frozenset(
     (
         "#gpu.select_object",
@@ -165,9 +168,26 @@ class OpenContext(Context):
 
 def make_context() -> Context:
     """A context with every dialect registered and none but ``builtin`` imported; ops of other dialects stay as they are."""
-    context = OpenContext(allow_unregistered=True)
+    return _filled(OpenContext(allow_unregistered=True))
+
+
+def context_for(text: str) -> Context:
+    """The context to parse a text in: one that knows upstream ops by our classes if it is a program of those."""
+    if "memref" not in text and not any(f"{name}." in text for name in UPSTREAM):
+        return make_context()
+    from wengert.dialects.upstream.context import UpstreamContext, is_upstream
+
+    if not is_upstream(text):
+        return make_context()
+    return _filled(UpstreamContext(allow_unregistered=True), UPSTREAM)
+
+
+def _filled(context: Context, but: Sequence[str] = ()) -> Context:
+    """The context with every dialect registered but these."""
     context.load_dialect(Builtin)
     for known, (module, name) in _MODULES.items():
+        if known in but:
+            continue
         context.register_dialect(known, _loader(module, name))
     for name, dialect in _REGISTERED.items():
         context.register_dialect(name, lambda dialect=dialect: dialect)

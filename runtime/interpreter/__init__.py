@@ -5,10 +5,11 @@ its file in ``ops``, with the arithmetic that NumPy lacks in ``numerics``; impor
 """
 
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.execution import evaluate, prepare, run
+from wengert.runtime.interpreter.execution import Prepared, evaluate, prepare, run
 from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.ops import (
     buffers,
+    communication,
     compound,
     contraction,
     control,
@@ -32,6 +33,7 @@ from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 FAMILIES = (
     buffers,
+    communication,
     compound,
     contraction,
     control,
@@ -52,4 +54,4 @@ FAMILIES = (
     windows,
 )
 
-__all__ = ["EVALUATION_RULES", "FAMILIES", "Counter", "Machine", "evaluate", "prepare", "run"]
+__all__ = ["EVALUATION_RULES", "FAMILIES", "Counter", "Machine", "Prepared", "evaluate", "prepare", "run"]

@@ -9,10 +9,10 @@ import pytest
 
 import wengert as wg
 from wengert.lab.check import check
+from wengert.lab.check.culprit import Culprit
+from wengert.lab.check.declared_rules import WrongRule
+from wengert.lab.check.differences import ladder, slopes
 from wengert.lab.cli.main import main
-from wengert.lab.culprit import Culprit
-from wengert.lab.declared_rules import WrongRule
-from wengert.lab.differences import ladder, slopes
 
 
 def program(body: str, arguments: str = "%x: tensor<3xf64>", result: str = "tensor<3xf64>") -> wg.Program:
@@ -277,3 +277,39 @@ def test_ladders_end_where_rounding_begins() -> None:
     assert ladder(2.2e-16)[-1] < 1e-8
     assert ladder(1.2e-7)[-1] > 4e-5
     assert len(ladder(2**-8)) == 3
+
+
+def logistic_maps(iterations: int) -> wg.Program:
+    """x -> 3.9 x (1 - x), many times: rounding grows by two thirds each time, as in a deep network whose layers are not contractions."""
+    lines = [
+        "%one = stablehlo.constant dense<1.0> : tensor<3xf64>",
+        "%rate = stablehlo.constant dense<3.9> : tensor<3xf64>",
+        "%y0 = stablehlo.sine %x : tensor<3xf64>",
+    ]
+    for n in range(iterations):
+        lines += [
+            f"%a{n} = stablehlo.subtract %one, %y{n} : tensor<3xf64>",
+            f"%b{n} = stablehlo.multiply %y{n}, %a{n} : tensor<3xf64>",
+            f"%y{n + 1} = stablehlo.multiply %b{n}, %rate : tensor<3xf64>",
+        ]
+    return program("\n".join([*lines, f"%r = stablehlo.negate %y{iterations} : tensor<3xf64>"]))
+
+
+def test_bounds_of_deep_programs_are_measured() -> None:
+    report = check(logistic_maps(40), [np.array([0.3, 0.4, 0.9])], backend="interpreter")
+    (differences,) = [f for f in report.arguments[0].findings if f.test == "differences"]
+    assert report.outcome == "ok", str(report)
+    assert differences.rounding is not None
+    assert "rounding moves it by" in str(report)
+
+
+def test_wrong_derivatives_of_deep_programs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_rule(monkeypatch)
+    report = check(logistic_maps(40), [np.array([0.3, 0.4, 0.9])], backend="interpreter")
+    assert report.outcome == "MISMATCH"
+
+
+def test_what_is_lost_in_rounding_is_not_settled() -> None:
+    report = check(logistic_maps(120), [np.array([0.3, 0.4, 0.9])], backend="interpreter")
+    assert report.outcome == "not settled", str(report)
+    assert "lost in rounding" in str(report)
