@@ -9,7 +9,6 @@ import numpy as np
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.plugins import is_extended
-from wengert.ir.traversal import all_ops
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_programs import keep_signatures
 from wengert.runtime.tape_memory import TapeMemoryError
@@ -85,6 +84,8 @@ class InterpreterExecutable:
         from wengert.runtime.interpreter import Prepared
 
         if self._prepared is None:
+            from wengert.ir.traversal import all_ops  # here, because compiled programs that are known do without IR
+
             if any(op.name == "stablehlo.rng" for op in all_ops(self._module)):  # every run draws the same numbers, from the first one on
                 return self(*inputs)
             self._prepared = Prepared(self._module, entry=self._entry)
