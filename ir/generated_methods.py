@@ -79,11 +79,13 @@ class _Methods:
         """What stands for a method until it is called."""
 
         def stand_in(self_: Any, /, *args: Any, **kwargs: Any) -> Any:
-            real = self.compile()[name]
-            real.__qualname__ = stand_in.__qualname__
-            for cls in type(self_).__mro__:
-                if cls.__dict__.get(name) is stand_in:
-                    setattr(cls, name, real)
+            real = self.compiled.get(name)
+            if real is None or getattr(type(self_), name) is stand_in:
+                real = self.compile()[name]
+                real.__qualname__ = stand_in.__qualname__
+                for cls in type(self_).__mro__:
+                    if cls.__dict__.get(name) is stand_in:
+                        setattr(cls, name, real)
             return real(self_, *args, **kwargs)
 
         stand_in.__name__ = name

@@ -84,7 +84,7 @@ class InterpreterExecutable:
         from wengert.runtime.interpreter import Prepared
 
         if self._prepared is None:
-            from wengert.ir.traversal import all_ops
+            from wengert.ir.traversal import all_ops  # here, because compiled programs that are known do without IR
 
             if any(op.name == "stablehlo.rng" for op in all_ops(self._module)):  # every run draws the same numbers, from the first one on
                 return self(*inputs)

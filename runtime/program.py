@@ -111,7 +111,7 @@ class Program(Derivable):
             return made
         return self._compile(key, backend, dump_dir, options)
 
-    @stage()
+    @stage(last=True)
     def _compile(self, key: tuple[Any, ...], backend: str, dump_dir: PathLike | None, options: dict[str, Any]) -> CompiledProgram:
         if dump_dir is None and (made := self._executables.get(key)) is not None:  # another thread was first
             return made

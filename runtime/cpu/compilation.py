@@ -42,7 +42,7 @@ from wengert.transforms.schedule.host import host
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@stage()
+@stage(last=True)
 def compile(
     module: ModuleOp,
     *,
