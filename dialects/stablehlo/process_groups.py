@@ -120,7 +120,7 @@ def declared_grid(module: Operation) -> Grid | None:
 
 
 def _count(attribute: Attribute | None) -> int | None:
-    return int_of(attribute) if isinstance(attribute, IntegerAttr) else None
+    return int_of(cast("IntegerAttr[Any]", attribute)) if isinstance(attribute, IntegerAttr) else None
 
 
 COLLECTIVES = (
