@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
+    from wengert.frontends.transforms.sparse_jacobians import sparse_hessian, sparse_jacobian
     from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.bisect.bisection import Bisection, bisect
+    from wengert.lab.checkpoint.table import checkpoints
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
     from wengert.lab.provenance.explain import explain
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from wengert.runtime.loading import load, parse
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Parameter, Signature
+    from wengert.runtime.spmd.global_program import SpmdProgram, spmd
     from wengert.transforms.ad.residuals.policies import Policy as ResidualPolicy
     from wengert.transforms.ad.strategies import PipelineStrategy, Strategy
     from wengert.transforms.optimize.keep_apart import keep_apart
@@ -76,6 +79,7 @@ __all__ = [
     "Program",
     "ResidualPolicy",
     "Signature",
+    "SpmdProgram",
     "Strategy",
     "StrategyTable",
     "SweepReport",
@@ -86,6 +90,7 @@ __all__ = [
     "__version__",
     "bisect",
     "checkpoint",
+    "checkpoints",
     "cond",
     "custom_jvp",
     "custom_vjp",
@@ -115,6 +120,9 @@ __all__ = [
     "parse",
     "register",
     "scan",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "spmd",
     "stop_gradient",
     "strategies",
     "sweep",
@@ -146,6 +154,7 @@ _HOMES = {
     "Program": "wengert.runtime.program",
     "ResidualPolicy": "wengert.transforms.ad.residuals.policies",
     "Signature": "wengert.runtime.signature",
+    "SpmdProgram": "wengert.runtime.spmd.global_program",
     "Strategy": "wengert.transforms.ad.strategies",
     "StrategyTable": "wengert.lab.strategies.table",
     "SweepReport": "wengert.lab.sweep.series",
@@ -155,6 +164,7 @@ _HOMES = {
     "Transform": "wengert.frontends.transforms.derivatives",
     "bisect": "wengert.lab.bisect.bisection",
     "checkpoint": "wengert.frontends.transforms.differentiation_control",
+    "checkpoints": "wengert.lab.checkpoint.table",
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
@@ -184,6 +194,9 @@ _HOMES = {
     "parse": "wengert.runtime.loading",
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",
+    "sparse_hessian": "wengert.frontends.transforms.sparse_jacobians",
+    "sparse_jacobian": "wengert.frontends.transforms.sparse_jacobians",
+    "spmd": "wengert.runtime.spmd.global_program",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",
     "sweep": "wengert.lab.sweep.in_python",

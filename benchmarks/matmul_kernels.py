@@ -41,7 +41,7 @@ def aligned(count: int, dtype: Any) -> Any:
 
 def compiled(plan: MatmulPlan, times: int) -> tuple[Any, float]:
     """A function that computes the product `times` times, and the milliseconds that its compilation took."""
-    text = matmul.declarations(plan) + matmul.emit_function(plan, "product")
+    text = "".join(matmul.helpers(plan).values()) + matmul.emit_function(plan, "product")
     text += f"""
 define void @repeat(ptr %a, ptr %b, ptr %c, ptr %s) {{
 entry:

@@ -8,12 +8,12 @@ occur, and every pass wants to know which; so ``to-core`` replaces them by ops t
 from __future__ import annotations
 
 from enum import auto
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, UnitAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import irdl_attr_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_attr_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
@@ -49,8 +49,8 @@ from wengert.dialects.core_linalg import (
     SvdOp,
     TridiagonalSolveOp,
 )
-from wengert.dialects.facts import FORMULA, Facts, Traffic, Work
-from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
+from wengert.dialects.facts import COMMUNICATION, FORMULA, Facts, Traffic, Work
+from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr
 from wengert.ir.operations import op_definition
@@ -198,9 +198,55 @@ class ScatterOp(TensorOp):
     traits = traits_def(Pure())
 
 
-Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp, *CONTROL, *LINALG], [KindAttr, ExtremeAttr, TapeType])
+class GroupReduceOp(TensorOp):
+    """The base of reductions over groups of devices, which are combined in the order of their group; groups mean what they do in StableHLO."""
+
+    FACTS: ClassVar = COMMUNICATION
+    operand = operand_def()
+    kind = prop_def(KindAttr)
+    replica_groups: Any = prop_def()
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    use_global_device_ids = opt_prop_def(UnitAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+_GROUPS = (
+    sx.Key("groups", "replica_groups", sx.ATTRIBUTE),
+    sx.Key("channel", "channel_handle", sx.ATTRIBUTE, optional=True),
+    sx.Key("global_ids", "use_global_device_ids", sx.ATTRIBUTE, optional=True),
+)
+
+
+@op_definition
+class AllReduceOp(GroupReduceOp):
+    """Combines the operands of a group elementwise, on every device of the group."""
+
+    name = "core.all_reduce"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("kind", sx.Word(KindAttr)), sx.Operands(), sx.Keys(*_GROUPS), sx.SameType())
+
+
+@op_definition
+class ReduceScatterOp(GroupReduceOp):
+    """Combines the operands of a group elementwise; each device gets its share along one dimension."""
+
+    name = "core.reduce_scatter"
+    SYNTAX: ClassVar = sx.Syntax(
+        sx.Value("kind", sx.Word(KindAttr)),
+        sx.Operands(),
+        sx.Keys(sx.Key("dimension", "scatter_dimension", sx.INT), *_GROUPS),
+        sx.FunctionType(),
+    )
+    scatter_dimension = prop_def(I64Attr)
+
+
+COMMUNICATIONS = (AllReduceOp, ReduceScatterOp)
+
+Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp, *COMMUNICATIONS, *CONTROL, *LINALG], [KindAttr, ExtremeAttr, TapeType])
 
 __all__ = [
+    "COMMUNICATIONS",
+    "AllReduceOp",
     "ArgReduceOp",
     "CaseOp",
     "CholeskyOp",
@@ -220,6 +266,7 @@ __all__ = [
     "PivotsToPermutationOp",
     "QrOp",
     "ReduceOp",
+    "ReduceScatterOp",
     "ScatterOp",
     "SvdOp",
     "TapeAddFromOp",

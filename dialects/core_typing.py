@@ -22,6 +22,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     operand,
     same_element,
 )
+from wengert.dialects.stablehlo.typing.collective import expect_groups, expect_multiple, expect_same_but
 from wengert.dialects.stablehlo.typing.elementwise import declare_one_type
 from wengert.dialects.stablehlo.typing.indexing import check_scatter_numbers
 from wengert.dialects.stablehlo.typing.windows import windows
@@ -94,3 +95,24 @@ def check_scatter(op: core.ScatterOp) -> None:
     numbers = cast(ScatterDimensionNumbersAttr, op.properties["scatter_dimension_numbers"])
     check_scatter_numbers(numbers, x.get_shape(), indices, updates.get_shape())
     expect_result(op, x.get_shape(), x.element_type)
+
+
+@typing_rule(core.AllReduceOp)
+def check_all_reduce(op: core.AllReduceOp) -> None:
+    """The operand's type."""
+    x = operand(op, 0, "operand")
+    expect_kind(op, x)
+    expect_groups(op, uneven=True)
+    expect_result(op, x.get_shape(), x.element_type)
+
+
+@typing_rule(core.ReduceScatterOp)
+def check_reduce_scatter(op: core.ReduceScatterOp) -> None:
+    """The operand's type, shorter along the dimension."""
+    x = operand(op, 0, "operand")
+    axis = int_property(op, "scatter_dimension")
+    expect_in_range("scatter_dimension", (axis,), len(x.get_shape()))
+    expect_kind(op, x)
+    expect_groups(op)
+    expect_same_but(op, 0, x, (axis,))
+    expect_multiple(op, 0, x, op.results[0].type, axis)

@@ -227,7 +227,10 @@ COPY = Facts(work=Work.NONE, traffic=Traffic.COPY, batching=Batching.LOOP)
 DEVICE = Facts(work=Work.NONE, traffic=Traffic.NONE, batching=Batching.LOOP)
 """Belongs to the text of a device's kernels, or launches one: what threads do is counted where they run."""
 UNBATCHED = Facts(work=Work.NONE, batching=Batching.LOOP)
-"""Has no rule for batches, because it is gone before programs are batched or batches of it are rare; computes nothing, or on other devices."""
+"""Has no rule for batches, because it has no operands, is gone before programs are batched or batches of it are rare; computes nothing."""
+
+COMMUNICATION = Facts(work=Work.NONE)
+"""Exchanges values with other devices; what goes over the wire is counted by :mod:`wengert.transforms.analysis.communication`."""
 
 _OF_OTHERS = {"arith.constant": DEVICE, "func.call": REGIONS, "func.return": STRUCTURE}
 """Facts of ops that xDSL defines, by name."""

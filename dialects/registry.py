@@ -47,6 +47,9 @@ ATTRIBUTE_MODULES["ad"] = "wengert.dialects.ad_parts"
 CLOSED = ("builtin", "func", "stablehlo", "chlo", "core", "ad", "kernel", "gpu", "nvgpu")
 """Dialects of which every op is known: an unknown op in one of them is an error, elsewhere it is carried along."""
 
+UPSTREAM = ("arith", "math", "complex", "index", "tensor", "linalg", "scf", "affine", "memref", "bufferization", "cf", "enzyme", "lagrad")
+"""Dialects of upstream MLIR whose ops programs may come in as."""
+
 OPAQUE = frozenset(
     (
         "#gpu.select_object",
@@ -116,9 +119,28 @@ def _unknown_attribute(name: str, is_type: bool) -> type[Attribute]:
     return UnregisteredAttr.with_name_and_type(name, is_type)
 
 
+@cache
+def _contents(name: str) -> tuple[Dialect, dict[str, type[Operation]], dict[str, type[Attribute]], dict[str, type[TypeAttribute]]]:
+    """A dialect of ours, and its ops, attributes and types by name."""
+    context, dialect = Context(), _loader(*_MODULES[name])()
+    context.load_dialect(dialect)
+    return dialect, context._loaded_ops, context._loaded_attrs, context._loaded_types  # pyright: ignore[reportPrivateUsage]
+
+
 class OpenContext(Context):
     """A context that carries along what it does not know. Classes of unknown things are shared by all such contexts, so that
     equal texts give equal modules."""
+
+    def load_registered_dialect(self, name: str) -> None:
+        """Loads a dialect that is registered; of ours, the tables of what is in them are made once, for all contexts."""
+        if name not in _MODULES or name not in self._registered_dialects:
+            super().load_registered_dialect(name)
+            return
+        dialect, ops, attributes, types = _contents(name)
+        self._loaded_dialects[name] = dialect
+        self._loaded_ops.update(ops)
+        self._loaded_attrs.update(attributes)
+        self._loaded_types.update(types)
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The class of an op; of an unknown one, a class that stands for it."""
@@ -146,9 +168,26 @@ class OpenContext(Context):
 
 def make_context() -> Context:
     """A context with every dialect registered and none but ``builtin`` imported; ops of other dialects stay as they are."""
-    context = OpenContext(allow_unregistered=True)
+    return _filled(OpenContext(allow_unregistered=True))
+
+
+def context_for(text: str) -> Context:
+    """The context to parse a text in: one that knows upstream ops by our classes if it is a program of those."""
+    if "memref" not in text and not any(f"{name}." in text for name in UPSTREAM):
+        return make_context()
+    from wengert.dialects.upstream.context import UpstreamContext, is_upstream
+
+    if not is_upstream(text):
+        return make_context()
+    return _filled(UpstreamContext(allow_unregistered=True), UPSTREAM)
+
+
+def _filled(context: Context, but: Sequence[str] = ()) -> Context:
+    """The context with every dialect registered but these."""
     context.load_dialect(Builtin)
     for known, (module, name) in _MODULES.items():
+        if known in but:
+            continue
         context.register_dialect(known, _loader(module, name))
     for name, dialect in _REGISTERED.items():
         context.register_dialect(name, lambda dialect=dialect: dialect)

@@ -1,6 +1,7 @@
-"""The ops of Shardy (``sdy``) that JAX prints around programs: carried along. A constraint is the identity; shards are not computed.
+"""The ops of Shardy (``sdy``): meshes, how values are split over them, and computations on the blocks of devices.
 
-Shardings are attributes that nothing here looks into; they are kept as they were written.
+On whole tensors a constraint is the identity, and so are Shardy's collectives, which only say how a value is split from there on. Attributes are kept as they
+were written; :mod:`wengert.dialects.sdy_shardings` reads what they say.
 """
 
 from __future__ import annotations
@@ -134,4 +135,107 @@ class ReturnOp(TensorOp):
     traits = traits_def(IsTerminator(), Pure())
 
 
-Sdy = Dialect("sdy", [MeshOp, ShardingConstraintOp, ManualComputationOp, ReturnOp])
+class OutSharding:
+    """``out_sharding=<@mesh, [{"x"}]>``."""
+
+    properties = ("out_sharding",)
+
+    def read(self, reader: Reader, state: OpState) -> None:
+        reader.need_word("out_sharding")
+        reader.need("=")
+        state.properties["out_sharding"] = _SHARDING.read(reader)
+
+    def write(self, op: Operation, writer: Writer) -> None:
+        writer.write(f" out_sharding={_SHARDING.text(op.properties['out_sharding'], writer)}")
+
+
+_LISTS, _LIST = Raw("sdy.list_of_axis_ref_lists", "[]", opaque=True), Raw("sdy.axis_ref_list", "{}", opaque=True)
+_MOVES = Raw("sdy.all_to_all_param_list", "[]", opaque=True)
+
+
+class ReshardingOp(TensorOp):
+    """The base of Shardy's collectives: the operand, split in another way from there on."""
+
+    FACTS: ClassVar = UNBATCHED
+    tensor = operand_def()
+    out_sharding = prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+@op_definition
+class AllGatherOp(ReshardingOp):
+    """No longer split along these axes."""
+
+    name = "sdy.all_gather"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("gathering_axes", _LISTS), sx.Operands(), OutSharding(), sx.SameType())
+    gathering_axes = prop_def()
+
+
+@op_definition
+class AllSliceOp(ReshardingOp):
+    """Split along these axes too."""
+
+    name = "sdy.all_slice"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("slicing_axes", _LISTS), sx.Operands(), OutSharding(), sx.SameType())
+    slicing_axes = prop_def()
+
+
+@op_definition
+class AllToAllOp(ReshardingOp):
+    """Axes move from dimensions to other ones."""
+
+    name = "sdy.all_to_all"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("params", _MOVES), sx.Operands(), OutSharding(), sx.SameType())
+    params = prop_def()
+
+
+@op_definition
+class CollectivePermuteOp(ReshardingOp):
+    """Axes are exchanged by others of the same size."""
+
+    name = "sdy.collective_permute"
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), OutSharding(), sx.SameType())
+
+
+@op_definition
+class AllReduceOp(ReshardingOp):
+    """What was still to be summed along these axes is."""
+
+    name = "sdy.all_reduce"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("reduction_axes", _LIST), sx.Operands(), OutSharding(), sx.SameType())
+    reduction_axes = prop_def()
+
+
+@op_definition
+class ReduceScatterOp(ReshardingOp):
+    """What was still to be summed along these axes is, and is split along them."""
+
+    name = "sdy.reduce_scatter"
+    SYNTAX: ClassVar = sx.Syntax(sx.Value("reduce_scatter_axes", _LISTS), sx.Operands(), OutSharding(), sx.SameType())
+    reduce_scatter_axes = prop_def()
+
+
+@op_definition
+class ReshardOp(TensorOp):
+    """The operand, split as the attribute says."""
+
+    name = "sdy.reshard"
+    FACTS: ClassVar = UNBATCHED
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.Value("sharding", _SHARDING), sx.SameType())
+    input = operand_def()
+    sharding = prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+
+IDENTITIES = (
+    *(AllGatherOp, AllReduceOp, AllSliceOp, AllToAllOp, CollectivePermuteOp, ReduceScatterOp),
+    *(ReshardOp, ShardingConstraintOp),
+)
+"""Ops that say how a value is split, which is the same value."""
+
+Sdy = Dialect("sdy", [MeshOp, ManualComputationOp, ReturnOp, *IDENTITIES])
+
+# Registers the typing rules of the ops above.
+from wengert.dialects import sdy_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

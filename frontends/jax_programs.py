@@ -132,7 +132,10 @@ def _path_text(path: Any) -> str:
 def _name_arguments(program: Program, names: Sequence[str]) -> None:
     from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
-    entry_function(program.module, program.entry).arg_attrs = ArrayAttr([DictionaryAttr({"jax.arg_info": StringAttr(name)}) for name in names])
+    main = entry_function(program.module, program.entry)
+    given = [entry.data for entry in main.arg_attrs] if main.arg_attrs is not None else [{}] * len(names)
+    shardings = [{key: value for key, value in entry.items() if key.startswith("sdy.")} for entry in given]
+    main.arg_attrs = ArrayAttr([DictionaryAttr({"jax.arg_info": StringAttr(name), **kept}) for name, kept in zip(names, shardings, strict=True)])
 
 
 def from_exported(data: bytes | bytearray) -> ImportedFunction:

@@ -2,8 +2,9 @@
 
 IR is one large graph of cycles, nearly all of which is alive until the stage ends; looking for garbage in it takes up to a
 third of a stage's time, more where the process holds many other objects. When the stage ends, the objects that it made are looked through at
-once and no others: left alone, the collector would find its counters far beyond their thresholds and might go through everything
-that the process holds.
+once: left alone, the collector would find its counters far beyond their thresholds and might go through everything that the process holds. What
+earlier stages made is looked through with them as seldom as the collector itself does that. A program is mostly dropped when the next one has been made,
+and garbage by the time its generation's turn comes; looked through after every stage, it would be old by then, and only a collection of everything finds what is old.
 
 The first stages of a process import a few hundred modules. Their classes stay and are by far the most of what is there, so after such a stage all
 that is young counts as old without being looked through.
@@ -27,11 +28,8 @@ _MANY_MODULES = 20
 
 
 @contextmanager
-def paused(*, last: bool = False) -> Generator[None]:
-    """No cyclic garbage collection inside, if there was any before.
-
-    ``last`` says that what earlier stages made is mostly garbage now, and is looked through too.
-    """
+def paused() -> Generator[None]:
+    """No cyclic garbage collection inside, if there was any before."""
     if not gc.isenabled():
         yield
         return
@@ -43,9 +41,14 @@ def paused(*, last: bool = False) -> Generator[None]:
         made = gc.get_count()[0]
         if made > gc.get_threshold()[0]:
             if len(sys.modules) < modules + _MANY_MODULES or not _counted_as_old():
-                gc.collect(1 if last else 0)
+                gc.collect(_due())
             _balance.add(made)
         gc.enable()
+
+
+def _due() -> int:
+    """The generation that the collector itself would look through now: the young one, or the middle one where the young has been often enough since."""
+    return 1 if gc.get_count()[1] > gc.get_threshold()[1] else 0
 
 
 def _counted_as_old() -> bool:

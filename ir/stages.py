@@ -49,13 +49,13 @@ def _enabling() -> type[AbstractContextManager[Any]]:
 _ENABLING = _enabling()()
 
 
-def stage(*, last: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a stage of a function; ``last`` as in :func:`wengert.ir.collector.paused`."""
+def stage() -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a stage of a function."""
 
     def of(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with LOCK, _ENABLING if gc.isenabled() else nullcontext(), paused(last=last):
+            with LOCK, _ENABLING if gc.isenabled() else nullcontext(), paused():
                 return function(*args, **kwargs)
 
         return inside

@@ -126,7 +126,7 @@ def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes |
 
 
 def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespace, dump_dir: Path | None, times: PassTimes | None) -> str:
-    from wengert.dialects.registry import make_context
+    from wengert.dialects.registry import context_for
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.printing.printer import print_module
     from wengert.ir.verification.verifier import verify
@@ -134,7 +134,7 @@ def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespa
 
     if pipeline.reads != "mlir":
         return _ended(pipeline.translate(text, time_passes=times, observer=_observer(options, dump_dir)))
-    context = make_context()
+    context = context_for(text)
     module = parse_module(text, file, context)
     verify(module)
     observer = _observer(options, dump_dir)

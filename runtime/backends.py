@@ -68,13 +68,13 @@ class InterpreterExecutable:
     """Runs a program op by op in NumPy, as it was written; ``stats`` is the counter of the last run."""
 
     def __init__(self, program: Program):
-        from wengert.runtime.derivation import needs_ad_lowering, runnable
+        from wengert.runtime.derivation import runnable, runs_at_core_level_only
         from wengert.runtime.known_ops import check_known, check_values
 
         self._program = program
         check_known(program.module)
         check_values(program.module)
-        lowered = needs_ad_lowering(program.module)
+        lowered = runs_at_core_level_only(program.module)
         self._module = runnable(program.core_module, as_given=program.as_given) if lowered else program.module
         self._entry = "main" if lowered else program.entry
         self.stats: Any = None

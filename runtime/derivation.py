@@ -16,8 +16,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import stablehlo
-from wengert.dialects.core import ForOp, WhileOp
+from wengert.dialects.core import ForOp
 from wengert.dialects.kernel.level import holds_kernels
+from wengert.dialects.stablehlo.attributes import ReplicaGroupMeshAxesAttr
+from wengert.dialects.upstream import has_upstream
 from wengert.ir.construction import copy_module
 from wengert.ir.observers import Observer
 from wengert.ir.plugins import is_foreign
@@ -27,10 +29,11 @@ from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.requests import DEFAULT, Mode, Residuals, Strategy, positions_text
-from wengert.transforms.ad.requests.lower import uses_ad
+from wengert.transforms import finishing as finish
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.core.functions import is_written_out
-from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, STACKS, joined, parse_pipeline
+from wengert.transforms.finishing import finishing
+from wengert.transforms.pipelines import BACK, FRONT, INVARIANT, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
@@ -177,7 +180,8 @@ def preparation_of(module: ModuleOp) -> str:
 
 def specialized_form(module: ModuleOp, entry: str, shapes: Sequence[Sequence[int] | None]) -> ModuleOp:
     """The static form of the entry for arguments of these shapes, as ``@main`` of a new module."""
-    text = f"refine-shapes{{shapes={','.join(json.dumps(shape_text(s)) for s in shapes)}}}" if shapes else "refine-shapes"
+    name = "from-upstream" if has_upstream(module) else "refine-shapes"
+    text = f"{name}{{shapes={','.join(json.dumps(shape_text(s)) for s in shapes)}}}" if shapes else name
     return parse_pipeline(text).run(with_main(module, entry), original=lambda: with_main(module, entry))
 
 
@@ -186,23 +190,16 @@ def needs_ad_lowering(module: ModuleOp) -> bool:
     return any(op.name.startswith("ad.") or any(key.startswith("ad.") for key in op.attributes) for op in all_ops(module))
 
 
-def runnable(core: ModuleOp, *, as_given: bool = False) -> ModuleOp:
-    """A core-level module as it is run: the module itself, or a copy after :func:`finishing`."""
-    text = finishing(core, as_given=as_given)
-    return parse_pipeline(text).applied(core) if text else core
+def runs_at_core_level_only(module: ModuleOp) -> bool:
+    """Whether a module holds what the interpreter does not run as it is written: derivatives, computations on the blocks of devices, groups of a mesh."""
+    return needs_ad_lowering(module) or any(
+        op.name == "sdy.manual_computation" or isinstance(op.properties.get("replica_groups"), ReplicaGroupMeshAxesAttr) for op in all_ops(module)
+    )
 
 
-def finishing(core: ModuleOp, *, as_given: bool = False) -> str:
-    """The pipeline from optimised core-level IR to what is run: requests for derivatives expanded, declared derivatives forgotten,
-    loops relieved of what does not change in them. Empty for most programs.
-
-    Of a program that is to run as it is given, only what has to be done: nothing is optimised.
-    """
-    if holds_kernels(core):
-        return ""
-    if as_given:
-        return joined("lower-ad" if uses_ad(core) else "", f"{STACKS},drop-matrices" if ops_of(core, ForOp, WhileOp) else "")
-    return joined(FINISH if uses_ad(core) else "", LOOPS if ops_of(core, ForOp, WhileOp) else "")
+def runnable(core: ModuleOp, *, as_given: bool = False, devices: int | None = None) -> ModuleOp:
+    """A core-level module as it is run: the module itself, or a copy after what :func:`wengert.transforms.finishing.finishing` says."""
+    return finish.runnable(core, as_given=as_given, devices=devices)
 
 
 def source_of(program: Program) -> tuple[ModuleOp, str]:

@@ -25,3 +25,10 @@ class ExecutionError(RuntimeError):
 
 class UnsupportedOpError(ExecutionError):
     """An op, or a form of it, that is refused rather than executed wrongly."""
+
+
+class CommunicationError(ExecutionError):
+    """The devices of a program do not meet: they wait for each other, are at different collectives, or one of them is gone."""
+
+    def __init__(self, message: str):
+        RuntimeError.__init__(self, message)

@@ -47,10 +47,10 @@ def read_text(path: PathLike) -> str:
 @stage()
 def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
     """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
-    return program_of(lambda: _read(text, filename), of_text(text, entry), entry=entry, name=filename)
+    return program_of(lambda: _read(text, filename, entry), of_text(text, entry), entry=entry, name=filename)
 
 
-def _read(text: str, filename: str) -> ModuleOp:
+def _read(text: str, filename: str, entry: str) -> ModuleOp:
     """The module that a text holds, verified."""
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.verification.verifier import verify
@@ -63,6 +63,21 @@ def _read(text: str, filename: str) -> ModuleOp:
         from wengert.transforms.core.quantized import expand_quantized
 
         expand_quantized(module)
+    return _without_upstream(module, entry)
+
+
+def _without_upstream(module: ModuleOp, entry: str) -> ModuleOp:
+    """The module in StableHLO; where its types leave extents open, with what needs no shapes done, so that its functions are those of tensors."""
+    from wengert.dialects.upstream import has_upstream
+
+    if not has_upstream(module):
+        return module
+    from wengert.transforms.shapes.dynamism import is_dynamic
+    from wengert.transforms.upstream.pipeline import from_upstream, prepare
+
+    prepare(module)
+    if not is_dynamic(module):
+        from_upstream(module, entry)
     return module
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
     from wengert.runtime.positions import Positions
+    from wengert.runtime.spmd.distributed import Distributed
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -110,13 +111,33 @@ class Program(Derivable):
             return made
         return self._compile(key, backend, dump_dir, options)
 
-    @stage(last=True)
+    @stage()
     def _compile(self, key: tuple[Any, ...], backend: str, dump_dir: PathLike | None, options: dict[str, Any]) -> CompiledProgram:
         if dump_dir is None and (made := self._executables.get(key)) is not None:  # another thread was first
             return made
         folder = dump_folder(dump_dir, f"compile-{backend}")
         compiled = self._executables[key] = CompiledProgram(self, backend, build(self, backend, dump_dir=folder, **options))
         return compiled
+
+    def distribute(self, devices: int | None = None, *, engine: str = "threads", backend: str = "cpu", comm: Any = None) -> Distributed:
+        """The program on many devices, each of which runs it on its own arrays; they meet in collectives.
+
+        Derivatives are of all devices together: the n programs are one map, ``p.vjp().distribute(n)`` is its transpose.
+
+        Args:
+            devices: how many; by default as many as the program names (``mhlo.num_partitions``, or the groups of its collectives).
+            engine: "threads" (all devices in this process; arrays have the devices in front, ``(n, *shape)``), or "mpi" (this process is one of n
+                that ``mpiexec`` started; arrays are those of its device).
+            backend: "cpu" or "interpreter".
+            comm: a communicator of mpi4py in place of ``MPI.COMM_WORLD``.
+
+        Raises:
+            InputError: there is no such engine or backend, or the program is for another number of devices.
+            DiagnosticError: a collective stands under a condition that differs between its devices.
+        """
+        from wengert.runtime.spmd.distributed import distribute
+
+        return distribute(self, devices, engine=engine, backend=backend, comm=comm)
 
     # -- passes
 

@@ -27,9 +27,16 @@ PASS_PATHS = {
     "expand-functions": "wengert.transforms.core.functions:ExpandFunctionsPass",
     "drop-matrices": "wengert.transforms.core.recognisers.systems:DropMatricesPass",
     "tapes-to-stacks": "wengert.transforms.core.tapes_to_stacks:TapesToStacksPass",
+    "on-one-device": "wengert.transforms.core.one_device:OneDevicePass",
     "from-core": "wengert.transforms.core.from_core:FromCorePass",
     # transforms/shapes: programs that leave extents open
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
+    # transforms/upstream: programs in upstream MLIR's dialects
+    "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "lower-affine": "wengert.transforms.upstream.affine:LowerAffinePass",
+    "memrefs-to-values": "wengert.transforms.upstream.memrefs.memrefs_to_values:MemrefsToValuesPass",
+    "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
+    "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",
@@ -42,8 +49,11 @@ PASS_PATHS = {
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
+    "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
+    "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
@@ -51,6 +61,8 @@ PASS_PATHS = {
     "cse": "wengert.transforms.optimize.cse:CsePass",
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
+    # transforms/spmd: programs for many devices
+    "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
     # transforms/linalg: factorisations of matrices for targets without libraries
     "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
@@ -60,6 +72,8 @@ PASS_PATHS = {
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
+    "pick-elements": "wengert.transforms.fuse.single_elements:PickElementsPass",
+    "tile-products": "wengert.transforms.fuse.tiles.tile_products:TileProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
     "fourier-to-stages": "wengert.transforms.fuse.fourier.transforms:FourierToStagesPass",
@@ -140,7 +154,10 @@ CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-re
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-LOWER = f"expand-functions,check-compilable,{CANONICALIZE},fuse,{KERNELS}"
+TILES = "pick-elements,tile-products{reassociate=true}"
+"""Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole; single elements of rows first."""
+
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},{TILES},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 GPU_KERNELS = (

@@ -12,6 +12,7 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, resu
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from wengert.dialects.facts import STRUCTURE
 from wengert.dialects.kernel import positions
 from wengert.dialects.kernel.attributes import KINDS, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.base import KernelOp
@@ -165,6 +166,7 @@ class YieldOp(KernelOp):
 
     name = "kernel.yield"
     SYNTAX: ClassVar = Syntax(YieldText())
+    FACTS: ClassVar = STRUCTURE
     values = var_operand_def()
     at = opt_prop_def(ArrayAttr)
     kinds = opt_prop_def(ArrayAttr)

@@ -5,23 +5,28 @@ the other, on one thread::
 
     #kernel.product_schedule<kernel = packed, copied = [lhs], exchanged, tile = {rows = 6, columns = 2, lanes = 8}, accumulators = 8, unrolled = 24,
                              parallel = {over = columns, chunk = 128, nanoseconds = 60000}>
+    #kernel.product_schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 504, columns = 512, depth = 256},
+                             parallel = {over = blocks, chunk = 1, nanoseconds = 1700000}>
 
 In this order it says:
 
 - ``kernel``: how C is computed. ``rows`` (the default) has vectors along the rows of B and C. ``packed`` is the same after a copy of each group of
-  columns of B. ``gathered`` is the same, with vectors that are put together from single elements of B. ``dot`` has vectors along k. ``blas``
-  calls the gemm of BLAS. ``scalar`` is the plain loops of complex numbers. ``zero`` is for sums of nothing.
+  columns of B. ``gathered`` is the same, with vectors that are put together from single elements of B. ``dot`` has vectors along k. ``blocked`` goes
+  through blocks of C whose operands, ``depth`` terms of the sums at a time, are copied into panels that stay in the caches. ``blas`` calls the gemm of BLAS.
+  ``scalar`` is the plain loops of complex numbers. ``zero`` is for sums of nothing.
 - ``copied``: operands that are converted, or laid out anew so that k is one dimension, before anything else; their copies lie one after the other in
   the scratch memory.
 - ``exchanged``: the transposed product is computed: A is the second operand and B the first, and the result's columns are the rows of C.
 - ``turned``: B is copied so that its columns are contiguous.
 - ``tile``: the part of C that is summed in registers: so many rows, by so many columns of registers with ``lanes`` elements. In a
   ``dot`` the columns are single ones, and a register holds ``lanes`` terms of a sum.
+- ``blocks``: of a ``blocked`` product, the rows and columns of a block of C, and how many terms of its sums are added up in registers before they are added
+  to it. The order of additions follows from ``depth`` alone.
 - ``last``: the tile of the last part, where that is smaller than the others; by default as much of ``tile`` as fits.
 - ``accumulators``: a smaller tile is there several times (at most four), for neighbouring terms, until so many registers add up.
 - ``unrolled``: a tile with at most so many multiplications of registers has no loop along k.
-- ``parallel``: parts of ``chunk`` ``rows`` of C, ``columns`` of C, or iterations of the outermost ``loop`` around the product are shared by
-  the thread pool; ``nanoseconds`` is about what all of them take.
+- ``parallel``: parts of ``chunk`` ``rows`` of C, ``columns`` of C, or iterations of the outermost ``loop`` around the product, or its ``blocks``, are shared
+  by the thread pool; ``nanoseconds`` is about what all of them take.
 """
 
 from __future__ import annotations
@@ -39,9 +44,9 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.kernel.schedule import MOST_LANES
 from wengert.dialects.kernel.schedule_text import parse_entries, parse_fields, parse_word
 
-Method = Literal["rows", "packed", "gathered", "dot", "blas", "scalar", "zero"]
+Method = Literal["rows", "packed", "gathered", "dot", "blocked", "blas", "scalar", "zero"]
 Side = Literal["lhs", "rhs"]
-Over = Literal["loop", "rows", "columns"]
+Over = Literal["loop", "rows", "columns", "blocks"]
 
 MOST_REGISTERS = 64
 """A tile has at most so many: its multiplications are written out."""
@@ -59,8 +64,19 @@ class Tile(Struct, frozen=True):
         return f"{{rows = {self.rows}, columns = {self.columns}, lanes = {self.lanes}}}"
 
 
+class Blocks(Struct, frozen=True):
+    """The blocks of C, and of the sums, whose operands stay in the caches."""
+
+    rows: int
+    columns: int
+    depth: int
+
+    def __str__(self) -> str:
+        return f"{{rows = {self.rows}, columns = {self.columns}, depth = {self.depth}}}"
+
+
 class Share(Struct, frozen=True):
-    """Parts of ``chunk`` rows or columns of C, or iterations of the outermost loop around it, for threads; all of them take about so many nanoseconds."""
+    """Parts of ``chunk`` rows, columns or blocks of C, or iterations of the outermost loop around it, for threads; about how long all take."""
 
     over: Over
     chunk: int
@@ -75,6 +91,7 @@ class ProductSchedule(Struct, frozen=True):
     exchanged: bool = False
     turned: bool = False
     tile: Tile = Tile()
+    blocks: Blocks | None = None
     last: Tile | None = None
     accumulators: int = 1
     unrolled: int = 0
@@ -85,6 +102,7 @@ class ProductSchedule(Struct, frozen=True):
         entries += [f"copied = [{', '.join(self.copied)}]"] if self.copied else []
         entries += ["exchanged"] * self.exchanged + ["turned"] * self.turned
         entries += [f"tile = {self.tile}"] if self.tile != Tile() else []
+        entries += [f"blocks = {self.blocks}"] if self.blocks is not None else []
         entries += [f"last = {self.last}"] if self.last is not None else []
         entries += [f"accumulators = {self.accumulators}"] if self.accumulators != 1 else []
         entries += [f"unrolled = {self.unrolled}"] if self.unrolled else []
@@ -101,6 +119,8 @@ class ProductSchedule(Struct, frozen=True):
                 raise VerifyException(f"a tile of {tile.rows} by {tile.columns} registers: it has 1 to {MOST_REGISTERS}")
             if not 1 <= tile.lanes <= MOST_LANES:
                 raise VerifyException(f"lanes = {tile.lanes} must be 1 to {MOST_LANES}")
+        if self.blocks is not None and min(self.blocks.rows, self.blocks.columns, self.blocks.depth) < 1:
+            raise VerifyException(f"blocks = {self.blocks}: they have at least one row, column and term")
         if not 1 <= self.accumulators <= MOST_REGISTERS:
             raise VerifyException(f"accumulators = {self.accumulators} must be 1 to {MOST_REGISTERS}")
         if not 0 <= self.unrolled <= MOST_UNROLLED:
@@ -118,6 +138,11 @@ def _tile(parser: AttrParser) -> Tile:
     return Tile(**read)
 
 
+def _blocks(parser: AttrParser) -> Blocks:
+    read, _ = parse_fields(parser, ("rows", "columns", "depth"))
+    return Blocks(**read)
+
+
 def _parallel(parser: AttrParser) -> Share:
     read, words = parse_fields(parser, ("chunk", "nanoseconds"), words={"over": get_args(Over)})
     return Share(words["over"], **read)  # pyright: ignore[reportArgumentType]
@@ -127,6 +152,7 @@ _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "kernel": lambda parser: parse_word(parser, get_args(Method)),
     "copied": _sides,
     "tile": _tile,
+    "blocks": _blocks,
     "last": _tile,
     "accumulators": AttrParser.parse_integer,
     "unrolled": AttrParser.parse_integer,

@@ -1,6 +1,6 @@
-"""StableHLO's communication among devices.
+"""StableHLO's communication among devices. Who takes part is in ``process_groups``; what it means on one device in ``transforms/core/one_device.py``.
 
-Here there is one device. What a collective means on it is in ``transforms/core/one_device.py``; what needs others is refused there.
+Every device runs the same program, so a collective that nobody uses may go, and two equal ones may be one: it is a pure op of the map of all devices' values.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
-from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, var_operand_def, var_result_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, result_def, traits_def, var_operand_def, var_result_def
+from xdsl.traits import Pure
 
-from wengert.dialects.facts import UNBATCHED
+from wengert.dialects.facts import COMMUNICATION, UNBATCHED
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr
@@ -21,8 +22,9 @@ from wengert.ir.syntax import parts as sx
 class GroupOp(TensorOp):
     """What happens within each group of devices; ``channel_handle`` says whether groups are of replicas, partitions or both."""
 
-    FACTS: ClassVar = UNBATCHED
+    FACTS: ClassVar = COMMUNICATION
     replica_groups: Any = prop_def()
+    traits = traits_def(Pure())
     channel_handle = opt_prop_def(ChannelHandleAttr)
 
 
@@ -80,11 +82,12 @@ class CollectivePermuteOp(TensorOp):
     """Sends along source-target pairs."""
 
     name = "stablehlo.collective_permute"
-    FACTS: ClassVar = UNBATCHED
+    FACTS: ClassVar = COMMUNICATION
     operand = operand_def()
     source_target_pairs = prop_def(DenseIntOrFPElementsAttr)
     channel_handle = opt_prop_def(ChannelHandleAttr)
     result = result_def()
+    traits = traits_def(Pure())
 
 
 @op_definition
@@ -101,10 +104,11 @@ class CrossReplicaSumOp(TensorOp):
     """The sum of the operands of a group: an older form of ``all_reduce``."""
 
     name = "stablehlo.cross-replica-sum"
-    FACTS: ClassVar = UNBATCHED
+    FACTS: ClassVar = COMMUNICATION
     operand = operand_def()
     replica_groups = prop_def(DenseIntOrFPElementsAttr)
     result = result_def()
+    traits = traits_def(Pure())
 
 
 @op_definition
@@ -115,6 +119,7 @@ class PartitionIdOp(TensorOp):
     FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()
+    traits = traits_def(Pure())
 
 
 @op_definition
@@ -125,3 +130,4 @@ class ReplicaIdOp(TensorOp):
     FACTS: ClassVar = UNBATCHED
     SYNTAX: ClassVar = sx.Syntax(sx.ResultTypes())
     result = result_def()
+    traits = traits_def(Pure())

@@ -275,7 +275,7 @@ class Reader(RegionReader):
             state.successors = self.listed("[", "]", self.successor)
         properties_at = self.skip()
         state.properties = self.properties()
-        if state.properties and match.group(1).partition(".")[0] in self.closed_dialects:
+        if state.properties and match.group(1).partition(".")[0] in self.closed_dialects and not getattr(cls, "ANY_PROPERTIES", False):
             self._check_properties(state, properties_at)
         if self.accept("("):
             self._generic_regions(state)

@@ -102,9 +102,10 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     Raises:
         DiagnosticError: the text is not a module; the diagnostic says what is wrong and where.
     """
-    from wengert.dialects.registry import CLOSED, OPAQUE, REFUSED, make_context
+    from wengert.dialects.registry import CLOSED, OPAQUE, REFUSED, context_for
 
-    parser = ModuleParser(context or make_context(), _decoded(text, filename), filename, frozenset(CLOSED), OPAQUE, REFUSED)
+    decoded_text = _decoded(text, filename)
+    parser = ModuleParser(context or context_for(decoded_text), decoded_text, filename, frozenset(CLOSED), OPAQUE, REFUSED)
     try:
         return _parsed(parser)
     except RecursionError:

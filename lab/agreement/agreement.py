@@ -23,7 +23,7 @@ Singular = Literal["no", "infinite", "anything"]
 NEAR = 16
 """Units in the last place, of 64-bit and 32-bit floats, that always pass; two for 16-bit ones."""
 SAFETY = 16.0
-FIRST, MORE = 3, 24
+FIRST, MORE = 3, 32
 """How many noisy runs there are before a difference counts, and how many before it is reported."""
 
 

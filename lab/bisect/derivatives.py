@@ -16,12 +16,13 @@ from wengert.dialects.ad_parts import linear_arguments
 from wengert.ir.passes import Step
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.halves import as_one, halves_of
-from wengert.lab.check import Checker, dot_product
-from wengert.lab.check_report import Finding
+from wengert.lab.check.checker import Checker
+from wengert.lab.check.comparison import dot_product
+from wengert.lab.check.precision import epsilon_of, working_precision
+from wengert.lab.check.report import Finding
+from wengert.lab.check.rounding import Rounding
 from wengert.lab.inputs import random_like
-from wengert.lab.precision import epsilon_of, working_precision
 from wengert.lab.recorded_ops import MANY
-from wengert.lab.rounding import Rounding
 from wengert.runtime.errors import InputError
 from wengert.runtime.positions import choose
 from wengert.runtime.program import Program

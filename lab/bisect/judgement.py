@@ -24,7 +24,7 @@ from wengert.ir.passes import Step
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.lab.agreement.agreement import MORE, Mismatch, Noisy, assert_agree
-from wengert.lab.agreement.noise import Taken, noisy_run
+from wengert.lab.agreement.noise.machine import Taken, noisy_run
 from wengert.lab.bisect.derivatives import EXPECTATIONS, NotComparedError
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.stages import Array, NotRunError, Stage, advanced, results_of, runnable, types_of

@@ -11,8 +11,9 @@ import msgspec
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.costs.calibration import calibrate
-from wengert.lab.costs.time_model import MachineModel, machine_model, model_path, write_model
+from wengert.lab.costs.time_model import MachineModel, machine_model, write_model
 from wengert.runtime.errors import InputError
+from wengert.runtime.machine_model import model_path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wengert.ir.plugins import load_options
 from wengert.lab.check import TESTS, check
-from wengert.lab.check_report import CheckReport, Outcome
+from wengert.lab.check.report import CheckReport, Outcome
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cost_certificate import FORWARD, REVERSE, certify, certify_corpus, corpus_table

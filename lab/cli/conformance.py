@@ -32,7 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--provenance", action="store_true", help="check that every op is traced in the derivatives, or that a pass says why it is gone")
     parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
     parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")
-    parser.add_argument("--strategies", action="store_true", help="time all batched Jacobians, and say how often the predicted choice is the fastest")
+    parser.add_argument(
+        "--strategies",
+        action="store_true",
+        help="time all batched Jacobians, and say how often the strategy that is chosen is the fastest",
+    )
     parser.add_argument("--json", metavar="FILE", help="write every outcome")
     parser.add_argument("--jobs", type=arguments.positive, default=1, metavar="N", help="worker processes (default: 1)")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S", help="seconds per program and precision (default: 300)")
@@ -121,7 +125,7 @@ def _provenance(options: argparse.Namespace) -> int:
 
 
 def _strategies(options: argparse.Namespace) -> int:
-    """Compares predicted choices of strategies with the fastest: a line for each that is not right, and the figure."""
+    """Compares choices of strategies, by default, predicted and measured, with the fastest: a line for each program where one is not right, and the figures."""
     from wengert.lab.strategies import accuracy
 
     os.environ["WENGERT_NUM_THREADS"] = "1"  # for the worker processes

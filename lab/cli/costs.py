@@ -1,4 +1,4 @@
-"""``wengert costs p.mlir [--symbolic] [--measure] [--max flops=1e6] [--device h100]``: what a program and its derivatives cost, and which mode to use."""
+"""``wengert costs p.mlir [--symbolic] [--measure] [--max flops=1e6] [--device h100] [--ranks 64]``: what a program and its derivatives cost."""
 
 from __future__ import annotations
 
@@ -43,6 +43,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max", type=_bound, action="append", default=[], metavar="[ROW.]FIGURE=N", help=_MAX)
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="what runs them: cpu (default), interpreter, opencl or ptx-interpreter")
     parser.add_argument("--device", metavar="NAME", help=f"predict the time of every kernel on a GPU, by its published figures: {', '.join(PUBLISHED)}")
+    ranks = "of a program for many devices: what its collectives cost on so many ranks, by the best algorithm of each, and how it scales"
+    parser.add_argument("--ranks", type=arguments.positive, metavar="N", help=ranks)
+    parser.add_argument("--alpha", type=_seconds, default=2e-6, metavar="SECONDS", help="with --ranks: the time of a message (default: 2e-6)")
+    parser.add_argument("--beta", type=_seconds, default=4e-11, metavar="SECONDS", help="with --ranks: the time of a byte (default: 4e-11, 25 GB/s)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -55,6 +59,9 @@ def execute(options: argparse.Namespace) -> int:
         return Exit.OK
     options.shapes = _shapes(options.shapes)
     program = arguments.read_program(options)
+    if options.ranks is not None:
+        _print(options, _communication(options, program))
+        return Exit.OK
     if options.device is not None:
         _print(options, device_report(program, options.device, wrt=options.wrt, of=options.of))
         return Exit.OK
@@ -69,6 +76,22 @@ def execute(options: argparse.Namespace) -> int:
     for line in above:
         print(f"error: {line}", file=sys.stderr)
     return Exit.COST_REGRESSION if above else Exit.OK
+
+
+def _communication(options: argparse.Namespace, program: Program) -> arguments.Printable:
+    """What the program and its reverse derivative exchange."""
+    from wengert.lab.cli.many_devices import has_mesh
+    from wengert.lab.costs.network.report import Network, communication_report
+    from wengert.runtime.spmd.distributed import grid_of
+    from wengert.runtime.spmd.global_program import spmd
+
+    network = Network(options.alpha, options.beta)
+    if has_mesh(program):
+        whole = spmd(program)
+        reverse = whole.vjp(options.wrt, options.of).local
+        return communication_report([("forward", whole.local), ("reverse", reverse)], program.name, grid_of(whole.local, None), options.ranks, network)
+    grid = grid_of(program, None)
+    return communication_report([("forward", program), ("reverse", program.vjp(options.wrt, options.of))], program.name, grid, options.ranks, network)
 
 
 def _print(options: argparse.Namespace, result: arguments.Printable) -> None:
@@ -112,6 +135,16 @@ def sizes(text: str) -> dict[str, int]:
             raise argparse.ArgumentTypeError(f"expected name=number, found {part!r}")
         values[name.strip()] = int(number)
     return values
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"expected seconds as in 2e-6, found {text!r}")
+    return value
 
 
 def _bound(text: str) -> Bound:

@@ -37,6 +37,7 @@ COMMANDS = {
     "report": "one page with every stage of a derivative side by side, and what is known of it",
     "explore": "the same page live: edit the program or the passes and see every stage again",
     "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
+    "checkpoint": "a reverse derivative within a budget of memory: what is computed again, and what every budget costs",
     "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
     "explain": "why an op is there: its source line, rule, factors, users and passes; or why there is no cotangent",
     "profile": "the time of each kernel of a compiled run, by source line, beside the predicted time",

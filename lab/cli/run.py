@@ -1,15 +1,16 @@
-"""``wengert run p.mlir --inputs x.npz -o out.npz``."""
+"""``wengert run p.mlir --inputs x.npz -o out.npz``; on many devices ``--devices 4``, or ``mpiexec -n 4 wengert run p.mlir --mpi``."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert.lab.cli import arguments
+from wengert.lab.cli import arguments, many_devices
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.plain import plain
 from wengert.runtime.arguments import describe
@@ -21,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_program(parser)
     arguments.add_inputs(parser)
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
+    many_devices.add_devices(parser)
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the results as out_0, out_1, ... instead of printing them")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--stats", action="store_true", help="print what the backend counted to stderr, as JSON")
@@ -29,22 +31,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the program."""
+    if many_devices.runs_on_many(options):
+        given = many_devices.results_on_many(options)
+        if given is not None:
+            _write(options, *given)
+        return Exit.OK
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program)
     compiled = program.compile(options.backend, dump_dir=options.dump_dir)
-    results = compiled(*inputs)
+    _write(options, program.signature.results, compiled(*inputs))
+    if options.stats:
+        print(json.dumps(plain(compiled.stats), indent=1), file=sys.stderr)
+    return Exit.OK
+
+
+def _write(options: argparse.Namespace, parameters: Sequence[Parameter], results: Sequence[np.ndarray[Any, np.dtype[Any]]]) -> None:
+    """Prints the results, or writes them to a file."""
     if options.json:
-        print(json.dumps([result_json(p, r) for p, r in zip(program.signature.results, results, strict=True)]))
+        print(json.dumps([result_json(p, r) for p, r in zip(parameters, results, strict=True)]))
     elif options.output is None:
-        for parameter, result in zip(program.signature.results, results, strict=True):
+        for parameter, result in zip(parameters, results, strict=True):
             print(f"{parameter.label}: {describe(result.shape, result.dtype)}")
             print(np.array2string(result, threshold=64, precision=8, separator=", "))
     if options.output is not None:
         stored: dict[str, Any] = {f"out_{j}": storable(result) for j, result in enumerate(results)}
         np.savez(options.output, **stored)
-    if options.stats:
-        print(json.dumps(plain(compiled.stats), indent=1), file=sys.stderr)
-    return Exit.OK
 
 
 def result_json(parameter: Parameter, result: np.ndarray[Any, np.dtype[Any]]) -> dict[str, Any]:

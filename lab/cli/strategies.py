@@ -22,8 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_inputs(parser)
     parser.add_argument("--sizes", type=sizes, default={}, metavar="T0=9", help="values for symbols: iterations, branches taken")
     parser.add_argument("--strategy", type=arguments.names, default=(), metavar="A,B", help="strategies of reverse mode, by name (default: all)")
-    parser.add_argument("--measure", action="store_true", help="compile and run the rows, in turns")
-    parser.add_argument("--measure-ties", action="store_true", help="compile and run those rows only that the prediction cannot tell apart")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--predict", action="store_true", help="measure nothing (default: rows that are predicted within 25 %% of the best are run, in turns)")
+    how.add_argument("--measure", action="store_true", help="run all rows that may be the fastest, in turns")
     parser.add_argument("--budget", type=_bytes, metavar="64MB", help="leave out rows with a larger arena")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
@@ -32,7 +33,7 @@ def execute(options: argparse.Namespace) -> int:
     """Prints the table."""
     arguments.check_strategy(options)
     program = arguments.read_program(options)
-    given = options.measure or options.measure_ties or options.inputs is not None or options.random is not None
+    given = options.measure or options.inputs is not None or options.random is not None
     inputs = arguments.inputs_of(options, program) if given else None
     table = strategies(
         program,
@@ -40,7 +41,7 @@ def execute(options: argparse.Namespace) -> int:
         of=options.of,
         wrt=options.wrt,
         results=options.results,
-        measure=options.measure or ("ties" if options.measure_ties else False),
+        measure=True if options.measure else False if options.predict else "ties",
         budget=options.budget,
         strategies=options.strategy or None,
         values=options.sizes,

@@ -37,7 +37,8 @@ def product_features(op: MatmulOp) -> Counter[str]:
     if plan.result_element != plan.element:
         counted["product copied"] += plan.result_size
     around = prod(loop.size for loop in plan.loops)
-    inside = _blas(plan) if plan.method == "blas" else _dot(plan) if plan.method == "dot" else _rows(plan) if plan.method in VECTORS else _scalars(plan)
+    by_method = {"blas": _blas, "blocked": _blocked, "dot": _dot, **dict.fromkeys(VECTORS, _rows)}
+    inside = by_method.get(plan.method, _scalars)(plan)
     counted["product"] += around
     for name, count in inside.items():
         counted[name] += around * count
@@ -74,6 +75,28 @@ def _rows(plan: MatmulPlan) -> Counter[str]:
         counted["product stored"] += group.count * plan.m * vectors * wide
         counted["product tile"] += group.count * bodies
         counted["product wait"] += group.count * bodies * _waits(plan, tile.rows * vectors * wide)
+    return counted
+
+
+def _blocked(plan: MatmulPlan) -> Counter[str]:
+    """Tiles from panels, which are filled up at the edges; every block of C copies those that it reads."""
+    assert plan.blocks is not None
+    tile, wide, width = plan.tile, _registers(plan, plan.tile.lanes), plan.tile.columns * plan.tile.lanes
+    beneath, beside, steps = ceil(plan.m / tile.rows), ceil(plan.n / width), ceil(plan.k / plan.blocks.depth)
+    tiles, counted = beneath * beside, Counter[str]()
+    counted["product register"] = tiles * tile.rows * tile.columns * wide * plan.k
+    counted["product load"] = tiles * (tile.rows + tile.columns) * wide * plan.k
+    counted["product stored"] = tiles * tile.rows * tile.columns * wide * steps
+    counted["product tile"] = tiles * steps
+    sides = ((plan.block_columns * beneath, tile.rows, plan.a_m, plan.a_k), (plan.block_rows * beside, width, plan.b_n, plan.b_k))
+    for panels, size, step, turn in sides:
+        elements = panels * size * plan.k
+        if step == 1:
+            counted["product packed row"] += panels * plan.k * ceil(size / tile.lanes)
+        elif turn == 1:
+            counted["product packed block"] += elements // _BLOCK**2
+        else:
+            counted["product packed element"] += elements
     return counted
 
 

@@ -67,7 +67,7 @@ class TimedProgram:
         results: what the last run returned.
     """
 
-    @stage(last=True)
+    @stage()
     def __init__(self, program: Program, module: ModuleOp, timed: Timed = "kernels"):
         if host().target.family != FAMILY:
             raise InputError(f"profile reads the time stamp counter of x86-64 processors; this one is of the family {host().target.family!r}")

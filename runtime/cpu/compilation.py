@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.dialects import sdy
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.kernel.memory import byte_size
@@ -41,7 +42,7 @@ from wengert.transforms.schedule.host import host
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@stage(last=True)
+@stage()
 def compile(
     module: ModuleOp,
     *,
@@ -221,7 +222,7 @@ _NOT_CORE = compound.NAMES | frozenset(
         "stablehlo.scatter",
         "stablehlo.reduce_window",
         "stablehlo.composite",
-        "sdy.sharding_constraint",
+        *(op.name for op in sdy.IDENTITIES),
     )
 )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -72,16 +71,22 @@ def _step(op: InterpretOp) -> Callable[[int], None]:
     count = len(inner.operands)
     order: dict[SSAValue, int] = {arg: number for number, arg in enumerate(block.args)}
     used = [order[operand] for operand in inner.operands] + list(range(count, len(block.args)))
-    call = prepare(inner, block.args[count:])
+    prepared = threading.local()  # a prepared op keeps the values of its regions in one frame, so each thread has its own: a collective waits for other threads
+    first_call = prepare(inner, block.args[count:])
     views = [_View(value) for value in (*op.inputs, *op.outputs)]
     first_result = len(op.inputs)
     pointers = ctypes.c_size_t * len(views)
-    lock = threading.Lock() if inner.regions else nullcontext()  # prepared regions keep their values in one frame
+
+    def prepared_here() -> Callable[..., tuple[Array, ...]]:
+        call = getattr(prepared, "call", None)
+        if call is None:
+            call = prepared.call = prepare(inner, block.args[count:])
+        return call
 
     def step(buffers: int) -> None:
         addresses = pointers.from_address(buffers)
-        with lock:
-            results = call(*[views[n].array(addresses[n])[()] for n in used])
+        call = prepared_here() if inner.regions else first_call
+        results = call(*[views[n].array(addresses[n])[()] for n in used])
         for n, array in enumerate(results, first_result):
             views[n].array(addresses[n])[...] = array
 

@@ -45,7 +45,7 @@ FRONT_END = ("expand-functions", "schedule")
 """The passes that the phases ``fuse`` and ``codegen`` of the compile times begin with."""
 
 
-@stage(last=True)
+@stage()
 def compile(
     module: ModuleOp, before: str, device: Device, *, entry: str = "main", dump_dir: Path | None = None, poison: bool = False, tf32: bool = False
 ) -> DeviceFunction:

@@ -9,6 +9,7 @@ from wengert.runtime.interpreter.execution import Prepared, evaluate, prepare, r
 from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.ops import (
     buffers,
+    communication,
     compound,
     contraction,
     control,
@@ -32,6 +33,7 @@ from wengert.runtime.interpreter.rules import EVALUATION_RULES
 
 FAMILIES = (
     buffers,
+    communication,
     compound,
     contraction,
     control,

@@ -160,6 +160,20 @@ func.func public @main(%x: tensor<f64>, %n: tensor<i32>) -> tensor<f64> {
 """
 
 
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_second_derivatives_of_absolute_values_far_from_one(size: float) -> None:
+    """|z| has the curvature 1 / |z| across: quotients by |z|^2, which is no float of this type, would lose it."""
+    p = wg.parse("""func.func public @main(%z: tensor<complex<f64>>) -> tensor<f64> {
+      %0 = stablehlo.abs %z : (tensor<complex<f64>>) -> tensor<f64>
+      return %0 : tensor<f64>
+    }""")
+    z, z_dot = np.asarray(size * (0.6 + 0.8j)), np.asarray(0.5 + 0.25j)
+    curvature = np.conj(z_dot - z / size * (np.conj(z / size) * z_dot).real) / size
+    for strategy in ("transpose", "direct"):
+        second = p.vjp(strategy=strategy).jvp(wrt=[0], of=[1]).compile("interpreter")(z, np.asarray(1.0), z_dot)[-1]
+        np.testing.assert_allclose(second, curvature, rtol=1e-12)
+
+
 def test_a_loop_that_nothing_uses_in_a_loop() -> None:
     module = parse_module(DEAD_LOOP)
     to_core(module)

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from product_checks import AVX2, HOST, TYPES, Array, check_guarded, compiled, einsum, planned, values
+from product_checks import AVX2, HOST, TYPES, Array, check_guarded, compiled, einsum, planned, product_by, values
 
 from wengert.dialects.kernel.product_elements import UnsupportedMatmul
 from wengert.transforms.codegen.cpu import matmul
@@ -23,12 +23,11 @@ def check(
     contracting: tuple[tuple[int, ...], tuple[int, ...]],
     batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
     target: Target = HOST,
-    blas: bool = False,
 ) -> MatmulPlan:
     """Compares the generated product with einsum; the operands may be views of contiguous arrays with permuted dimensions."""
     plan = planned(
         a.shape, b.shape, element, lhs_batch=batch[0], rhs_batch=batch[1], lhs_contracting=contracting[0], rhs_contracting=contracting[1],
-        target=target, blas=blas, lhs_strides=[s // a.itemsize for s in a.strides], rhs_strides=[s // b.itemsize for s in b.strides],
+        target=target, lhs_strides=[s // a.itemsize for s in a.strides], rhs_strides=[s // b.itemsize for s in b.strides],
     )  # fmt: skip
     check_guarded(compiled(plan), plan.scratch_bytes, a, b, einsum(a, b, batch, contracting), element)
     return plan
@@ -122,13 +121,63 @@ def test_few_columns_in_a_batch() -> None:
         check(a, b, "f64", ((1 if turn_a else 2,), (2 if turn_b else 1,)), ((0,), (0,)))
 
 
-@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("target", ["host", *TARGETS])
+@pytest.mark.parametrize("element", ["f32", "f64", "i32"])
 @pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
-def test_large_products_call_blas(element: str, layout: str) -> None:
-    a, b, contracting = matrices(520, 515, 517, element, layout[0] == "T", layout[1] == "T")
-    plan = check(a, b, element, contracting, blas=True)
-    assert plan.method == "blas"
-    assert plan.symbols == (f"wg.blas.{'s' if element == 'f32' else 'd'}gemm",)
+def test_large_products_are_computed_in_blocks(element: str, layout: str, target: str) -> None:
+    a, b, contracting = matrices(301, 290, 317, element, layout[0] == "T", layout[1] == "T")
+    if TARGETS.get(target, HOST).family not in (HOST.family, ""):
+        plan = planned(a.shape, b.shape, element, target=TARGETS[target], lhs_contracting=contracting[0], rhs_contracting=contracting[1])
+    else:
+        plan = check(a, b, element, contracting, target=TARGETS.get(target, HOST))
+    assert plan.method == "blocked"
+    assert plan.symbols == ()
+
+
+@pytest.mark.parametrize("sizes", [(16, 700, 500), (700, 40, 300), (257, 1030, 129), (1000, 64, 65)])
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_blocks_at_edges(sizes: tuple[int, int, int], element: str) -> None:
+    a, b, contracting = matrices(*sizes, element, True, True)
+    assert check(a, b, element, contracting).method == "blocked"
+
+
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN"])
+@pytest.mark.parametrize(
+    ("stored", "element"),
+    [("bf16", "bf16"), ("f16", "f16"), ("bf16", "f32"), ("f32", "f64"), ("i8", "i32"), ("ui8", "ui32"), ("i16", "i64"), ("f16", "f64")],
+)
+def test_panels_convert_what_they_copy(stored: str, element: str, layout: str) -> None:
+    kinds = {**TYPES, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+    a, b, contracting = matrices(201, 210, 300, "f32", layout[0] == "T", layout[1] == "T")
+    given = [
+        (x if stored.endswith("16") and stored[0] != "i" else 20 * x if stored[0] in "iu" else x).astype(np.int32 if stored[0] in "iu" else np.float64)
+        for x in (a, b)
+    ]
+    a, b = ((abs(x) if stored[0] == "u" else x).astype(kinds[stored]) for x in given)
+    numbers = {"lhs_contracting": contracting[0], "rhs_contracting": contracting[1], "lhs_element": stored, "rhs_element": stored}
+    plan = planned(a.shape, b.shape, element, **numbers)
+    assert (plan.method, plan.copy_a, plan.copy_b) == ("blocked", None, None)
+    result, scratch = np.empty((201, 210), kinds[element]), np.empty(plan.scratch_bytes + 64, np.uint8)
+    compiled(plan)(a.ctypes.data, b.ctypes.data, result.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
+    wide = np.float64 if element in ("bf16", "f16", "f32", "f64") else np.int64
+    expected = (a.T if layout[0] == "T" else a).astype(wide) @ (b.T if layout[1] == "T" else b).astype(wide)
+    tolerance = {"bf16": 2.0**-8, "f16": 2.0**-10, "f32": 1e-5, "f64": 1e-13}.get(element, 0.0)
+    np.testing.assert_allclose(result.astype(wide), expected, rtol=tolerance, atol=tolerance * 0.1 * float(abs(expected).max()))
+
+
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN"])
+def test_infinities_stay_in_their_rows_and_subnormals_are_not_lost(layout: str) -> None:
+    a, b, contracting = matrices(301, 290, 200, "f32", layout[0] == "T", layout[1] == "T")
+    rows, columns = a.T if layout[0] == "T" else a, b.T if layout[1] == "T" else b
+    rows[:] = np.float32(2.0) ** -130
+    rows[300, 7], columns[3, 289] = np.inf, np.nan
+    columns[7] = np.abs(columns[7]) + 1
+    got = product_by(planned(a.shape, b.shape, "f32", lhs_contracting=contracting[0], rhs_contracting=contracting[1]), a, b, (301, 290))
+    assert np.isposinf(got[300, :289]).all()
+    assert np.isnan(got[:, 289]).all()
+    expected = rows[:300].astype(np.float64) @ columns[:, :289].astype(np.float64)
+    np.testing.assert_allclose(got[:300, :289], expected, rtol=1e-2, atol=2.0**-142)
+    assert (np.abs(expected) < np.finfo(np.float32).tiny).any()
 
 
 @pytest.mark.parametrize(
@@ -172,9 +221,9 @@ def test_random_dimension_numbers(seed: int) -> None:
     check(values(tuple(shape_a), "f64", 1), values(tuple(shape_b), "f64", 2), "f64", numbers[1], numbers[0])
 
 
-def test_blas_in_a_batch() -> None:
+def test_blocks_in_a_batch() -> None:
     a, b = values((2, 210, 200), "f64", 1), values((2, 210, 190), "f64", 2)
-    assert check(a, b, "f64", ((1,), (1,)), ((0,), (0,)), blas=True).method == "blas"
+    assert check(a, b, "f64", ((1,), (1,)), ((0,), (0,))).method == "blocked"
 
 
 def test_permuted_views_are_read_in_place() -> None:
@@ -253,5 +302,5 @@ def test_unsupported_elements_are_refused() -> None:
 
 def test_text_stays_short() -> None:
     for m, n, k in itertools.product((1, 6, 29, 128), (1, 7, 24, 100), (1, 9, 64)):
-        plan = planned((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2, blas=False)
+        plan = planned((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2)
         assert matmul.emit_function(plan, "product").count("\n") < 1200

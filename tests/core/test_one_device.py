@@ -1,4 +1,4 @@
-"""Communication on one device: what is exact there is computed and differentiated, the rest is refused by name, reason and place."""
+"""Communication on one device: what is exact there is computed and differentiated, the rest is refused by name, reason and place where it is run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_only_device_is_number_0(op: str) -> None:
 def test_what_needs_other_devices_is_refused(name: str) -> None:
     text, message = REFUSED[name]
     p = wg.parse(text, "many.mlir")
-    for run in (lambda: p(X), p.jvp, p.vjp, lambda: p.vmap(size=2)):
+    for run in (lambda: p(X), lambda: p.jvp()(X, X)):
         with pytest.raises(DiagnosticError, match=rf"many\.mlir:\d:3: error: stablehlo\.\w+ {message}"):
             run()
     with pytest.raises(wg.ExecutionError, match=rf"many\.mlir:\d:3: error: 'stablehlo\.\w+' {message}"):

@@ -15,7 +15,10 @@ def dot_general(g: Grower) -> list[Value] | None:
     free = [g.pick(g.style.extents) for _ in range(g.integer(0, 2))]
     order = g.permutation(len(shared) + len(free))
     extents = [x.shape[d] for d in shared] + free
-    y = g.of(x.type.having(shape=[extents[i] for i in order]))
+    other = x.type.having(shape=[extents[i] for i in order])
+    if other.size > 8 * g.style.largest:
+        return None
+    y = g.of(other)
     at = {i: position for position, i in enumerate(order)}
 
     def pairs(wanted: str) -> tuple[list[int], list[int]]:

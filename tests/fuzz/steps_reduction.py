@@ -89,7 +89,8 @@ def general_region(type: Type) -> tuple[Region, float, bool] | None:
 
 def ready_for(g: Grower, general: tuple[Region, float, bool], x: Value) -> Value:
     """The operand of a fold by such a region, in its domain and bounded."""
-    return g.bounded(g.one("stablehlo.abs", [x], x.type) if general[2] else x)
+    x = g.bounded(x)
+    return g.one("stablehlo.abs", [x], x.type) if general[2] else x
 
 
 @step("reduce")

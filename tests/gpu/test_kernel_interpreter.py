@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation
 from wengert.dialects.gpu import scalars
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name, signature_of, type_name, type_named
 from wengert.dialects.kernel import functions
+from wengert.dialects.registry import make_context
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import bf16, c64, c128, dtype_of, f16, f32, f64, i1, i8, i32, i64, is_boolean, is_complex, is_integer, ui8, ui32, ui64
 from wengert.ir.verification.verifier import verify
@@ -86,7 +87,7 @@ def test_scalar_ops_are_the_functions_that_they_mean(op: type[Operation], type: 
 ])  # fmt: skip
 def test_conversions(source: Attribute, target: Attribute, op: str) -> None:
     body, arguments = kernel_text(op, [source], target, types=f"{source} to {target}")
-    module = parse_module(f"func.func @f(%x: {source}) {{ %y = {op} %x : {source} to {target} return }}")
+    module = parse_module(f"func.func @f(%x: {source}) {{ %y = {op} %x : {source} to {target} return }}", context=make_context())
     (made,) = [inner for inner in module.walk() if inner.name == op]
     known = meaning(made)
     assert known is not None

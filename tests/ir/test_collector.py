@@ -91,17 +91,35 @@ def test_what_a_stage_lost_is_collected_at_its_end():
     assert not any(node() is not None for node in lost)
 
 
-def test_the_last_stage_also_collects_what_earlier_ones_kept():
+def test_what_earlier_stages_kept_is_looked_through_as_often_as_the_collector_would():
     gc.enable()
+    gc.set_threshold(700, 3, 10)
     with paused():
         kept = [Node() for _ in range(2000)]
-    watched = [weakref.ref(node) for node in kept]
+    watched = weakref.ref(kept[0])
     assert generations(kept[0]) == [1]
-    with paused(last=True):
-        del kept
-        alive = [Node() for _ in range(2000)]
-    assert not any(node() is not None for node in watched)
-    assert alive[0].me is alive[0]
+    del kept
+    for _ in range(2):
+        with paused():
+            _ = [Node() for _ in range(2000)]
+    assert watched() is not None
+    for _ in range(3):
+        with paused():
+            _ = [Node() for _ in range(2000)]
+    assert watched() is None
+
+
+def test_what_a_program_kept_until_the_next_one_was_made_does_not_become_old():
+    """A loop over programs drops the one before when it has the next; what it drops is not left for a collection of everything."""
+    gc.enable()
+    full = gc.get_stats()[2]["collections"]
+    program, watched = None, list[weakref.ref[Node]]()
+    for _ in range(2 + gc.get_threshold()[1]):
+        with paused():
+            program = [Node() for _ in range(2000)]
+        watched.append(weakref.ref(program[0]))
+    assert sum(node() is not None for node in watched) <= 3
+    assert gc.get_stats()[2]["collections"] == full
 
 
 def test_short_stages_leave_the_counters_to_the_collector():

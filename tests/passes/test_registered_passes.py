@@ -28,6 +28,7 @@ PIPELINES = {
     "transpose": "linearize,transpose{wrt=1}",
     "join": "linearize,transpose,join",
     "batch": "batch{size=2}",
+    "checkpoint": "vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=4096}",
 }
 """Passes that need another one before them, or an option."""
 

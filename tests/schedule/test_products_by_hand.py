@@ -69,6 +69,11 @@ OBEYED = {
         "kernel = gathered, exchanged, tile = {rows = 2, columns = 1, lanes = 4}, accumulators = 8",
         "kernel = dot, turned, tile = {rows = 2, columns = 3, lanes = 8}",
         "kernel = blas",
+        "kernel = blocked, tile = {rows = 5, columns = 2, lanes = 8}, blocks = {rows = 10, columns = 16, depth = 7}",
+        "kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 100, columns = 100, depth = 100}",
+        "kernel = blocked, tile = {rows = 5, columns = 1, lanes = 4}, blocks = {rows = 6, columns = 9, depth = 20}, "
+        "parallel = {over = blocks, chunk = 3, nanoseconds = 50000}",
+        "copied = [lhs], kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 4, columns = 8, depth = 8}",
         "copied = [lhs, rhs], tile = {rows = 2, columns = 2, lanes = 8}, unrolled = 100",
         "tile = {rows = 2, columns = 1, lanes = 8}, parallel = {over = rows, chunk = 5, nanoseconds = 50000}",
         "tile = {rows = 2, columns = 1, lanes = 8}, last = {rows = 2, columns = 3, lanes = 2}, parallel = {over = columns, chunk = 8, nanoseconds = 50000}",
@@ -80,20 +85,53 @@ OBEYED = {
         "kernel = dot, tile = {rows = 4, columns = 2, lanes = 4}, accumulators = 64",
         "kernel = packed, tile = {rows = 4, columns = 2, lanes = 4}",
         "kernel = blas",
+        "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}",
     ],
-    "batch": ["tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loop, chunk = 3, nanoseconds = 50000}"],
-    "converted": ["copied = [rhs, lhs], tile = {rows = 4, columns = 2, lanes = 4}"],
+    "batch": [
+        "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, "
+        "parallel = {over = blocks, chunk = 5, nanoseconds = 50000}",
+        "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, "
+        "parallel = {over = loop, chunk = 2, nanoseconds = 50000}",
+        "tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loop, chunk = 3, nanoseconds = 50000}",
+    ],
+    "converted": [
+        "kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 8, columns = 16, depth = 8}, "
+        "parallel = {over = blocks, chunk = 1, nanoseconds = 50000}",
+        "copied = [rhs], kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 8, columns = 16, depth = 8}",
+        "copied = [rhs, lhs], tile = {rows = 4, columns = 2, lanes = 4}",
+    ],
     "complex": ["kernel = scalar, parallel = {over = columns, chunk = 2, nanoseconds = 50000}", "kernel = scalar, exchanged"],
     "interleaved": ["copied = [lhs]", "copied = [rhs], tile = {rows = 4, columns = 1, lanes = 8}"],
     "outer": ["", "kernel = blas", "exchanged, tile = {rows = 2, columns = 1, lanes = 4}"],
     "sort": ["", "parallel = {chunk = 2, nanoseconds = 50000}", "parallel = {chunk = 20, nanoseconds = 50000}"],
-    "convolution": ["", "cut = {loop = 0, size = 6}", "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}"],
+    "convolution": [
+        "",
+        "cut = {loop = 1, size = 4}",
+        "cut = {loop = 1, size = 2}, parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 1, size = 2}, parallel = {chunk = 3, nanoseconds = 50000}",
+        "cut = {loop = 0, size = 6}",
+        "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}",
+    ],
 }
 REFUSED = [
     ("plain", "kernel = zero", "the kernel 'zero', but its sums have 20 terms"),
     ("plain", "kernel = scalar", "the kernel 'scalar', but the elements are not complex"),
     ("plain", "kernel = dot", "the kernel 'dot', but the terms of a sum are not neighbours in both operands"),
     ("plain", "kernel = blas, exchanged", "the kernel 'blas', but gemm reads"),
+    ("plain", "kernel = blocked", "the kernel 'blocked', but it has no blocks"),
+    ("plain", "kernel = blocked, exchanged, blocks = {rows = 4, columns = 4, depth = 4}", "the kernel 'blocked', but it writes vectors along the rows of C"),
+    ("plain", "blocks = {rows = 4, columns = 4, depth = 4}", "blocks, but the kernel 'rows' has none"),
+    ("plain", "parallel = {over = blocks, chunk = 1, nanoseconds = 9}", "parts of 1 blocks, but the kernel 'rows' has no blocks"),
+    (
+        "plain",
+        "kernel = blocked, blocks = {rows = 4, columns = 4, depth = 4}, parallel = {over = rows, chunk = 1, nanoseconds = 9}",
+        "parts of 1 rows, but a product",
+    ),
+    (
+        "plain",
+        "kernel = blocked, blocks = {rows = 6, columns = 30, depth = 4}, parallel = {over = blocks, chunk = 3, nanoseconds = 9}",
+        "parts of 3 blocks, but there are 2",
+    ),
     ("plain", "turned", "B to be turned, but only 'dot' reads it so"),
     ("plain", "kernel = blas, tile = {rows = 2, columns = 1, lanes = 1}", "a tile, but the kernel 'blas' has none"),
     ("plain", "tile = {rows = 13, columns = 1, lanes = 8}", "a tile of 13 by 1 registers of 8 lanes, but C, or a part of it, is 12 by 30"),
@@ -112,6 +150,7 @@ REFUSED = [
     ("sort", "lanes = 8", "more than a cut and a parallel loop, but a native kernel has its own loops and registers"),
     ("sort", "cut = {loop = 0, size = 3}", "ranges of 3 iterations of loop 0, but the kernel has no rows that may be cut"),
     ("convolution", "cut = {loop = 0, size = 5}", "ranges of 5 iterations of loop 0, but the kernel has 12 rows that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 1, size = 3}", "ranges of 3 iterations of loop 1, but the kernel has 8 terms that may be cut, into equal ranges"),
     ("convolution", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
     ("one factorisation", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
 ]

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from product_checks import TYPES, Array, check_guarded, compiled, compiled_parts, einsum, values
 
-from wengert.dialects.kernel.product_schedule import ProductSchedule, Share, Tile
+from wengert.dialects.kernel.product_schedule import Blocks, ProductSchedule, Share, Tile
 from wengert.transforms.schedule.products.choice import choose, plain
 from wengert.transforms.schedule.products.legality import problem_of
 from wengert.transforms.schedule.products.operands import Product, product
@@ -55,12 +55,23 @@ def changes(random: Random, schedule: ProductSchedule) -> Iterator[ProductSchedu
         return Tile(random.choice((1, 2, 3, 6)), random.choice((1, 2, 3)), random.choice((1, 2, 3, 4, 8, 16)))
 
     for _ in range(12):
-        over = random.choice(("loop", "rows", "columns"))
+        over = random.choice(("loop", "rows", "columns", "blocks"))
         schedule = yield random.choice(
             [
-                replace(schedule, kernel=random.choice(("rows", "packed", "gathered", "dot", "blas", "scalar", "zero"))),
+                replace(schedule, blocks=None, kernel=random.choice(("rows", "packed", "gathered", "dot", "blas", "scalar", "zero"))),
                 replace(
-                    schedule, kernel="dot", turned=random.random() < 0.5, tile=Tile(random.choice((1, 2, 4)), random.choice((1, 2)), random.choice((1, 2, 4)))
+                    schedule,
+                    kernel="dot",
+                    blocks=None,
+                    turned=random.random() < 0.5,
+                    tile=Tile(random.choice((1, 2, 4)), random.choice((1, 2)), random.choice((1, 2, 4))),
+                ),
+                replace(
+                    schedule,
+                    kernel="blocked",
+                    tile=tile(),
+                    last=None,
+                    blocks=Blocks(random.choice((1, 5, 16)), random.choice((2, 8, 24)), random.choice((1, 6, 99))),
                 ),
                 replace(schedule, copied=random.choice((("lhs",), ("rhs",), ("rhs", "lhs"), ("lhs", "rhs"), ()))),
                 replace(schedule, exchanged=not schedule.exchanged),

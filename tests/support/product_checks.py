@@ -61,21 +61,21 @@ class Guarded:
             _libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(area)), mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def planned(a: Any, b: Any, element: str, *, target: Target = HOST, blas: bool = True, **numbers: Any) -> MatmulPlan:
+def planned(a: Any, b: Any, element: str, *, target: Target = HOST, **numbers: Any) -> MatmulPlan:
     """The product of operands of these shapes, as it is chosen to run."""
     contraction = product(a, b, element, **numbers)
-    return plan_of(contraction, choose(contraction, target, parallel=False, blas=blas))
+    return plan_of(contraction, choose(contraction, target, parallel=False))
 
 
 def compiled(plan: MatmulPlan) -> Any:
     """The function of a plan."""
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(_address(matmul.declarations(plan) + matmul.emit_function(plan, "product")))
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(_address("".join(matmul.helpers(plan).values()) + matmul.emit_function(plan, "product")))
 
 
 def compiled_parts(parts: Parts) -> Any:
     """The function that computes all parts, the last one first, each in the same scratch memory."""
     task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
-        _address(matmul.declarations(parts.part) + matmul.emit_task(parts, "product"))
+        _address("".join(matmul.helpers(parts.part).values()) + matmul.emit_task(parts, "product"))
     )
 
     def run(a: int, b: int, c: int, scratch: int) -> None:
@@ -113,6 +113,13 @@ def check_guarded(function: Any, scratch_bytes: int, a: Array, b: Array, expecte
             np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE[element] * size)
         else:
             np.testing.assert_array_equal(got, expected)
+
+
+def product_by(plan: MatmulPlan, a: Array, b: Array, shape: tuple[int, ...]) -> Array:
+    """What the function of a plan computes."""
+    result, scratch = np.empty(shape, a.dtype), np.empty(plan.scratch_bytes + 64, np.uint8)
+    compiled(plan)(a.ctypes.data, b.ctypes.data, result.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
+    return result
 
 
 def einsum(a: Array, b: Array, batch: tuple[tuple[int, ...], tuple[int, ...]], contracting: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:

@@ -18,6 +18,7 @@ from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.core import functions
 from wengert.transforms.core.control import open_control
 from wengert.transforms.core.recognisers.argreductions import expand_argreduce
+from wengert.transforms.core.recognisers.communication import expand_all_reduce, expand_reduce_scatter
 from wengert.transforms.core.recognisers.lapack import expand_cholesky, expand_eig, expand_eigh, expand_lu, expand_qr, expand_svd, expand_tridiagonal_solve
 from wengert.transforms.core.recognisers.permutations import expand_pivots_to_permutation
 from wengert.transforms.core.recognisers.reductions import expand_reduce
@@ -29,6 +30,8 @@ from wengert.transforms.rewriter import Rewriter
 
 EXPANSIONS: dict[type[Operation], functions.Expansion] = {
     core.ReduceOp: expand_reduce,
+    core.AllReduceOp: expand_all_reduce,
+    core.ReduceScatterOp: expand_reduce_scatter,
     core.ArgReduceOp: expand_argreduce,
     core.WindowReduceOp: expand_window,
     core.CumulativeOp: expand_cumulative,

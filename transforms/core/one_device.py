@@ -3,27 +3,29 @@
 ``replica_id`` and ``partition_id`` are 0. A collective over a group that holds device 0 alone gives its operand, in the element type of its
 computation; so does one whose groups name no device, which means the group of all. ``collective_permute`` and ``collective_broadcast`` give zeros
 to a device that nobody sends to, as the specification has it. Whatever needs another device is refused, and so is what reaches the host.
+
+Derivatives are taken of the collectives themselves (``transforms/ad/rules/communication.py``); this pass runs where a program is compiled for one device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.stablehlo.process_groups import NUMBERS, is_collective
 from wengert.ir.elements import to_numpy
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import shape, type_of, ui32
-
-COLLECTIVES = (
-    *(hlo.AllGatherOp, hlo.AllReduceOp, hlo.AllToAllOp, hlo.CollectiveBroadcastOp, hlo.CollectivePermuteOp),
-    *(hlo.CrossReplicaSumOp, hlo.ReduceScatterOp),
-)
-NUMBERS = (hlo.PartitionIdOp, hlo.ReplicaIdOp)
+from wengert.ir.traversal import all_ops
+from wengert.transforms.rewriter import Rewriter
 
 OUTSIDE: dict[type[Operation], str] = {
     hlo.SendOp: "sends to the host or to another device, and a program here has no channels",
@@ -33,7 +35,8 @@ OUTSIDE: dict[type[Operation], str] = {
 }
 """Ops that reach out of the program, and why they are refused."""
 
-_ONE = "programs run on one device here, which is device 0"
+_ONE = "the program is run on one device, which is device 0"
+_HINT = "p.distribute(devices=n) and wengert run --devices n run it on n devices"
 
 
 class NeedsOthersError(Exception):
@@ -86,7 +89,7 @@ def run_alone(b: OpBuilder, op: Operation) -> Sequence[SSAValue]:
     try:
         passed = passes_on(op)
     except NeedsOthersError as error:
-        raise error_at(op.location, f"{op.name} {error}") from None
+        raise error_at(op.location, f"{op.name.replace('core.', 'stablehlo.')} {error}", _HINT) from None
     if not passed:
         return [b.zeros(type_of(y)) for y in op.results]
     return [b.convert(x, type_of(y).element_type) for x, y in zip(op.operands, op.results, strict=True)]
@@ -97,8 +100,19 @@ def own_number(b: OpBuilder, op: Operation) -> Sequence[SSAValue]:
     return [b.scalar(0, ui32)]
 
 
-RECOGNISERS: dict[type[Operation], tuple[Callable[[OpBuilder, Any], Sequence[SSAValue]], ...]] = {
-    **dict.fromkeys(COLLECTIVES, (run_alone,)),
-    **dict.fromkeys(NUMBERS, (own_number,)),
-}
-"""The recognisers that replace communication where there is one device."""
+@dataclass(frozen=True)
+class OneDevicePass(ModulePass):
+    """Replaces communication by what it means on the only device."""
+
+    name = "on-one-device"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewriter = Rewriter(self.name)
+        for inner in [inner for inner in all_ops(op) if is_communication(inner)]:
+            rewriter.move_to(inner)
+            rewriter.replace(inner, own_number(rewriter, inner) if isinstance(inner, NUMBERS) else run_alone(rewriter, inner))
+
+
+def is_communication(op: Operation) -> bool:
+    """Whether an op depends on which device runs it, or on others."""
+    return is_collective(op) or isinstance(op, NUMBERS)

@@ -1,7 +1,7 @@
 """``to-core``: from StableHLO as programs write it to the core that AD and compilation work on.
 
-Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), collectives become what they mean
-on one device (``one_device``), and ops that are defined by others are written out in those (``compound``); then every op whose region is one of the
+Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), and ops that are defined by others
+are written out in those (``compound``); then every op whose region is one of the
 known kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only less well
 served. ``from-core`` is the inverse.
 
@@ -33,11 +33,11 @@ from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.fused_locations import absorbing
 from wengert.ir.traversal import all_ops, ops_in, ops_of
-from wengert.transforms.core import one_device
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound
 from wengert.transforms.core.control import close_control
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.mapping import expand_maps
+from wengert.transforms.core.recognisers import communication
 from wengert.transforms.core.recognisers.approximate_top_k import recognise_top_k
 from wengert.transforms.core.recognisers.argreductions import recognise_argreduce
 from wengert.transforms.core.recognisers.dot_algorithms import recognise_algorithm
@@ -67,12 +67,15 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),
     stablehlo.SelectAndScatterOp: (recognise_promotion,),
-    sdy.ShardingConstraintOp: (recognise_placement,),
-    **one_device.RECOGNISERS,
+    **dict.fromkeys(sdy.IDENTITIES, (recognise_placement,)),
+    **communication.RECOGNISERS,
 }
 """The recognisers of each op class; the first recogniser that finds its construct replaces the op."""
 
-_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp))
+_COMBINING = (stablehlo.AllReduceOp, stablehlo.ReduceScatterOp)
+"""Ops that may become maps."""
+
+_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp, sdy.ManualComputationOp))
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,11 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     if _has_nested_values(module, known):
         flatten_tuples(module)
         known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
-    has_maps = any(type(op) is stablehlo.MapOp for op in known)
     if any(type(op) in EXPANSIONS for op in known):
         expand_compound(module)
-        known = ops_of(module, *RECOGNISERS)
+        known = ops_of(module, *RECOGNISERS, sdy.ManualComputationOp)
+    if any(type(op) in communication.RECOGNISERS for op in known):
+        communication.number_groups(module)
     rewriter = Rewriter("to-core")
     for op in known:
         rewriter.move_to(op)
@@ -112,10 +116,14 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
                 break
     factorised = recognise_lapack(module)
     close_control(module)
-    if has_maps:
+    if any(type(op) is stablehlo.MapOp for op in known) or any(type(op) in _COMBINING for op in known):
         expand_maps(module)
     if factorised:
         recognise_systems(module)
+    if any(type(op) is sdy.ManualComputationOp for op in known):
+        from wengert.transforms.spmd.together import join_devices  # with all of batching, which most programs do without
+
+        join_devices(module)
 
 
 def _name_of(recognise: Recogniser) -> str:

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
-from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, YieldOp
+from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, StripMineOp, YieldOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import append, block_with, copy_op, detach, insert_before
 from wengert.ir.locations import rewritten
@@ -126,7 +126,7 @@ class _FunctionBuilder:
         regions: list[Region] = []
         for region in op.regions:
             block, results = _fused_block(region.block)
-            append(block, stablehlo.ReturnOp.create(operands=results))
+            append(block, (YieldOp if isinstance(op, StripMineOp) else stablehlo.ReturnOp).create(operands=results))
             regions.append(Region([block]))
         fused = type(op).create(
             operands=[self.in_memory(operand) for operand in operands_of(op)],

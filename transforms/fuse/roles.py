@@ -16,7 +16,7 @@ from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
 from wengert.dialects.core_control import TapeType
 from wengert.dialects.facts import Effort, facts_of
-from wengert.dialects.kernel import STORE
+from wengert.dialects.kernel import STORE, StripMineOp
 from wengert.dialects.kernel.product_elements import supports as matmul_supports
 from wengert.dialects.scalar_functions import scalar_name
 from wengert.ir.attributes import int_of
@@ -112,7 +112,7 @@ def _has_function(op: Operation, element_type: Attribute) -> bool:
     return element_type in (f32, f64)
 
 
-_CONTROL = frozenset((core.ForOp, core.WhileOp, core.CaseOp))
+_CONTROL = frozenset((core.ForOp, core.WhileOp, core.CaseOp, StripMineOp))
 _NOT_SCALAR = frozenset((*_ROLES, *_CONTROL, stablehlo.DotGeneralOp))
 
 

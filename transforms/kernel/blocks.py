@@ -22,6 +22,13 @@ def kernel_blocks(module: ModuleOp) -> list[Block]:
     return blocks
 
 
+def blocks_inside(op: Operation) -> list[Block]:
+    """The blocks of an op's regions and of the loops and branches inside, each before those inside it."""
+    blocks: list[Block] = []
+    _collect(op, blocks)
+    return blocks
+
+
 def _collect(op: Operation, blocks: list[Block]) -> None:
     for region in op.regions:
         if region.blocks:

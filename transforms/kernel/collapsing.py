@@ -19,7 +19,7 @@ from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array
 from wengert.ir.traversal import ops_in
 from wengert.transforms.analysis.loops import Loops
-from wengert.transforms.kernel.blocks import kernel_blocks
+from wengert.transforms.kernel.blocks import blocks_inside, kernel_blocks
 from wengert.transforms.kernel.remap import move
 
 
@@ -38,7 +38,8 @@ def collapse_loops(block: Block) -> None:
     """Collapses the loops of every nest of a block, in place."""
     for op in ops_in(block):
         if isinstance(op, StripMineOp):
-            collapse_loops(op.body.block)
+            for inner in blocks_inside(op):
+                collapse_loops(inner)
         elif isinstance(op, NestOp) and op.schedule is None and op.gpu_schedule is None:
             loops = Loops.of(op)
             loops.collapse()

@@ -18,8 +18,6 @@ _REMOVABLE = (
     stablehlo.OptimizationBarrierOp,
     stablehlo.CreateTokenOp,
     stablehlo.AfterAllOp,
-    stablehlo.PartitionIdOp,
-    stablehlo.ReplicaIdOp,
     core.TapeCreateOp,
     core.TapePushOp,
     core.TapeExtendOp,

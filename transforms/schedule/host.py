@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.transforms.schedule.target import TARGETS, Target, described
+from wengert.transforms.schedule.target import GENERIC, TARGETS, Target, described
 
 
 def llvm_binding() -> Any:
@@ -35,7 +36,21 @@ def host() -> Host:
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()
     cpu = llvm.get_host_cpu_name()
-    return Host(llvm.get_process_triple(), cpu, features.flatten(), described(cpu, features, llvm.get_process_triple().partition("-")[0]))
+    triple = llvm.get_process_triple()
+    return Host(triple, cpu, features.flatten(), described(cpu, features, triple.partition("-")[0], _second_level_bytes()))
+
+
+def _second_level_bytes() -> int:
+    """The size of a core's second-level cache, as Linux says it; elsewhere a common one."""
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    for index in sorted(folder.glob("index*")):
+        try:
+            level, size = ((index / name).read_text().strip() for name in ("level", "size"))
+        except OSError:
+            continue
+        if level == "2" and size.endswith("K") and size[:-1].isdecimal() and int(size[:-1]) > 0:
+            return int(size[:-1]) << 10
+    return GENERIC.second_level_bytes
 
 
 HOST = "cpu"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Target(Struct, frozen=True):
-    """A processor: the bytes of a vector register, how many there are, and whether f16 conversion is in hardware.
+    """A processor: the bytes of a vector register, how many there are, whether f16 conversion is in hardware, and the bytes of a core's second-level cache.
 
     ``attributes`` are LLVM function attributes that every kernel gets; ``family`` is the first part of the triple.
     """
@@ -19,6 +19,7 @@ class Target(Struct, frozen=True):
     has_f16: bool
     attributes: str = "nounwind"
     family: str = ""
+    second_level_bytes: int = 1 << 20
 
 
 GENERIC = Target("generic", 16, 16, False)
@@ -36,11 +37,11 @@ TARGETS = {
 """Processors by name, for schedules that do not depend on where they are made."""
 
 
-def described(name: str, features: Mapping[str, bool], family: str) -> Target:
-    """The processor that LLVM knows by this name and these features."""
+def described(name: str, features: Mapping[str, bool], family: str, second_level_bytes: int = GENERIC.second_level_bytes) -> Target:
+    """The processor that LLVM knows by this name and these features, with so many bytes of second-level cache."""
     if all(features.get(feature) for feature in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
-        return Target(name, 64, 32, True, _LONG_VECTORS, family)
+        return Target(name, 64, 32, True, _LONG_VECTORS, family, second_level_bytes)
     if features.get("avx2"):
-        return Target(name, 32, 16, bool(features.get("f16c")), family=family)
+        return Target(name, 32, 16, bool(features.get("f16c")), family=family, second_level_bytes=second_level_bytes)
     neon = bool(features.get("neon"))
-    return Target(name, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family)
+    return Target(name, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family, second_level_bytes=second_level_bytes)

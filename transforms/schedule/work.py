@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
+from wengert.dialects import core, stablehlo
 from wengert.dialects.facts import Effort
-from wengert.dialects.kernel import ApplyOp, LoadOp, NestOp, StripMineOp
+from wengert.dialects.kernel import ApplyOp, LoadOp, MatmulOp, NestOp, StripMineOp
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.scalar_functions import effort
+from wengert.ir.attributes import ints
+from wengert.ir.elements import Elements, splat_value
+from wengert.ir.tensor_types import element, size
 from wengert.ir.traversal import ops_in, result_of
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.placement import Placement
@@ -21,6 +26,8 @@ _NS = {Effort.CHEAP: _VECTOR_NS, Effort.DIVISION: 2.0, Effort.ROOT: _COSTLY_NS, 
 """A scalar function on one vector register."""
 _BYTE_NS = 0.02
 """Moving one byte, from a cache that is not the first."""
+_MULTIPLY_ADD_NS = 0.25
+"""A register of products added to sums."""
 _LONE_NS = 0.5
 """Moving one element by itself, because its neighbours are not needed."""
 
@@ -47,12 +54,23 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
 
 def strips_ns(op: StripMineOp, target: Target) -> float:
     """Estimates the nanoseconds of all strips."""
+    return _block_ns(op.body.block, target) * op.iterations.value.data
+
+
+def _block_ns(block: Block, target: Target) -> float:
+    """Estimates the nanoseconds of the kernels of a block, and of those in its counted loops."""
     total = 0.0
-    for nest in op.body.block.ops:
-        if isinstance(nest, NestOp):
-            ops = [inner for inner in nest.body.block.ops if inner is not nest.terminator]
-            total += prod(nest.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
-    return total * op.iterations.value.data
+    for op in block.ops:
+        if isinstance(op, NestOp):
+            ops = [inner for inner in op.body.block.ops if inner is not op.terminator]
+            total += prod(op.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
+        elif isinstance(op, MatmulOp):
+            contracted = prod(ints(op.lhs_shape)[d] for d in op.dimension_numbers.dims("lhs_contracting_dimensions"))
+            share = element_format(element(op.result)).size / target.vector_bytes
+            total += size(op.result) * contracted * share * _MULTIPLY_ADD_NS
+        elif isinstance(op, core.ForOp) and isinstance(count := op.trip_count.owner, stablehlo.ConstantOp):
+            total += int(splat_value(cast("Elements", count.value))) * _block_ns(op.body.block, target)
+    return total
 
 
 def nest_ns(placement: Placement, target: Target) -> float:

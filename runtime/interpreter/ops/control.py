@@ -1,18 +1,16 @@
-"""Control flow, calls, tuples, tokens, barriers, and communication on one device."""
+"""Control flow, calls, tuples, tokens and barriers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from xdsl.dialects import func
 from xdsl.ir import Operation
 
 from wengert.dialects import ad, stablehlo
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import UnsupportedOpError
-from wengert.runtime.interpreter.rules import Function, Nullary, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.runtime.interpreter.rules import Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
 from wengert.transforms.core import one_device
 
 
@@ -101,28 +99,6 @@ def async_start(op: stablehlo.AsyncStartOp, scope: Scope) -> Variadic:
 def async_done(op: stablehlo.AsyncDoneOp) -> Unary:
     """The value that the future holds."""
     return lambda future: future[0]
-
-
-@evaluates(*one_device.COLLECTIVES)
-def collective(op: Operation) -> Variadic:
-    """The collective on one device: the operands or zeros. Refused where other devices take part."""
-    try:
-        passed = one_device.passes_on(op)
-    except one_device.NeedsOthersError as error:
-        raise UnsupportedOpError(op, str(error)) from None
-    kinds = [(shape(y), dtype_of(element(y))) for y in op.results]
-
-    def run(*operands: Any) -> Any:
-        given = [np.asarray(x) if passed else np.zeros(extents, dtype) for x, (extents, dtype) in zip(operands, kinds, strict=True)]
-        return one_or_tuple(op, tuple([x.astype(dtype)[()] for x, (_, dtype) in zip(given, kinds, strict=True)]))
-
-    return run
-
-
-@evaluates(*one_device.NUMBERS)
-def own_number(op: Operation) -> Nullary:
-    """The number of the only device."""
-    return lambda: np.uint32(0)
 
 
 @evaluates(*one_device.OUTSIDE)

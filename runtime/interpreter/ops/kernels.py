@@ -34,7 +34,7 @@ from wengert.dialects.kernel.positions import Position, Quotient
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.ir import elements
 from wengert.ir.attributes import int_attr, ints
-from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
+from wengert.ir.tensor_types import dtype_of, element, shape, tensor
 from wengert.runtime.interpreter.execution import prepare
 from wengert.runtime.interpreter.numerics.combining import neutral
 from wengert.runtime.interpreter.rules import Binary, Nullary, Scope, Variadic, evaluates, evaluates_in_scope, one_or_tuple
@@ -52,12 +52,13 @@ def nest(op: NestOp) -> Variadic:
 def strip_mine(op: StripMineOp, scope: Scope) -> Variadic:
     """Runs the body on one strip of rows after another."""
     body = scope.uncounted_region(op.body)
-    sizes = [size(argument) for argument in op.body.block.args]
+    extents = [shape(argument) for argument in op.body.block.args]
 
     def run(*operands: Any) -> Any:
         results = [np.zeros(shape(r), dtype_of(element(r))) for r in op.outputs]
         for iteration in range(op.iterations.value.data):
-            parts = [np.reshape(x, -1)[iteration * step : iteration * step + n] for x, step, n in zip(operands, ints(op.input_steps), sizes, strict=True)]
+            given = zip(operands, ints(op.input_steps), extents, strict=True)
+            parts = [np.reshape(x, -1)[iteration * step : iteration * step + prod(n)].reshape(n) for x, step, n in given]
             for whole, step, part in zip(results, ints(op.output_steps), body(*parts), strict=True):
                 whole.reshape(-1)[iteration * step : iteration * step + part.size] = np.reshape(part, -1)
         return one_or_tuple(op, tuple(results))

@@ -92,7 +92,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
-      // expected-error@below {{a schedule has no entry 'lanes'; its entries are kernel, copied, tile, last, accumulators, unrolled, parallel, exchanged, turned}}
+      // expected-error@below {{a schedule has no entry 'lanes'; its entries are kernel, copied, tile, blocks, last, accumulators, unrolled, parallel, exchanged, turned}}
       schedule<lanes = 4> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
@@ -101,7 +101,7 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
-      // expected-error@below {{expected rows, packed, gathered, dot, blas, scalar or zero, found 'gemm'}}
+      // expected-error@below {{expected rows, packed, gathered, dot, blocked, blas, scalar or zero, found 'gemm'}}
       schedule<kernel = gemm> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }

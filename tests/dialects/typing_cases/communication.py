@@ -58,6 +58,8 @@ WELL_TYPED = [
         'replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>',
         reducer("f32"),
     ),
+    case("core.all_reduce", "2xf32 -> 2xf32", f"kind = #core<kind add>, {UNEVEN}"),
+    case("core.reduce_scatter", "4x3xf32 -> 2x3xf32", f"kind = #core<kind max>, scatter_dimension = 0 : i64, {GROUPS}"),
     case("send", "2xf32, i32, !stablehlo.token -> !stablehlo.token", TO_DEVICE),
     case("send", "2xf32, !stablehlo.token -> !stablehlo.token", f"{TO_DEVICE.replace('type = 1', 'type = 2')}, is_host_transfer = true"),
     case(
@@ -93,6 +95,12 @@ ILL_TYPED: Cases = [
     (
         case("collective_permute", "2xf32 -> 3xf32", "source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>"),
         "does not match the inferred tensor<2xf32>",
+    ),
+    (case("core.all_reduce", "2xf32 -> 3xf32", f"kind = #core<kind add>, {GROUPS}"), "does not match the inferred tensor<2xf32>"),
+    (case("core.all_reduce", "2xf32 -> 2xf32", f"kind = #core<kind and>, {GROUPS}"), "kind and is for booleans or integers"),
+    (
+        case("core.reduce_scatter", "4xf32 -> 3xf32", f"kind = #core<kind add>, scatter_dimension = 0 : i64, {GROUPS}"),
+        "the extent 4 in dimension 0 of tensor<4xf32> must be a multiple of the extent 3",
     ),
     (case("partition_id", "-> i32"), "does not match the inferred tensor<ui32>"),
     (case("replica_id", "-> 1xui32"), "does not match the inferred tensor<ui32>"),

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo.process_groups import Grid, declared_grid, inferred_grid, is_collective
 from wengert.ir.attributes import ints
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
+from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import begin_function, finish_function
@@ -36,7 +38,7 @@ def batch_function(function: FuncOp, in_axes: Axes | None, out_axes: Axes | None
     for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
     b = begin_function(block, function, "batch")
-    walk = Batching(b, size, functions or Functions(request.module, size))
+    walk = Batching(b, size, functions or Functions(request.module, size, unsure=_unsure(function, request.module)))
     arguments = [Mapped(a, False) if axis is None else Mapped(moved(b, a, axis, 0), True) for a, axis in zip(block.args, starts, strict=True)]
     outputs = walk.run(request.block, arguments)
     results: list[Value] = []
@@ -48,6 +50,16 @@ def batch_function(function: FuncOp, in_axes: Axes | None, out_axes: Axes | None
             )
         results.append(x.value if axis is None else moved(b, walk.broadcast(x), 0, axis))
     return finish_function(block, results, name, function)
+
+
+def _unsure(function: FuncOp, module: ModuleOp) -> frozenset[Operation]:
+    """The collectives under conditions that are not known to be the same on all devices."""
+    ops = list(all_ops(function))
+    if not any(is_collective(op) for op in ops):
+        return frozenset()
+    from wengert.transforms.spmd.uniformity import unsure
+
+    return frozenset(unsure(function, declared_grid(module) or inferred_grid(ops) or Grid(2)))
 
 
 def from_signed(axes: Sequence[int] | None) -> Axes | None:

@@ -85,12 +85,19 @@ def rule_of(op: Operation) -> BatchRule:
     return BATCH_RULES[type(op)] if kind is Kind.RULE else same_op if kind is Kind.SAME_OP else element_by_element
 
 
+Instead = Callable[["Batching", Operation, Operands], "list[Mapped] | None"]
+
+
 class Functions(Struct):
     """The batched versions, by name, of the functions of a module that are called and not inlined."""
 
     module: ModuleOp
     size: int
     names: dict[str, str] = field(default_factory=dict[str, str])
+    unsure: frozenset[Operation] = frozenset()
+    """The collectives that devices may disagree about whether to run, as far as is known."""
+    instead: Instead | None = None
+    """Asked first for every op: what it gives where the rules of batching do not say it."""
 
 
 class Batching:
@@ -135,6 +142,10 @@ class Batching:
 
     def _step(self, op: Operation) -> list[Mapped]:
         operands = [self.values[operand] for operand in op.operands]
+        if self.functions.instead is not None:
+            with self.b.at(rewritten(op.location, op.name, self.b.pass_name or "batch")):
+                if (known := self.functions.instead(self, op, operands)) is not None:
+                    return known
         captured = [self.values[value] for value in free_values(op.regions)] if op.regions else []
         masked = self.mask is not None and type(op) in CONTROL
         if not masked and not any(x.batched for x in (*operands, *captured)):

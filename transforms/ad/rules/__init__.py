@@ -2,6 +2,7 @@
 
 from wengert.transforms.ad.rules import (
     algebra,
+    communication,
     contraction,
     elementwise,
     factorisations,
@@ -19,7 +20,7 @@ from wengert.transforms.ad.rules import (
 from wengert.transforms.ad.rules.control_flow import branches, checkpoint, loop_transposes, loops, tapes
 
 linear_ops.declare_linear_ops()
-FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special)
+FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special, communication)
 ALL_CASES = [case for family in FAMILIES for case in family.CASES]
 
 __all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "linear_ops", "loop_transposes", "loops", "tapes"]

@@ -36,7 +36,7 @@ def reduce(b: OpBuilder, op: core.ReduceOp) -> LinearMap:
         return sum_of([lambda lb, x_dot: lb.divide(lb.reduce_sum(chosen(lb, x_dot), dims), count)])
     if kind is Kind.mul:
         # dy = sum_i (product of the others) dx_i, which is correct for zero elements too
-        return sum_of([weighted_sum(_product_of_others(b, op.operand, dims), dims)])
+        return sum_of([weighted_sum(product_of_others(b, op.operand, dims), dims)])
     raise refuse(op, f"of kind {kind} has no derivative")
 
 
@@ -45,7 +45,7 @@ def weighted_sum(weights: Value, dims: Sequence[int]) -> Partial:
     return lambda lb, x_dot: lb.reduce_sum(lb.multiply(x_dot, weights), dims)
 
 
-def _product_of_others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
+def product_of_others(b: OpBuilder, x: Value, dims: Sequence[int]) -> Value:
     """At each position, the product of all other elements along the dimensions (without division, for zeros)."""
     extents = shape(x)
     others = [d for d in range(len(extents)) if d not in dims]

@@ -80,6 +80,7 @@ class EntryBuilder:
         self.free_cells: dict[int, list[str]] = {}
         self._constants = inputs + outputs
         self._numbered = 0
+        self._passed: dict[int, str] = {}
         self.callback = self._table(self._constants + constants)
         pointers = [self._table(number) for number in range(inputs + outputs)]
         self.inputs, self.outputs = pointers[:inputs], pointers[inputs:]
@@ -110,9 +111,13 @@ class EntryBuilder:
         self._numbered += 1
         return self._numbered - 1
 
+    def coming_constants(self, count: int) -> dict[int, str]:
+        """The pointers of so many constants that come next, by their numbers."""
+        return {number: self.constant(number) for number in range(self._numbered, self._numbered + count)}
+
     def constant(self, number: int) -> str:
         """The pointer of a constant."""
-        return self._table(self._constants + number)
+        return self._passed.get(number) or self._table(self._constants + number)
 
     def _table(self, number: int) -> str:
         """A pointer of the table."""
@@ -174,12 +179,12 @@ class EntryBuilder:
         run_task(self.builder, task, pointers, cut, scratch, count)
 
     @contextmanager
-    def task(self) -> Generator[FunctionBuilder]:
-        """Opens a function of its own, into which blocks are written; yields its builder."""
+    def task(self, constants: dict[int, str]) -> Generator[FunctionBuilder]:
+        """Opens a function of its own, into which blocks are written; yields its builder. It is handed these constants, by number, in registers."""
         entry, free = self.builder, self.free_cells
-        self.builder, self.free_cells = FunctionBuilder(), {}
+        self.builder, self.free_cells, self._passed = FunctionBuilder(), {}, constants
         yield self.builder
-        self.builder, self.free_cells = entry, free
+        self.builder, self.free_cells, self._passed = entry, free, {}
 
     @contextmanager
     def timing(self, number: int) -> Generator[None]:

@@ -34,12 +34,13 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
-from wengert.ir.traversal import ops_in, ops_of
+from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
+from wengert.transforms.codegen.cpu.native.base import FINISH, OWN
 from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
@@ -178,7 +179,7 @@ class _BlockCode(BlockPointers):
         return check(nest, schedule, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
-        from wengert.transforms.codegen.cpu.matmul import declarations, emit_function, emit_task  # here, because programs without products do without it
+        from wengert.transforms.codegen.cpu.matmul import emit_function, emit_task, helpers  # here, because programs without products do without it
         from wengert.transforms.schedule.products.choice import schedule_of
         from wengert.transforms.schedule.products.legality import check as check_product
         from wengert.transforms.schedule.products.operands import product_of
@@ -192,8 +193,11 @@ class _BlockCode(BlockPointers):
         if plan.empty:
             return
         name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"), op.location)
-        for symbol in plan.symbols:
-            self.entry.external(symbol, declarations(plan).strip())
+        for symbol, text in helpers(plan).items():
+            if symbol in plan.symbols:
+                self.entry.external(symbol, text.strip())
+            else:
+                self.entry.helpers[symbol] = text
         pointers = [self.offset(self.pointer(buffer), offset * element_size(buffer)) for buffer, offset in zip(op.read, ints(product.offsets), strict=True)]
         pointers += [self.pointer(buffer) for buffer in op.written]
         own = self._scratch(op)
@@ -214,7 +218,12 @@ class _BlockCode(BlockPointers):
         pointers = [self.pointer(buffer) for buffer in (*op.ins, *op.outs)]
         own = self._scratch(op)
         if kernel.cut is not None:
-            self.entry.job(name, pointers, kernel.cut, own, scratch_room(op))
+            common = kernel.common_bytes()
+            if kernel.finishing_cut is not None:
+                pointers.append(own)
+            self.entry.job(name, pointers, kernel.cut, self.offset(own, common) if common else own, scratch_room(op) - common)
+            if kernel.finishing_cut is not None:
+                self.entry.job(name + FINISH.removeprefix(OWN[:-1]), pointers, kernel.finishing_cut)
             return
         pointers.append(own)
         if kernel.uses_tapes:
@@ -260,12 +269,15 @@ class _BlockCode(BlockPointers):
             self._strip_loop(op, buffers, arena, ("0", str(iterations)))
             return
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
-        with self.entry.task() as builder:
-            begin_task(builder, pointers, cut)
+        constants = self.entry.coming_constants(sum(isinstance(inner, GlobalOp) for inner in all_ops(op)))
+        names = [f"%c{number}" for number in constants]
+        with self.entry.task(dict(zip(constants, names, strict=True))) as builder:
+            begin_task(builder, [*pointers, *names], cut)
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
                 op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
         task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"), op.location)
+        buffers += constants.values()
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
         self.entry.job(task, buffers, cut, arena[0] if arena else ARENA, scratch_bytes)
 

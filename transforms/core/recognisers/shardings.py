@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from wengert.dialects import sdy, stablehlo
+from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 
 IDENTITIES = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint")
 """Custom calls that return their operands."""
 
 
-def recognise_placement(b: OpBuilder, op: stablehlo.CustomCallOp | sdy.ShardingConstraintOp) -> Sequence[SSAValue] | None:
-    """``sdy.sharding_constraint`` and custom calls that are the identity, as their operands."""
-    if isinstance(op, sdy.ShardingConstraintOp):
-        return [op.input]
+def recognise_placement(b: OpBuilder, op: Operation) -> Sequence[SSAValue] | None:
+    """What says how a value is split, and custom calls that are the identity, as their operands."""
+    if not isinstance(op, stablehlo.CustomCallOp):
+        return [op.operands[0]]
     same = [value.type for value in op.inputs] == [value.type for value in op.results]
     return list(op.inputs) if op.call_target_name.data in IDENTITIES and same else None

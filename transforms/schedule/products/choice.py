@@ -16,14 +16,17 @@ from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.product_elements import COMPLEX, ELEMENT_BYTES
 from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Share, Tile
 from wengert.transforms.schedule.chunks import split, wanted_chunks
+from wengert.transforms.schedule.products.blocking import block_tile, choose_blocks
 from wengert.transforms.schedule.products.operands import Product, is_empty_sum, needed_copies
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, fitting, plan_of, with_turned_b
 from wengert.transforms.schedule.products.tiling import column_tile, dot_tile, smallest
 from wengert.transforms.schedule.target import Target
 
-BLAS_VOLUME = 512**3
-BLAS_VOLUME_TURNED = 192**3
-"""Above this number of multiply-adds the cache blocking of BLAS wins over these kernels; earlier if A is read across its rows (measured)."""
+BLOCKED_VOLUME = 288**3
+BLOCKED_VOLUME_TURNED = 160**3
+"""From so many multiply-adds on, panels in the caches are worth their copies; earlier if an operand is read across its rows (measured)."""
+LEAST_BLOCKED = 16
+"""With fewer rows or columns a copied element is not used often enough."""
 FAR_BYTES = 1 << 16
 """Rows of B that are further apart than this in total share few sets of the first-level cache: a copied column group stays in it."""
 MANY_ROWS = 24
@@ -34,8 +37,6 @@ ACCUMULATORS = 8
 UNROLLED = 24
 """Multiply-adds of a tile up to which its loop along k is written out."""
 LEAST_ROWS = 128
-LEAST_ROWS_BLAS = 320
-"""BLAS packs all of B for every call."""
 LEAST_COLUMNS = 64
 ENOUGH = 8
 """So many parts by columns are enough."""
@@ -43,19 +44,20 @@ BYTE_NS = 0.02
 CYCLES_PER_NS = 3.0
 
 
-def choose(product: Product, target: Target, *, parallel: bool = True, blas: bool = True) -> ProductSchedule:
+def choose(product: Product, target: Target, *, parallel: bool = True) -> ProductSchedule:
     """Chooses how a product runs on a processor.
 
     Args:
         product: the product.
         target: the processor.
         parallel: it may be shared by the thread pool.
-        blas: the gemm of BLAS may be called.
     """
-    schedule = _kernel(product, target, blas=blas)
+    schedule = _kernel(product, target)
     plan = plan_of(product, schedule)
     if plan.empty or plan.k == 0:
         return schedule
+    if schedule.kernel == "blocked":
+        return _in_blocks(schedule, plan, target, parallel=parallel)
     whole = _tile(plan, plan.m, plan.n, target)
     share = _share(plan, whole, target) if parallel else None
     if share is None or share.over == "loop":
@@ -107,7 +109,7 @@ def _lanes(target: Target, element: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _kernel(product: Product, target: Target, *, blas: bool) -> ProductSchedule:
+def _kernel(product: Product, target: Target) -> ProductSchedule:
     """The kernel for the layout and the sizes, on one thread."""
     schedule = ProductSchedule(copied=needed_copies(product))
     core = core_of(product, schedule.copied)
@@ -116,11 +118,12 @@ def _kernel(product: Product, target: Target, *, blas: bool) -> ProductSchedule:
     if core.element in COMPLEX:
         return replace(schedule, kernel="scalar")
     wide = _lanes(target, core.element)
+    layout_copies = needed_copies(product, converting=True)
+    if is_blocked(core_of(product, layout_copies), wide):
+        return replace(schedule, kernel="blocked", copied=layout_copies)
     if core.a_m == 1 and core.n < min(wide, core.m) and (core.k >= wide or core.n == 1):
         # For few columns and contiguous columns of A, vectors along m are better.
         core, schedule = exchanged(core), replace(schedule, exchanged=True)
-    if blas and core.m * core.n * core.k > (BLAS_VOLUME if core.a_k == 1 else BLAS_VOLUME_TURNED) and min(core.m, core.n) >= 16 and blas_reads(core):
-        return replace(schedule, kernel="blas")
     if core.k >= 2 * wide and core.a_k == 1:
         if core.b_k != 1 and core.n <= wide // 2 and core.m >= MANY_ROWS and may_turn(core):
             core, schedule = with_turned_b(core), replace(schedule, turned=True)
@@ -144,6 +147,24 @@ def _tile(plan: MatmulPlan, m: int, n: int, target: Target) -> Tile:
     return dot_tile(m, n, plan.k, target.vector_registers, _lanes(target, plan.element)) if plan.method == "dot" else Tile()
 
 
+def is_blocked(core: MatmulPlan, lanes: int) -> bool:
+    """Whether panels in the caches are worth their copies."""
+    as_it_lies = core.a_k == 1 and core.b_n == 1 and core.stored == (core.element, core.element)
+    if core.a_k == 1 and core.n < 2 * lanes:
+        return False
+    return min(core.m, core.n) >= LEAST_BLOCKED and core.m * core.n * core.k >= (BLOCKED_VOLUME if as_it_lies else BLOCKED_VOLUME_TURNED)
+
+
+def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, parallel: bool) -> ProductSchedule:
+    """The tile and the blocks, and how many of these threads take at a time."""
+    tile, work = block_tile(plan, target), nanoseconds(plan, target)
+    parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None
+    blocks = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
+    count = replace(plan, blocks=blocks).block_count
+    share = _ranges("blocks", count, work, most=count) if parallel else None
+    return replace(schedule, tile=tile, blocks=blocks, parallel=share)
+
+
 def blas_reads(core: MatmulPlan) -> bool:
     """Whether gemm can read the operands: one stride is 1 and the other a leading dimension."""
     a_ok = (core.a_k == 1 and core.a_m >= core.k) or (core.a_m == 1 and core.a_k >= core.m)
@@ -156,11 +177,15 @@ def may_turn(core: MatmulPlan) -> bool:
     return core.copy_b is None and not any(loop.b for loop in core.loops)
 
 
+def flops_per_ns(plan: MatmulPlan, target: Target) -> float:
+    """Estimates how many multiplications and additions a core does in a nanosecond."""
+    return CYCLES_PER_NS * (0.5 if plan.element in COMPLEX else 3.0 * _lanes(target, plan.element))
+
+
 def nanoseconds(plan: MatmulPlan, target: Target) -> float:
     """Estimates the nanoseconds of the product."""
-    per_cycle = 0.5 if plan.element in COMPLEX else 3.0 * _lanes(target, plan.element)
     moved = ELEMENT_BYTES[plan.element] * (plan.m * plan.k + plan.k * plan.n + plan.m * plan.n) * math.prod(loop.size for loop in plan.loops)
-    return max(plan.flops / (per_cycle * CYCLES_PER_NS), moved * BYTE_NS)
+    return max(plan.flops / flops_per_ns(plan, target), moved * BYTE_NS)
 
 
 def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
@@ -173,12 +198,11 @@ def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
         return None
     if plan.loops and plan.loops[0].size >= min(ENOUGH, wanted) and plan.copy_b is None:
         return _ranges("loop", plan.loops[0].size, work)
-    least = LEAST_ROWS_BLAS if plan.method == "blas" else LEAST_ROWS
     width = _least_columns(plan, tile)
     if plan.n >= min(ENOUGH, wanted) * width:
         return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
-    if plan.m >= 2 * least:
-        return _ranges("rows", plan.m, work, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // least)
+    if plan.m >= 2 * LEAST_ROWS:
+        return _ranges("rows", plan.m, work, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // LEAST_ROWS)
     if plan.n >= 2 * width:
         return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
     return _ranges("loop", plan.loops[0].size, work) if plan.loops and plan.loops[0].size > 1 and plan.copy_b is None else None
@@ -191,6 +215,6 @@ def _ranges(over: Over, extent: int, work: float, **limits: int) -> Share | None
 
 def _least_columns(plan: MatmulPlan, tile: Tile) -> int:
     """The least number of columns that a part may have."""
-    if plan.method == "blas" or plan.copy_b is not None:
+    if plan.copy_b is not None:
         return plan.n
     return max(group.width for group in replace(plan, tile=tile).groups) if plan.method in VECTORS else LEAST_COLUMNS

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.product_elements import COMPLEX
 from wengert.dialects.kernel.product_schedule import ProductSchedule, Tile
@@ -58,7 +60,7 @@ def _copies(product: Product, schedule: ProductSchedule) -> Problem:
     if is_empty_sum(product.a):
         return ("copies", "its sums are empty, and nothing is read") if schedule.copied else None
     for side, stored in zip(("lhs", "rhs"), product.stored, strict=True):
-        if stored != product.element and side not in schedule.copied:
+        if stored != product.element and side not in schedule.copied and schedule.kernel != "blocked":
             return f"no copy of the {side}", f"its elements are converted from {stored} to {product.element}"
     order = copy_order(product, schedule.copied)
     a = laid_out(product.a, order) if "lhs" in schedule.copied else product.a
@@ -84,6 +86,10 @@ def _kernel(asked: _Asked) -> Problem:
         return what, "its sums are empty" if core.k == 0 else f"its sums have {core.k} terms"
     if kernel != "zero" and (core.element in COMPLEX) != (kernel == "scalar"):
         return what, "the elements are complex" if core.element in COMPLEX else "the elements are not complex"
+    if kernel == "blocked" and (asked.schedule.blocks is None or asked.schedule.exchanged):
+        return what, "it has no blocks" if asked.schedule.blocks is None else "it writes vectors along the rows of C"
+    if kernel != "blocked" and asked.schedule.blocks is not None:
+        return "blocks", f"the kernel '{kernel}' has none"
     if kernel == "blas" and (asked.schedule.exchanged or not blas_reads(core)):
         return what, "gemm reads f32 and f64, one dimension of each operand contiguous, and writes rows that are"
     return None
@@ -113,13 +119,18 @@ def _shared(asked: _Asked) -> Problem:
     what = f"parts of {share.chunk} {'iterations' if share.over == 'loop' else share.over}"
     if not asked.parallel:
         return what, "the product is part of what runs in parallel already"
-    if core.copy_a is not None or core.result_element != core.element or core.k == 0:
+    if share.over == "blocks" and asked.schedule.kernel != "blocked":
+        return what, f"the kernel '{asked.schedule.kernel}' has no blocks"
+    if asked.schedule.kernel == "blocked" and share.over not in ("loop", "blocks"):
+        return what, "a product in blocks is shared by blocks, or by iterations around it"
+    whole = core.result_element != core.element and asked.schedule.kernel != "blocked"
+    if core.copy_a is not None or whole or core.k == 0:
         return what, "all of an operand or of the result is converted, copied or filled in one piece"
     if share.over != "rows" and (core.copy_b is not None or asked.schedule.turned):
         return what, "all of B is copied in one piece"
     if share.over == "loop" and not core.loops:
         return what, "there is no loop around the product"
-    if share.chunk > (extent := extent_of(core, share.over)):
+    if share.chunk > (extent := extent_of(replace(core, blocks=asked.schedule.blocks), share.over)):
         return what, f"there are {extent}"
     return None
 
@@ -127,6 +138,8 @@ def _shared(asked: _Asked) -> Problem:
 def _tiles(asked: _Asked) -> Problem:
     schedule, core = asked.schedule, with_turned_b(asked.core) if asked.schedule.turned else asked.core
     share = schedule.parallel
+    if schedule.kernel == "blocked":
+        return None if schedule.last is None else ("a tile of the last part", "all blocks have the same")
     if schedule.kernel not in (*VECTORS, "dot"):
         return None if schedule.tile == Tile() and schedule.last is None else ("a tile", f"the kernel '{schedule.kernel}' has none")
     if share is None or share.over == "loop":

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
-from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Side, Tile
+from wengert.dialects.kernel.product_schedule import Blocks, Method, Over, ProductSchedule, Side, Tile
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.products.operands import (
     Dimension,
@@ -54,8 +54,10 @@ class Copy(Struct, frozen=True):
 class MatmulPlan(Struct, frozen=True):
     """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements.
 
+    ``stored`` are the element types of A and B as the kernel reads them, which are not ``element`` where it converts them.
+
     The method, the tile and `exchanged` are those of the schedule (:mod:`wengert.dialects.kernel.product_schedule`). The function needs
-    `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`.
+    `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`, those of A before those of B where both are packed.
     """
 
     element: str
@@ -73,8 +75,10 @@ class MatmulPlan(Struct, frozen=True):
     copy_b: Copy | None
     scratch_bytes: int
     result_element: str
+    stored: tuple[str, str] = ("", "")
     method: Method = "rows"
     tile: Tile = Tile()
+    blocks: Blocks | None = None
     accumulators: int = 1
     unrolled: int = 0
     result_offset: int = 0
@@ -106,6 +110,50 @@ class MatmulPlan(Struct, frozen=True):
         return min(MOST_SETS, max(1, self.accumulators // registers), self.k)
 
     @property
+    def block_rows(self) -> int:
+        """The blocks of C below one another."""
+        assert self.blocks is not None
+        return -(-self.m // self.blocks.rows)
+
+    @property
+    def block_columns(self) -> int:
+        """The blocks of C beside one another."""
+        assert self.blocks is not None
+        return -(-self.n // self.blocks.columns)
+
+    @property
+    def block_count(self) -> int:
+        """The blocks of C, in all iterations of the loops around it."""
+        return self.block_rows * self.block_columns * math.prod(loop.size for loop in self.loops)
+
+    @property
+    def a_panels(self) -> int:
+        """The elements of a panel of A."""
+        return self._panels(self.tile.rows, self.tile.rows, self.tile.rows)
+
+    @property
+    def b_panels(self) -> int:
+        """The elements of the panels of B of one block."""
+        return self._panels(self.n, self.blocks.columns if self.blocks else 0, self.tile.columns * self.tile.lanes)
+
+    @property
+    def apart_elements(self) -> int:
+        """The elements of a block of C whose sums are of another type than the result, and are converted when they are complete."""
+        if self.blocks is None or self.element == self.result_element:
+            return 0
+        return min(self.m, self.blocks.rows) * self.block_pitch
+
+    @property
+    def block_pitch(self) -> int:
+        """The distance of the rows of a block of C that is computed apart."""
+        assert self.blocks is not None
+        return min(self.n, self.blocks.columns)
+
+    def _panels(self, extent: int, block: int, width: int) -> int:
+        assert self.blocks is not None
+        return -(-min(extent, block) // width) * width * min(self.k, self.blocks.depth)
+
+    @property
     def groups(self) -> tuple[Group, ...]:
         """The groups of columns that a kernel with vectors along n goes through."""
         return column_groups(self.n, self.tile.lanes, self.tile.columns)
@@ -120,6 +168,7 @@ class Parts(Struct, frozen=True):
     b: int
     c: int
     cut: Split
+    over: Over = "loop"
 
     @property
     def scratch_bytes(self) -> int:
@@ -135,8 +184,12 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
         core = exchanged(core)
     if schedule.turned:
         core = with_turned_b(core)
-    core = replace(core, method=schedule.kernel, tile=schedule.tile, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
-    return core if schedule.kernel != "packed" or core.empty else with_panel(replace(core, panel_offset=core.scratch_bytes))
+    core = replace(core, method=schedule.kernel, tile=schedule.tile, blocks=schedule.blocks, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
+    if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
+        return core
+    if schedule.kernel == "packed":
+        return with_panel(replace(core, panel_offset=core.scratch_bytes))
+    return with_panels(replace(core, panel_offset=core.scratch_bytes if core.element == core.result_element else core.result_offset))
 
 
 def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
@@ -149,6 +202,8 @@ def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
     if share is None:
         return None
     whole, chunk = plan_of(product, schedule), share.chunk
+    if share.over == "blocks":
+        return Parts(whole, None, 0, 0, 0, Split(whole.block_count, chunk, share.nanoseconds), share.over)
     extent, (a, b, c) = extent_of(whole, share.over), steps_of(whole, share.over)
     chunks = -(-extent // chunk)
     rest = part_of(whole, share.over, extent % chunk, last_tile(whole, schedule)) if extent % chunk else None
@@ -163,7 +218,9 @@ def scratch_bytes(product: Product, schedule: ProductSchedule) -> int:
 
 
 def extent_of(plan: MatmulPlan, over: Over) -> int:
-    """How many rows, columns or iterations may be shared."""
+    """How many rows, columns, blocks or iterations may be shared."""
+    if over == "blocks":
+        return plan.block_count
     return plan.m if over == "rows" else plan.n if over == "columns" else plan.loops[0].size
 
 
@@ -186,7 +243,7 @@ def part_of(plan: MatmulPlan, over: Over, size: int, tile: Tile) -> MatmulPlan:
 def last_tile(whole: MatmulPlan, schedule: ProductSchedule) -> Tile:
     """The tile of the last, smaller part: as much of the others' as fits if none is named."""
     share = schedule.parallel
-    if schedule.last is not None or share is None or share.over == "loop":
+    if schedule.last is not None or share is None or share.over in ("loop", "blocks"):
         return schedule.last or schedule.tile
     rest = extent_of(whole, share.over) % share.chunk
     return fitting(schedule.kernel, schedule.tile, *((rest, whole.n) if share.over == "rows" else (whole.m, rest)))
@@ -214,7 +271,8 @@ def core_of(product: Product, copied: tuple[Side, ...]) -> MatmulPlan:
     m, (a_m, _) = rows[-1] if rows else (m_size, (0, 0))
     n, (_, b_n) = columns[-1] if columns else (n_size, (0, 1))
     loops = (*_loops_over(batches, m_size * n_size), *_loops_over(rows[:-1], m * n_size), *_loops_over(columns[:-1], n))
-    core = MatmulPlan(product.element, loops, m, n, k, a_m, a_k, b_k, b_n, n_size, 1, copies[0], copies[1], scratch, product.result)
+    stored = (product.element if copies[0] else product.stored[0], product.element if copies[1] else product.stored[1])
+    core = MatmulPlan(product.element, loops, m, n, k, a_m, a_k, b_k, b_n, n_size, 1, copies[0], copies[1], scratch, product.result, stored)
     if product.element == product.result:
         return core
     size = aligned(core.result_size * ELEMENT_BYTES[product.element])
@@ -251,6 +309,13 @@ def with_panel(plan: MatmulPlan) -> MatmulPlan:
     return replace(plan, scratch_bytes=plan.panel_offset + aligned(panel))
 
 
+def with_panels(plan: MatmulPlan) -> MatmulPlan:
+    """The plan with room for the panels of one block."""
+    size = ELEMENT_BYTES[plan.element]
+    sizes = (plan.a_panels, plan.b_panels, plan.apart_elements)
+    return replace(plan, scratch_bytes=plan.panel_offset + sum(aligned(count * size) for count in sizes))
+
+
 def aligned(size: int) -> int:
     """The size rounded up to a multiple of a cache line."""
     return -(-size // 64) * 64
@@ -260,7 +325,7 @@ def exchanged(core: MatmulPlan) -> MatmulPlan:
     """C^T = B^T A^T."""
     loops = tuple(Loop(loop.size, loop.b, loop.a, loop.c) for loop in core.loops)
     sizes = {"m": core.n, "n": core.m, "a_m": core.b_n, "a_k": core.b_k, "b_k": core.a_k, "b_n": core.a_m, "c_m": core.c_n, "c_n": core.c_m}
-    return replace(core, loops=loops, copy_a=core.copy_b, copy_b=core.copy_a, exchanged=True, **sizes)
+    return replace(core, loops=loops, copy_a=core.copy_b, copy_b=core.copy_a, stored=core.stored[::-1], exchanged=True, **sizes)
 
 
 def with_turned_b(core: MatmulPlan) -> MatmulPlan:

@@ -3,6 +3,7 @@
 from wengert.transforms.ad.direct.adjoints import (
     branches,
     checkpoint,
+    communication,
     contraction,
     custom,
     elementwise,
@@ -23,6 +24,7 @@ from wengert.transforms.ad.direct.adjoints import (
 __all__ = [
     "branches",
     "checkpoint",
+    "communication",
     "contraction",
     "custom",
     "elementwise",

@@ -90,9 +90,10 @@ def clamp(b: OpBuilder, op: hlo.ClampOp, y_bars: Sequence[Value], needed: Sequen
 def absolute(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
     if not is_complex(element(x)):
         return b.select(b.compare("GE", x, b.full_like(x, 0)), y_bar, b.negate(y_bar))
-    # |z| = sqrt(re^2 + im^2), so y_bar (re - i im) / |z|; 0 at 0
-    scaled = b.divide(y_bar, _nonzero(b, y))
-    return b.complex(b.multiply(b.real(x), scaled), b.negate(b.multiply(b.imag(x), scaled)))
+    # |z| = sqrt(re^2 + im^2), so y_bar (re - i im) / |z|; 0 at 0. The quotients by |z| are formed first: the derivative of y_bar / |z|, y_bar / |z|^2, vanishes
+    # for |z| beyond the root of the range
+    radius = _nonzero(b, y)
+    return b.complex(b.multiply(y_bar, b.divide(b.real(x), radius)), b.negate(b.multiply(y_bar, b.divide(b.imag(x), radius))))
 
 
 def _nonzero(b: OpBuilder, x: Value) -> Value:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blas import emit_gemm, gemm_declaration
+from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, blocked_functions, emit_blocks
 from wengert.transforms.codegen.cpu.matmul.dot_kernel import emit_dot
 from wengert.transforms.codegen.cpu.matmul.packing import copy_operand, copy_scalars
 from wengert.transforms.codegen.cpu.matmul.row_kernel import emit_rows
@@ -21,18 +22,21 @@ def emit_function(plan: MatmulPlan, name: str, linkage: str = "") -> str:
 
     %a, %b: the operands of dot_general; %c: the contiguous result, overwritten, which must not overlap them; %scratch: memory of
     `plan.scratch_bytes` bytes that is aligned to 64 (not read if that is 0).  The symbols in `plan.symbols` must be declared once per
-    module (`declarations`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal".
+    module (`helpers`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal".
     """
     builder = FunctionBuilder()
     if not plan.empty:
         emit_body(builder, plan, name)
     function = builder.definition(name, PARAMETERS, head=linkage, attributes="nounwind")
-    return builder.module.text() + function
+    block = block_function(plan, f"{name}.block") if plan.method == "blocked" and not plan.empty else ""
+    return builder.module.text() + block + function
 
 
-def declarations(plan: MatmulPlan) -> str:
-    """Declarations of the external functions; the same text for all plans that call the same ones."""
-    return gemm_declaration(plan) if plan.symbols else ""
+def helpers(plan: MatmulPlan) -> dict[str, str]:
+    """The functions that a module needs once for all plans that call them, by symbol: their definitions, and declarations of external ones."""
+    if plan.method == "blocked" and not plan.empty:
+        return blocked_functions(plan)
+    return dict.fromkeys(plan.symbols, gemm_declaration(plan)) if plan.symbols else {}
 
 
 def emit_body(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> None:
@@ -40,14 +44,17 @@ def emit_body(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> None:
     first, second = ("%b", "%a") if plan.exchanged else ("%a", "%b")
     a = copied_or_direct(builder, plan.element, plan.copy_a, first)
     b = copied_or_direct(builder, plan.element, plan.copy_b, second)
-    c = "%c" if plan.result_element == plan.element else builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
-    kind = f"[{ELEMENT_BYTES[plan.element]} x i8]"
+    apart = plan.result_element != plan.element and plan.method != "blocked"
+    c = "%c" if not apart else builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
+    kinds = [f"[{ELEMENT_BYTES[element]} x i8]" for element in (*plan.stored, plan.element if apart else plan.result_element)]
     with ExitStack() as nest:
         for loop in plan.loops:
             index = nest.enter_context(builder.repeat(loop.size))
-            a, b, c = (builder.shared_offset(pointer, kind, index, step) for pointer, step in ((a, loop.a), (b, loop.b), (c, loop.c)))
+            a, b, c = (
+                builder.shared_offset(pointer, kind, index, step) for pointer, kind, step in zip((a, b, c), kinds, (loop.a, loop.b, loop.c), strict=True)
+            )
         emit_product(builder, plan, name, a, b, c)
-    if plan.result_element != plan.element:
+    if apart:
         result = builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
         copy_scalars(builder, (plan.element, plan.result_element), (plan.result_size,), result, 0, (1,), "%c", 0, (1,))
 
@@ -70,6 +77,8 @@ def emit_product(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, 
             emit_complex(builder, plan, a, b, c)
         case "blas":
             emit_gemm(builder, plan, name, a, b, c)
+        case "blocked":
+            emit_blocks(builder, plan, f"{name}.block", a, b, c, "%scratch")
         case "dot":
             emit_dot(builder, plan, a, b, c)
         case "rows" | "packed" | "gathered":

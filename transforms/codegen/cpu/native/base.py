@@ -24,15 +24,21 @@ from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
 from wengert.transforms.codegen.cpu.tasks import begin_task, parameters
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.schedule.chunks import Split
+from wengert.transforms.schedule.chunks import Split, single
 from wengert.transforms.schedule.target import Target
 
 OWN = "KERNEL."
 """The prefix of symbols that belong to one function: the program replaces its first word by the name of the function."""
 
 
+COMMON = "%common"
+"""The parameter of a task after its operands and results: the scratch memory that is common to all of its chunks."""
+FINISH = "KERNEL.finish"
+"""The task that makes the results of what the chunks have put there."""
+
+
 class NativeText(Struct, frozen=True):
-    """A function, its helpers by symbol, and the external functions that it calls, with their declarations."""
+    """A function, behind that which finishes its work, its helpers by symbol, and the external functions that it calls, with their declarations."""
 
     text: str
     helpers: dict[str, str]
@@ -84,6 +90,28 @@ class NativeKernel(ABC):
         """The ranges of these rows that are best for threads, which ``parallel_work`` then counts."""
         return None
 
+    def terms_to_cut(self) -> int:
+        """The number of terms of every sum that the schedule may cut into equal ranges, which are added up at the end; 0: there is no such form."""
+        return 0
+
+    def common_bytes(self) -> int:
+        """The bytes of scratch memory, before what is private to a thread, into which all chunks write what is made into results at the end."""
+        return 0
+
+    def finishing(self) -> tuple[int, float]:
+        """The iterations, and the nanoseconds of all of them, of what is done after all chunks; 0: they write the results."""
+        return 0, 0.0
+
+    def emit_finish(self, builder: KernelBuilder, common: str) -> None:
+        """Makes the results of what lies in the common memory, in a parallel loop."""
+        raise NotImplementedError
+
+    @cached_property
+    def finishing_cut(self) -> Split | None:
+        """How the end is cut into chunks; None if there is none, or the function itself does it."""
+        iterations, nanoseconds = self.finishing() if self.cut is not None else (0, 0.0)
+        return single(iterations, nanoseconds) if iterations else None
+
     @cached_property
     def cut(self) -> Split | None:
         """How the iterations are cut into chunks for threads: then the code is a task."""
@@ -101,9 +129,7 @@ class NativeKernel(ABC):
 
     def text(self, *, strict: bool) -> NativeText:
         """The function, named ``@KERNEL``."""
-        builder = KernelBuilder(self.target, strict=strict, cut=self.cut)
-        count = len(self.op.operands) + len(self.captured)
-        pointers = [f"%p{n}" for n in range(count)] + [f"%q{n}" for n in range(len(self.op.results))]
+        builder, pointers = KernelBuilder(self.target, strict=strict, cut=self.cut), self._pointers()
         begin_task(builder, pointers, self.cut)
         for number, value in enumerate(self.captured, len(self.op.operands)):
             if shape(value) == ():
@@ -119,7 +145,22 @@ class NativeKernel(ABC):
             attributes=self.target.attributes,
         )
         shared = {symbol: text for symbol, text in builder.module.definitions.items() if symbol not in own}
-        return NativeText("".join([*own.values(), function]), shared, builder.module.externals)
+        return NativeText("".join([*own.values(), self._finish(strict), function]), shared, builder.module.externals)
+
+    def _pointers(self) -> list[str]:
+        """The names of operands, captured values and results, and of the common memory where there is an end."""
+        names = [f"%p{n}" for n in range(len(self.op.operands) + len(self.captured))] + [f"%q{n}" for n in range(len(self.op.results))]
+        return [*names, COMMON] if self.finishing_cut is not None else names
+
+    def _finish(self, strict: bool) -> str:
+        """The task :data:`FINISH`, if there is one."""
+        cut = self.finishing_cut
+        if cut is None:
+            return ""
+        builder, pointers = KernelBuilder(self.target, strict=strict, cut=cut), self._pointers()
+        begin_task(builder, pointers, cut)
+        self.emit_finish(builder, COMMON)
+        return builder.definition(FINISH, parameters(pointers, cut), attributes=self.target.attributes)
 
 
 Kernel = TypeVar("Kernel", bound=type[NativeKernel])

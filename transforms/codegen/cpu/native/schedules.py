@@ -24,11 +24,12 @@ def choose_native(op: NativeOp, target: Target, *, parallel: bool, room: int | N
     """
     kernel = native_kernel(op, target)
     if parallel and (cut := kernel.choose_cut()) is not None:
+        kernel = native_kernel(op, target)  # what this one knows of itself holds without the cut
         kernel.schedule = Schedule(cut=cut)
         if room is not None and kernel.scratch_bytes() > room:
             kernel = native_kernel(op, target)
     iterations, nanoseconds = kernel.parallel_work()
-    if iterations < 2 and kernel.rows_to_cut() < 2:
+    if iterations < 2 and max(kernel.rows_to_cut(), kernel.terms_to_cut()) < 2:
         return None
     shared = split(iterations, nanoseconds) if parallel else None
     return Schedule() if shared is None else Schedule(cut=kernel.schedule.cut, parallel=Parallel(shared.grain, shared.nanoseconds))
@@ -50,9 +51,9 @@ def _problem(kernel: NativeKernel, *, parallel: bool) -> tuple[str, str] | None:
     if schedule != Schedule(cut=schedule.cut, parallel=schedule.parallel):
         return "more than a cut and a parallel loop", "a native kernel has its own loops and registers"
     if (cut := schedule.cut) is not None:
-        rows = kernel.rows_to_cut()
-        if cut.loop or cut.overlapping or not rows or rows % cut.size:
-            return f"ranges of {cut.size} iterations of loop {cut.loop}", f"the kernel has {rows or 'no'} rows that may be cut, into equal ranges"
+        extent, what = (kernel.terms_to_cut(), "terms") if cut.loop == 1 else (kernel.rows_to_cut(), "rows")
+        if cut.loop > 1 or cut.overlapping or not extent or extent % cut.size:
+            return f"ranges of {cut.size} iterations of loop {cut.loop}", f"the kernel has {extent or 'no'} {what} that may be cut, into equal ranges"
     if schedule.parallel is not None:
         if not parallel:
             return "a parallel loop", "the kernel is part of what runs in parallel already"

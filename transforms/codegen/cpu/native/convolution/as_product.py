@@ -295,5 +295,7 @@ class Convolution(NativeKernel):
         if self.is_empty:
             return around
         product = matmul.emit_function(self.plan, "KERNEL.product", "internal")
-        symbols = {symbol: matmul.declarations(self.plan).strip() for symbol in self.plan.symbols}
-        return NativeText(product + around.text, around.helpers, {**around.symbols, **symbols})
+        needed = matmul.helpers(self.plan)
+        symbols = {symbol: text.strip() for symbol, text in needed.items() if symbol in self.plan.symbols}
+        shared = {symbol: text for symbol, text in needed.items() if symbol not in symbols}
+        return NativeText(product + around.text, {**around.helpers, **shared}, {**around.symbols, **symbols})

@@ -30,7 +30,7 @@ from wengert.dialects.kernel.schedule import Cut
 from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import f32, f64, rank, shape
-from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.base import COMMON, NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution.geometry import Phase, phases, room
 from wengert.transforms.codegen.cpu.native.convolution.lines import LineJob
@@ -38,6 +38,9 @@ from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part,
 from wengert.transforms.codegen.cpu.native.convolution.tiled_part import Form, Job
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.tasks import SCRATCH
+from wengert.transforms.codegen.llvm.builder import Index
+from wengert.transforms.codegen.llvm.types import vector
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.target import GENERIC, Target
 
@@ -53,7 +56,12 @@ FLOPS_PER_NS = 60.0
 PREPARED_NS = 0.4
 """The nanoseconds of padding or packing an element."""
 REPEATED = 0.05
-"""The share of the work that may be repeated so that threads can share the rest."""
+"""The share of the work that may be repeated, or added, so that threads can share the rest."""
+ADDED_NS = 0.5
+"""The nanoseconds that an element of the result costs for each range of terms: it is written apart, which takes room in the caches, and added up."""
+MOST_RANGES = 32
+FINISHED = 4096
+"""The elements of the result that a chunk adds up at the end."""
 
 
 @native(stablehlo.ConvolutionOp)
@@ -109,6 +117,7 @@ class DirectConvolution(NativeKernel):
         padded = list(shape(self.op.lhs))
         if any(low or high for low, high in self.room):
             padded[self.w.lhs[0]] = self.block * self.w.batch_groups
+            padded[self.w.lhs[1]] //= self.ranges
             for d, (low, high) in zip(self.w.lhs[2:], self.room, strict=True):
                 padded[d] += low + high
         return padded
@@ -188,7 +197,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def work(self) -> float:
-        """Nanoseconds of one block of images, about."""
+        """Nanoseconds of one block of images, or of one range of features, about."""
         return 2.0 * self.looped_groups * sum(points((*p.rows, *p.columns, *p.contracted)) for p in self.whole_parts) / FLOPS_PER_NS
 
     def rows_to_cut(self) -> int:
@@ -196,7 +205,21 @@ class DirectConvolution(NativeKernel):
             return 0
         return gcd(*[part.rows[0].extent for part in self.whole_parts])
 
+    def terms_to_cut(self) -> int:
+        """The features of a long sum, such as the images that the gradient of a kernel is summed over. Every range of them is a convolution of its own."""
+        alone = self.images == self.block and self.groups == 1 and not (self.leaves_zeros or self.by_position or self.by_line)
+        return self.features if alone else 0
+
     def choose_cut(self) -> Cut | None:
+        return self._choose_terms() or self._choose_rows()
+
+    def _choose_terms(self) -> Cut | None:
+        terms = self.terms_to_cut()
+        most = min(wanted_chunks(self.work), MOST_RANGES, int(REPEATED * self.work / (ADDED_NS * prod(shape(self.op.result)))), terms)
+        ranges = next((n for n in range(most, 1, -1) if terms % n == 0), 1)
+        return Cut(1, terms // ranges) if ranges > 1 else None
+
+    def _choose_rows(self) -> Cut | None:
         rows = self.rows_to_cut()
         if rows < 2:
             return None
@@ -209,7 +232,13 @@ class DirectConvolution(NativeKernel):
     def pieces(self) -> int:
         """Into how many ranges of rows the only block is cut for threads, each of which pads and packs for itself."""
         cut = self.schedule.cut
-        return 1 if cut is None else self.rows_to_cut() // cut.size
+        return 1 if cut is None or cut.loop else self.rows_to_cut() // cut.size
+
+    @cached_property
+    def ranges(self) -> int:
+        """Into how many ranges of features the sums are cut for threads, each with a result of its own."""
+        cut = self.schedule.cut
+        return self.features // cut.size if cut is not None and cut.loop else 1
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -230,7 +259,7 @@ class DirectConvolution(NativeKernel):
             first_x += (self.room[i][0] + p.origin) * x[w.lhs[i + 2]]
             first_w += (kernel[w.rhs[i + 2]] - 1 - p.w_first if w.flips[i] else p.w_first) * k[w.rhs[i + 2]]
             first_out += p.first * out[w.out[i + 2]]
-        contracted = sorted([*window, Axis(self.features, x[w.lhs[1]], k[w.rhs[0]])], key=lambda axis: -axis.a)
+        contracted = sorted([*window, Axis(self.features // self.ranges, x[w.lhs[1]], k[w.rhs[0]])], key=lambda axis: -axis.a)
         features = [Axis(self.columns, 0, k[w.rhs[1]], out[w.out[1]])]
         moving.sort(key=lambda axis: -axis.a)
         if not self.by_position:
@@ -263,15 +292,71 @@ class DirectConvolution(NativeKernel):
         return max([aligned(job.rows * job.pitch * self.element.size) for job in self.jobs if isinstance(job, Job) and job.is_moved], default=0)
 
     def scratch_bytes(self) -> int:
-        return (self.jobs[-1].end if self.jobs else 0) + self.moved_bytes
+        return self.common_bytes() + (self.jobs[-1].end if self.jobs else 0) + self.moved_bytes
+
+    def common_bytes(self) -> int:
+        return 0 if self.ranges == 1 else self.ranges * self._range_bytes
+
+    @property
+    def _range_bytes(self) -> int:
+        """The bytes of the result of one range of features."""
+        return aligned(prod(shape(self.op.result)) * self.element.size)
 
     # -- code
 
     def parallel_work(self) -> tuple[int, float]:
         blocks = self.images // self.block
-        return blocks * self.pieces, blocks * self.work
+        return blocks * self.pieces * self.ranges, blocks * self.ranges * self.work
+
+    def finishing(self) -> tuple[int, float]:
+        elements = prod(shape(self.op.result))
+        return (-(-elements // FINISHED), ADDED_NS * elements * self.ranges) if self.ranges > 1 else (0, 0.0)
+
+    def emit_finish(self, builder: KernelBuilder, common: str) -> None:
+        """The results of all ranges, added up in their order: registers at a time, and the last few elements one by one."""
+        elements, lanes = prod(shape(self.op.result)), self.target.vector_bytes // self.element.size
+        whole = elements - elements % lanes
+        with builder.parallel_loops([-(-elements // FINISHED)]) as (number,):
+            first = builder.multiply(number, FINISHED)
+            end = builder.intrinsic("umin", "i64", builder.add(first, FINISHED), elements)
+            with builder.loop(first, builder.intrinsic("umin", "i64", end, whole), step=lanes) as loop:
+                self._add_ranges(builder, common, loop.index, vector(self.element.memory, lanes))
+            with builder.loop(builder.intrinsic("umax", "i64", first, whole), end) as loop:
+                self._add_ranges(builder, common, loop.index, self.element.memory)
+
+    def _add_ranges(self, builder: KernelBuilder, common: str, place: Index, kind: str) -> None:
+        """Elements of the result from one on."""
+        element, align = self.element, self.element.size
+        total = builder.load(kind, builder.address(common, element, place), align)
+        for n in range(1, self.ranges):
+            part = builder.load(kind, builder.address(builder.byte(common, n * self._range_bytes), element, place), align)
+            total = builder.binary("fadd", kind, total, part)
+        builder.store(kind, total, builder.address("%q0", element, place), align)
+
+    def _emit_ranges(self, builder: KernelBuilder) -> None:
+        """Each range of features is a convolution of its own, whose result lies in the common memory."""
+        size, w, each = self.element.size, self.w, self.features // self.ranges
+        private = self.scratch_bytes() - self.common_bytes()
+        common = builder.byte(SCRATCH, private) if self.cut is None else COMMON
+        input_step, kernel_step = each * strides_of(shape(self.op.lhs))[w.lhs[1]], each * strides_of(shape(self.op.rhs))[w.rhs[0]]
+        moved = builder.byte(SCRATCH, private - self.moved_bytes)
+        with builder.parallel_loops([self.ranges]) as (number,):
+            source = builder.address("%p0", self.element, builder.multiply(number, input_step))
+            kernel = builder.address("%p1", self.element, builder.multiply(number, kernel_step))
+            target = builder.byte(common, builder.multiply(number, self._range_bytes))
+            if self.is_padded:
+                zero(builder, SCRATCH, (prod(self.extents) + self.lanes) * size)
+                self._pad(builder, source, SCRATCH)
+            for job in self.jobs:
+                job.prepare(builder, kernel)
+                job.run(builder, SCRATCH if self.is_padded else source, target, moved, 0, kernel)
+        if self.cut is None:
+            self.emit_finish(builder, common)
 
     def emit(self, builder: KernelBuilder) -> None:
+        if self.ranges > 1:
+            self._emit_ranges(builder)
+            return
         size = self.element.size
         padded = "%scratch"
         moved = builder.byte("%scratch", self.jobs[-1].end if self.jobs else 0)
@@ -298,6 +383,7 @@ class DirectConvolution(NativeKernel):
         """The images between the zeros, which no image overwrites."""
         extents = list(shape(self.op.lhs))
         extents[self.w.lhs[0]] = self.block * self.w.batch_groups
+        extents[self.w.lhs[1]] //= self.ranges
         offset = sum(low * self.x_strides[d] for d, (low, _) in zip(self.w.lhs[2:], self.room, strict=True))
         copy_box(builder, self.element, extents, source, strides_of(shape(self.op.lhs)), builder.address(padded, self.element, offset), self.x_strides)
 

@@ -119,7 +119,7 @@ class LineJob(Struct, frozen=True, dict=True):
     def end(self) -> int:
         return self.places[-1]
 
-    def prepare(self, builder: KernelBuilder) -> None:
+    def prepare(self, builder: KernelBuilder, kernel: str = "%p1") -> None:
         """Fills the tables."""
         rows, steps, ends = [builder.byte("%scratch", at) for at in self.places[:3]]
         line, lanes = self.line, self.form.lanes
@@ -130,7 +130,7 @@ class LineJob(Struct, frozen=True, dict=True):
         if line.extent % lanes:
             fill(builder, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
 
-    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index) -> None:
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index, kernel: str = "%p1") -> None:
         """The tiles of all groups, on a piece of a block of images."""
         part, form, (outer, inner) = self.part, self.form, self.lines
         whole, rest = divmod(self.line.extent, form.lanes)
@@ -141,7 +141,7 @@ class LineJob(Struct, frozen=True, dict=True):
             a = builder.address(
                 x, form.element, builder.add(builder.linear([(i, axis.a) for i, axis in zip(at, outer, strict=True)], builder.add(x_step, part.a)), a_piece)
             )
-            b = builder.address("%p1", form.element, builder.linear([(i, axis.b) for i, axis in zip(at, outer, strict=True)], builder.add(w_step, part.b)))
+            b = builder.address(kernel, form.element, builder.linear([(i, axis.b) for i, axis in zip(at, outer, strict=True)], builder.add(w_step, part.b)))
             c = builder.address(result, form.element, builder.add(builder.add(out_step, part.c), c_piece))
             number = builder.linear([(i, 1) for i in at])  # 0 in the first iteration alone
             for adds in (False, True) if outer else (False,):

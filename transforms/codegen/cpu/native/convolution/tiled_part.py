@@ -129,7 +129,7 @@ class Job(Struct, frozen=True, dict=True):
 
     # -- code
 
-    def prepare(self, builder: KernelBuilder) -> None:
+    def prepare(self, builder: KernelBuilder, kernel: str = "%p1") -> None:
         """Fills the tables and copies the kernel."""
         part, form = self.part, self.form
         rows, steps, columns, packed = [builder.byte("%scratch", at) for at in (self.rows_at, self.steps_at, self.columns_at, self.packed_at)]
@@ -139,7 +139,7 @@ class Job(Struct, frozen=True, dict=True):
         if form.by_position:
             self._fill_columns(builder, columns)
         if self.is_packed:
-            self._pack(builder, packed)
+            self._pack(builder, packed, kernel)
 
     @property
     def _row_steps(self) -> list[int]:
@@ -158,14 +158,14 @@ class Job(Struct, frozen=True, dict=True):
         last = [sum((x.extent - 1) * getattr(x, s) for x in others) + max(line.extent - lanes, 0) * getattr(line, s) for s in "ac"]
         repeat(builder, table, last, self.vectors, self.groups * self.wide)
 
-    def _pack(self, builder: KernelBuilder, packed: str) -> None:
+    def _pack(self, builder: KernelBuilder, packed: str, kernel: str) -> None:
         form, (columns,), lanes = self.form, self.part.columns, self.form.lanes
         element, own = form.element, self.depth * self.pitch
         contracted = [*self.outer, *self.inner]
         if self.active < lanes:
             zero(builder, packed, self.packed_bytes)
         with builder.loops([form.groups]) as (group,):
-            source = builder.address("%p1", element, builder.linear([(group, form.group_steps[1])], self.part.b))
+            source = builder.address(kernel, element, builder.linear([(group, form.group_steps[1])], self.part.b))
             target = builder.address(packed, element, builder.multiply(group, own))
             full = columns.extent // self.width
             for panels, width, start in ((full, self.width, 0), (1, columns.extent - full * self.width, full)):
@@ -177,7 +177,7 @@ class Job(Struct, frozen=True, dict=True):
                     first = builder.address(source, element, start * self.width * columns.b)
                     copy_box(builder, element, extents, first, reads, builder.address(target, element, start * self.width * self.depth), writes)
 
-    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index) -> None:
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index, kernel: str = "%p1") -> None:
         """The tiles of all groups, on a piece of a block of images."""
         form, part, element = self.form, self.part, self.form.element
         a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
@@ -186,7 +186,7 @@ class Job(Struct, frozen=True, dict=True):
             x_step, w_step = builder.multiply(group, steps[0]), builder.multiply(group, steps[1])
             target = builder.address(result, element, builder.add(builder.linear([(group, steps[2])], part.c), c_piece))
             if form.by_position:
-                a = builder.address("%p1", element, builder.add(builder.add(w_step, part.a), a_piece))
+                a = builder.address(kernel, element, builder.add(builder.add(w_step, part.a), a_piece))
                 b = builder.address(x, element, builder.add(x_step, part.b))
                 self._tiles_by_position(builder, a, b, target)
                 return
@@ -194,7 +194,7 @@ class Job(Struct, frozen=True, dict=True):
             if self.is_packed:
                 b = builder.address(builder.byte("%scratch", self.packed_at), element, builder.multiply(group, self.depth * self.pitch))
             else:
-                b = builder.address("%p1", element, builder.add(w_step, part.b))
+                b = builder.address(kernel, element, builder.add(w_step, part.b))
             self._tiles_by_feature(builder, a, b, moved if self.is_moved else target)
             if self.is_moved:
                 extents = [*[axis.extent for axis in part.rows], part.columns[0].extent]

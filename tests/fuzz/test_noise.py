@@ -1,0 +1,200 @@
+"""What noisy runs leave open, and what they do not: each kind of freedom that an implementation has, and a mistake beside it that is still seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuzz.case import Case, noise_of
+from fuzz.generator import Program
+from wengert.lab.agreement.agreement import Mismatch, assert_agree
+from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
+
+
+def of_text(body: str, *inputs: np.ndarray) -> Case:
+    return Case(Program(body, inputs))
+
+
+def agrees(case: Case, *given: np.ndarray) -> bool:
+    try:
+        assert_agree("a test", list(given), case.outputs, noise_of(case.program, case.inputs))
+    except Mismatch:
+        return False
+    return True
+
+
+def test_bits_of_what_is_rounded_may_be_any_finite_numbers() -> None:
+    case = of_text(
+        """func.func public @main(%x: tensor<6xf64>) -> tensor<6x2xf32> {
+          %0 = stablehlo.sine %x : tensor<6xf64>
+          %1 = stablehlo.bitcast_convert %0 : (tensor<6xf64>) -> tensor<6x2xf32>
+          %2 = stablehlo.is_finite %1 : (tensor<6x2xf32>) -> tensor<6x2xi1>
+          %3 = stablehlo.constant dense<0.0> : tensor<6x2xf32>
+          %4 = stablehlo.select %2, %1, %3 : tensor<6x2xi1>, tensor<6x2xf32>
+          return %4 : tensor<6x2xf32>
+        }""",
+        np.arange(1.0, 7.0),
+    )
+    assert agrees(case, np.full((6, 2), 3e38, np.float32))
+    exact = of_text(
+        """func.func public @main(%x: tensor<2xf64>) -> tensor<2x2xf32> {
+          %0 = stablehlo.add %x, %x : tensor<2xf64>
+          %1 = stablehlo.bitcast_convert %0 : (tensor<2xf64>) -> tensor<2x2xf32>
+          return %1 : tensor<2x2xf32>
+        }""",
+        np.array([1.0, 2.0]),
+    )
+    assert not agrees(exact, exact.outputs[0] + np.float32(1))
+
+
+FOLD = """func.func public @main(%x: tensor<1xELEMENT>) -> tensor<ELEMENT> {
+  %init = stablehlo.constant dense<0INIT> : tensor<ELEMENT>
+  %0 = stablehlo.reduce(%x init: %init) across dimensions = [0] : (tensor<1xELEMENT>, tensor<ELEMENT>) -> tensor<ELEMENT>
+    reducer(%a: tensor<ELEMENT>, %b: tensor<ELEMENT>) {
+      stablehlo.return %a : tensor<ELEMENT>
+    }
+  return %0 : tensor<ELEMENT>
+}"""
+
+
+@pytest.mark.parametrize(("element", "init"), [("f32", ".0"), ("i32", "")])
+def test_a_fold_that_keeps_one_of_its_operands_may_keep_either(element: str, init: str) -> None:
+    dtype = {"f32": np.float32, "i32": np.int32}[element]
+    case = of_text(FOLD.replace("ELEMENT", element).replace("INIT", init), np.array([7], dtype))
+    assert agrees(case, np.array(7, dtype))
+    assert agrees(case, np.array(0, dtype))
+    if element == "f32":
+        assert not agrees(case, np.array(1000, dtype))
+
+
+def test_a_fold_of_pairs_is_combined_in_any_order() -> None:
+    """(a, b), (c, d) -> a c - b, a: over three elements two orders give two results."""
+    case = of_text(
+        """func.func public @main(%x: tensor<3xf32>) -> tensor<f32> {
+          %one = stablehlo.constant dense<1.0> : tensor<f32>
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %0:2 = stablehlo.reduce(%x init: %one), (%x init: %zero) across dimensions = [0]
+              : (tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+            reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<f32>, %d: tensor<f32>) {
+              %1 = stablehlo.multiply %a, %c : tensor<f32>
+              %2 = stablehlo.subtract %1, %b : tensor<f32>
+              stablehlo.return %2, %a : tensor<f32>, tensor<f32>
+            }
+          return %0#0 : tensor<f32>
+        }""",
+        np.array([2, 3, 5], np.float32),
+    )
+    in_order = ((1 * 2 - 0) * 3 - 1) * 5 - 2
+    pairs = 5 * (2 * 3 - 2) - 2
+    assert in_order != pairs
+    assert agrees(case, np.array(in_order, np.float32))
+    assert agrees(case, np.array(pairs, np.float32))
+    assert not agrees(case, np.array(1e6, np.float32))
+
+
+def test_a_sum_has_its_initial_value_once() -> None:
+    text = """func.func public @main(%x: tensor<2xf32>) -> tensor<f32> {
+      %init = stablehlo.constant dense<5.0> : tensor<f32>
+      %0 = stablehlo.reduce(%x init: %init) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }"""
+    case = of_text(text, np.array([1, 2], np.float32))
+    assert not agrees(case, np.array(3, np.float32))
+
+
+SORTED = """func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = stablehlo.log %x : tensor<4xf64>
+  %1 = "stablehlo.sort"(%0) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+    %2 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  }) : (tensor<4xf64>) -> tensor<4xf64>
+  return %1 : tensor<4xf64>
+}"""
+
+
+def test_all_nans_that_are_made_may_have_the_other_sign() -> None:
+    case = of_text(SORTED, np.array([-1.0, 1.0, -2.0, np.e]))
+    one, e = 0.0, 1.0
+    assert agrees(case, np.array([np.nan, np.nan, one, e]))
+    assert agrees(case, np.array([one, e, np.nan, np.nan]))
+    settled = of_text(SORTED, np.array([4.0, 1.0, 2.0, np.e]))
+    assert not agrees(settled, settled.outputs[0][::-1])
+
+
+def test_a_mean_may_be_subtracted_after_scaling() -> None:
+    x, scale = np.array([7.245683224e9, 7.2456832241e9]), np.array([7.25e9])
+    case = of_text(
+        """func.func public @main(%x: tensor<1x2xf64>, %s: tensor<1xf64>, %m: tensor<1xf64>, %v: tensor<1xf64>) -> tensor<1x2xf64> {
+          %0 = "stablehlo.batch_norm_inference"(%x, %s, %m, %m, %v) <{epsilon = 0.5 : f32, feature_index = 0 : i64}>
+            : (tensor<1x2xf64>, tensor<1xf64>, tensor<1xf64>, tensor<1xf64>, tensor<1xf64>) -> tensor<1x2xf64>
+          return %0 : tensor<1x2xf64>
+        }""",
+        x[None],
+        scale,
+        x[:1],
+        np.zeros(1),
+    )
+    factor = scale / np.sqrt(0.5)
+    assert agrees(case, (x * factor + (x[0] - x[0] * factor))[None])
+    assert not agrees(case, (2 * x)[None])
+
+
+def test_a_triangular_system_may_be_solved_by_an_inverse() -> None:
+    """With elements of very different sizes the product with an inverse is far less exact than substitution."""
+    a = np.array([[1e9, 7.0, -1e6], [0, 7e8, 4e-6], [0, 0, 1.47]])
+    b = a @ np.array([1.0, 2.0, 3.0])
+    case = of_text(
+        """func.func public @main(%a: tensor<3x3xf64>, %b: tensor<3x1xf64>) -> tensor<3x1xf64> {
+          %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}>
+            : (tensor<3x3xf64>, tensor<3x1xf64>) -> tensor<3x1xf64>
+          return %0 : tensor<3x1xf64>
+        }""",
+        a,
+        b[:, None],
+    )
+    assert agrees(case, np.linalg.inv(a) @ b[:, None])
+    assert not agrees(case, case.outputs[0] * (1 + 1e-9))
+
+
+def test_errors_of_factors_are_measured_by_rows_and_columns() -> None:
+    a = np.array([[4.0, 0.0], [1e-9, 1e-6]])
+    np.testing.assert_allclose(backward_error("cholesky", a), [[4, 2e-3], [2e-3, 1e-6]])
+    np.testing.assert_allclose(backward_error("lu", a), [[4, 1e-6], [4, 1e-6]])
+    np.testing.assert_allclose(backward_error("eigh", a), np.full((2, 2), 4.0))
+    assert backward_error("triangular_solve", a) is None
+    assert backward_error("eigh", np.zeros((2, 0))) is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 5])
+def test_an_inverse_in_pieces(width: int) -> None:
+    a = np.random.default_rng(0).normal(size=(2, 3, 3))
+    np.testing.assert_allclose(inverse_by(np.linalg.solve, a, width, left=True) @ a, np.broadcast_to(np.eye(3), a.shape), atol=1e-12)
+
+    def from_the_right(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        assert b.shape == (2, width, 3)
+        return b @ np.linalg.inv(a)
+
+    np.testing.assert_allclose(inverse_by(from_the_right, a, width, left=False) @ a, np.broadcast_to(np.eye(3), a.shape), atol=1e-12)
+
+
+def test_a_quotient_of_a_quotient_may_overflow_at_a_singularity() -> None:
+    """(x / y) / z by y z, which vanishes: rounding leads away from it, so only runs without rounding show that."""
+    case = of_text(
+        """func.func public @main(%x: tensor<f64>) -> tensor<f64> {
+          %one = stablehlo.constant dense<1.0> : tensor<f64>
+          %0 = stablehlo.exponential %x : tensor<f64>
+          %1 = stablehlo.multiply %0, %0 : tensor<f64>
+          %2 = stablehlo.tanh %x : tensor<f64>
+          %3 = stablehlo.add %one, %2 : tensor<f64>
+          %4 = stablehlo.add %3, %1 : tensor<f64>
+          %5 = stablehlo.divide %4, %4 : tensor<f64>
+          %6 = stablehlo.divide %5, %4 : tensor<f64>
+          return %6 : tensor<f64>
+        }""",
+        np.array(-335.0),
+    )
+    noisy = noise_of(case.program, case.inputs, flushing=True)
+    assert_agree("a test", [np.array(np.inf)], case.outputs, noisy)
+    with pytest.raises(Mismatch):
+        assert_agree("a test", [np.array(np.inf)], case.outputs, noise_of(case.program, case.inputs))

@@ -1,0 +1,110 @@
+"""Writes the functions that copy a panel of an operand: for each term of the sums, that element of so many rows of A, or columns of B, side by side.
+
+Elements of another type are converted on the way. What a panel at an edge has too much is filled with zeros, whose products nobody looks at.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from wengert.transforms.codegen.cpu.matmul.conversion import convert_vector
+from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.row_kernel import write_turned
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
+
+Form = Literal["across", "along", "apart"]
+"""Which neighbours in memory are read together: elements of one term, terms of one row or column, or none."""
+
+PARAMETERS = ("ptr noalias readonly %source", "ptr noalias %target", "i64 %count", "i64 %depth", "i64 %step", "i64 %turn")
+"""The first element, the panel, how many rows (columns) of it there are, the terms, and the distances of rows (columns) and of terms in elements."""
+
+
+def panel_form(step: int, turn: int) -> Form:
+    """How an operand is read whose rows (columns) and terms are so far apart."""
+    return "across" if step == 1 else "along" if turn == 1 else "apart"
+
+
+def panel_name(elements: tuple[str, str], width: int, lanes: int, form: Form) -> str:
+    """The symbol of the function for panels of this width, of elements of the first type that become those of the second."""
+    stored, element = elements
+    return f"wg.panel.{element}{f'.of.{stored}' if stored != element else ''}.{width}x{lanes}.{form}"
+
+
+def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form) -> str:
+    """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads ``lanes`` elements at once."""
+    builder, (stored, element) = FunctionBuilder(), elements
+    panel = _Copied(stored, Arithmetic(element, lanes))
+    if form == "apart" or lanes == 1:
+        _copy_singly(builder, panel, width, 0)
+    else:
+        with builder.conditional(builder.icmp("eq", "i64", "%count", width)) as branches:
+            _copy_rows(builder, panel, width) if form == "across" else _copy_turned(builder, panel, width)
+            branches.otherwise()
+            _copy_singly(builder, panel, width, 0)
+    return builder.definition(panel_name(elements, width, lanes, form), PARAMETERS, attributes="noinline nounwind")
+
+
+class _Copied(Struct, frozen=True):
+    """What a panel is copied from, and the arithmetic of its own elements."""
+
+    stored: str
+    arithmetic: Arithmetic
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """The LLVM types of an element of the source and of the panel."""
+        return Arithmetic(self.stored, 1).scalar, self.arithmetic.scalar
+
+    def read(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
+        """So many neighbours, converted."""
+        source = Arithmetic(self.stored, lanes)
+        return convert_vector(builder, builder.load(source.vector, place, source.bytes), self.stored, self.arithmetic.element, lanes)
+
+    def write(self, builder: FunctionBuilder, value: str, place: str, lanes: int) -> None:
+        """So many elements of the panel."""
+        target = Arithmetic(self.arithmetic.element, lanes)
+        builder.store(target.vector, value, place, target.bytes)
+
+
+def _copy_rows(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
+    """The elements of a term are neighbours."""
+    given, kind = panel.kinds
+    with builder.rotated_loop("%depth") as loop:
+        source = builder.offset("%source", given, builder.multiply(loop.index, "%turn"))
+        target = builder.offset("%target", kind, builder.multiply(loop.index, width))
+        start = 0
+        while start < width:
+            lanes = min(panel.arithmetic.lanes, 1 << ((width - start).bit_length() - 1))
+            panel.write(builder, panel.read(builder, builder.offset(source, given, start), lanes), builder.offset(target, kind, start), lanes)
+            start += lanes
+
+
+def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
+    """The terms of a row are neighbours: a register of each row, which are turned together."""
+    (given, kind), lanes = panel.kinds, panel.arithmetic.lanes
+    whole = builder.multiply(builder.binary("udiv", "i64", "%depth", lanes), lanes)
+    with builder.loop(0, whole, step=lanes) as loop:
+        source = builder.offset("%source", given, loop.index)
+        target = builder.offset("%target", kind, builder.multiply(loop.index, width))
+        most = lanes & -lanes
+        for start in range(0, width, most):
+            places = [builder.offset(source, given, builder.multiply(w, "%step")) for w in range(start, min(start + most, width))]
+            rows = [panel.read(builder, place, lanes) for place in places]
+            write_turned(builder, panel.arithmetic, rows, builder.offset(target, kind, start), width)
+    _copy_singly(builder, panel, width, whole)
+
+
+def _copy_singly(builder: FunctionBuilder, panel: _Copied, width: int, first: Index) -> None:
+    """One element after the other, from a term on; zeros where there are no more rows."""
+    given, kind = panel.kinds
+    zero = Arithmetic(panel.arithmetic.element, 1).zero
+    with builder.loop(first, "%depth") as term:
+        source = builder.offset("%source", given, builder.multiply(term.index, "%turn"))
+        target = builder.offset("%target", kind, builder.multiply(term.index, width))
+        with builder.loop(0, "%count") as row:
+            value = panel.read(builder, builder.offset(source, given, builder.multiply(row.index, "%step")), 1)
+            panel.write(builder, value, builder.offset(target, kind, row.index), 1)
+        with builder.loop("%count", width) as row:
+            panel.write(builder, zero, builder.offset(target, kind, row.index), 1)

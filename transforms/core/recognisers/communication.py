@@ -1,0 +1,189 @@
+"""Collectives at core level: one operand each, the kind as an attribute, groups as tables.
+
+Before and after::
+
+    %0:2 = "stablehlo.all_reduce"(%x, %y) <{G}> ({add})      %0 = core.all_reduce add %x, G
+                                                             %1 = core.all_reduce add %y, G
+
+A computation of no known kind is combined here: everybody's operands are gathered in front, and neighbours are combined in pairs by the computation as a
+``stablehlo.map``, which keeps the order of the group. Groups of different sizes stay as they are then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from wengert.dialects import core
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import OpBuilder
+from wengert.dialects.core import Kind, KindAttr
+from wengert.dialects.sdy_shardings import Axis, gather_groups, meshes_of
+from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
+from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, mode_of, rows
+from wengert.ir.attributes import int_array, int_attr, int_of
+from wengert.ir.elements import from_numpy
+from wengert.ir.locations import error_at
+from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.ir.traversal import all_ops
+from wengert.transforms.core.kinds import combiner_kinds, region_of
+
+
+def group_properties(op: Operation) -> dict[str, Attribute]:
+    """The properties of a collective that say who takes part; a group of all by its numbers, where the module says how many there are."""
+    properties = {name: op.properties[name] for name in ("replica_groups", "channel_handle", "use_global_device_ids") if name in op.properties}
+    if rows(op.properties["replica_groups"]) == [] and (grid := declared_grid(module_of(op))) is not None:
+        count = {Mode.PARTITIONS: grid.partitions, Mode.DEVICES: grid.size}.get(mode_of(op), grid.replicas)
+        properties["replica_groups"] = from_numpy(np.arange(count, dtype=np.int64).reshape(1, -1))
+    return properties
+
+
+def number_groups(module: Operation) -> None:
+    """Replaces groups that are named by the axes of a mesh by tables of device numbers, in place. Raises a DiagnosticError for an axis that is not there."""
+    ops = [op for op in all_ops(module) if isinstance(op.properties.get("replica_groups"), ReplicaGroupMeshAxesAttr)]
+    meshes = meshes_of(module) if ops else {}
+    for op in ops:
+        named = cast("ReplicaGroupMeshAxesAttr", op.properties["replica_groups"])
+        mesh, axes = meshes.get(named.mesh.string_value()), [_axis(str(axis)) for axis in named.axes.data]
+        if mesh is None or any(axis.name not in dict(mesh.axes) for axis in axes):
+            listed = ", ".join("@" + name for name in meshes) or "none"
+            raise error_at(op.location, f"{op.name} is over axes that no mesh of this module has: {named} (meshes: {listed})")
+        op.properties.update(device_groups(gather_groups(axes, mesh)))
+
+
+def _axis(text: str) -> Axis:
+    name, part = re.search(r'name = "([^"]*)"', text), re.search(r"\((\d+)\)\s*(\d+)", text)
+    return Axis(name.group(1) if name else "", *((int(part.group(1)), int(part.group(2))) if part else ()))
+
+
+def device_groups(groups: Sequence[Sequence[int]]) -> dict[str, Attribute]:
+    """The properties of a collective within these groups of devices."""
+    return {"replica_groups": table(groups), "channel_handle": ChannelHandleAttr(int_attr(1), int_attr(1)), "use_global_device_ids": UnitAttr()}
+
+
+def table(groups: Sequence[Sequence[int]]) -> Attribute:
+    """Groups of device numbers as the attribute of a collective; shorter ones are filled up."""
+    width = max((len(group) for group in groups), default=0)
+    filled = [[*group, *[-1] * (width - len(group))] for group in groups]
+    return from_numpy(np.array(filled, np.int64).reshape(len(groups), width))
+
+
+def module_of(op: Operation) -> Operation:
+    """The outermost op around an op."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return op
+
+
+def recognise_all_reduce(b: OpBuilder, op: hlo.AllReduceOp) -> Sequence[SSAValue] | None:
+    """all_reduce by one op, operand by operand; by another computation, what is gathered is combined."""
+    operands = [b.convert(x, element(y)) for x, y in zip(op.operands, op.results, strict=True)]
+    kinds = combiner_kinds(op.computation.block, 1)
+    if kinds is not None:
+        return [all_reduce(b, kinds[0], x, group_properties(op)) for x in operands]
+    size = even_size(op)
+    if size is None:
+        return None
+    return [_combined(b, op, _stacked(b, x, size, group_properties(op))) for x in operands]
+
+
+def recognise_reduce_scatter(b: OpBuilder, op: hlo.ReduceScatterOp) -> Sequence[SSAValue] | None:
+    """reduce_scatter by one op; by another computation, everybody's share is exchanged and combined."""
+    x, axis, kinds = b.convert(op.operand, element(op.result)), int_of(op.scatter_dimension), combiner_kinds(op.computation.block, 1)
+    if kinds is not None:
+        return [reduce_scatter(b, kinds[0], x, axis, group_properties(op), shape(op.result))]
+    size = shape(x)[axis] // shape(op.result)[axis]
+    parts = [*shape(x)[:axis], size, *shape(op.result)[axis:]]
+    split = b.transpose(b.reshape(x, parts), [axis, *[d for d in range(len(parts)) if d != axis]])
+    groups = group_properties(op)
+    count = {"split_dimension": int_attr(0), "concat_dimension": int_attr(0), "split_count": int_attr(size)}
+    if "use_global_device_ids" in groups or "channel_handle" in groups:
+        return None  # all_to_all numbers partitions where reduce_scatter numbers devices
+    return [_combined(b, op, b.create(hlo.AllToAllOp, (split,), (split.type,), {**groups, **count})[0])]
+
+
+def even_size(op: Operation) -> int | None:
+    """The size of the groups that a collective names, if all have one."""
+    sizes = {len(row) for row in rows(op.properties["replica_groups"]) or []}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _stacked(b: OpBuilder, x: SSAValue, size: int, groups: dict[str, Attribute]) -> SSAValue:
+    """The values of a group, one after the other in front."""
+    return all_gather(b, b.reshape(x, [1, *shape(x)]), 0, size, groups)
+
+
+def all_gather(b: OpBuilder, x: SSAValue, axis: int, size: int, groups: dict[str, Attribute]) -> SSAValue:
+    """The values of a group of this size, concatenated along a dimension."""
+    extents = [n * size if d == axis else n for d, n in enumerate(shape(x))]
+    return b.create(hlo.AllGatherOp, (x,), (tensor(extents, element(x)),), {**groups, "all_gather_dim": int_attr(axis)})[0]
+
+
+def all_reduce(b: OpBuilder, kind: Kind, x: SSAValue, groups: dict[str, Attribute]) -> SSAValue:
+    """The values of a group combined elementwise."""
+    return b.create(core.AllReduceOp, (x,), (x.type,), {**groups, "kind": KindAttr(kind)})[0]
+
+
+def reduce_scatter(b: OpBuilder, kind: Kind, x: SSAValue, axis: int, groups: dict[str, Attribute], extents: Sequence[int]) -> SSAValue:
+    """A device's share, of these extents, of the values of a group combined elementwise."""
+    properties = {**groups, "kind": KindAttr(kind), "scatter_dimension": int_attr(axis)}
+    return b.create(core.ReduceScatterOp, (x,), (tensor(extents, element(x)),), properties)[0]
+
+
+def _combined(b: OpBuilder, op: hlo.AllReduceOp | hlo.ReduceScatterOp, parts: SSAValue) -> SSAValue:
+    """The values in front combined by the computation of a collective, neighbours in pairs."""
+    while (n := shape(parts)[0]) > 1:
+        rest = [0] * (rank(parts) - 1)
+        left, right = (_rows(b, parts, first, n - n % 2, 2) for first in (0, 1))
+        properties: dict[str, Attribute] = {"dimensions": int_array(range(rank(left)))}
+        pairs = b.create(hlo.MapOp, (left, right), (left.type,), properties, (op.computation.clone(),))[0]
+        parts = pairs if n % 2 == 0 else b.concatenate([pairs, b.slice(parts, [n - 1, *rest], shape(parts))], 0)
+    return b.reshape(parts, shape(parts)[1:])
+
+
+def _rows(b: OpBuilder, x: SSAValue, start: int, limit: int, stride: int) -> SSAValue:
+    rest = shape(x)[1:]
+    return b.slice(x, [start, *[0] * len(rest)], [limit, *rest], [stride, *[1] * len(rest)])
+
+
+def recognise_cross_replica_sum(b: OpBuilder, op: hlo.CrossReplicaSumOp) -> Sequence[SSAValue]:
+    """cross-replica-sum = all_reduce add"""
+    return [all_reduce(b, Kind.add, op.operand, {"replica_groups": op.replica_groups})]
+
+
+def one_by_one(b: OpBuilder, op: Operation) -> Sequence[SSAValue] | None:
+    """all_gather or all_to_all of several operands, operand by operand."""
+    if len(op.operands) == 1:
+        return None
+    return [b.create(type(op), (x,), (y.type,), op.properties)[0] for x, y in zip(op.operands, op.results, strict=True)]
+
+
+RECOGNISERS: dict[type[Operation], tuple[Callable[[OpBuilder, Any], Sequence[SSAValue] | None], ...]] = {
+    hlo.AllReduceOp: (recognise_all_reduce,),
+    hlo.ReduceScatterOp: (recognise_reduce_scatter,),
+    hlo.CrossReplicaSumOp: (recognise_cross_replica_sum,),
+    hlo.AllGatherOp: (one_by_one,),
+    hlo.AllToAllOp: (one_by_one,),
+}
+
+
+def expand_all_reduce(b: OpBuilder, op: core.AllReduceOp) -> list[SSAValue]:
+    """core.all_reduce with the kind's op as computation"""
+    return list(b.create(hlo.AllReduceOp, (op.operand,), (op.result.type,), group_properties(op), (region_of(op.kind.data, element(op.operand)),)))
+
+
+def expand_reduce_scatter(b: OpBuilder, op: core.ReduceScatterOp) -> list[SSAValue]:
+    """core.reduce_scatter with the kind's op as computation"""
+    properties = {**group_properties(op), "scatter_dimension": op.scatter_dimension}
+    return list(b.create(hlo.ReduceScatterOp, (op.operand,), (op.result.type,), properties, (region_of(op.kind.data, element(op.operand)),)))
+
+
+def reversed_pairs(op: hlo.CollectivePermuteOp) -> Attribute:
+    """The pairs of a collective_permute with sources and targets exchanged."""
+    pairs = np.array(rows(op.source_target_pairs), np.int64).reshape(-1, 2)[:, ::-1]
+    return from_numpy(np.ascontiguousarray(pairs))

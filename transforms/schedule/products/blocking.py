@@ -1,0 +1,98 @@
+"""Chooses the tile and the blocks of a product in blocks, from the caches of the processor and what a block costs.
+
+Every tile reads a panel of A, which stays in the first-level cache while the tiles beside it are computed, and one after another the panels of B, which
+fill half of the second-level cache. So many columns at once are worth more than many terms: a block of C copies its rows of A once for all of its
+columns, and its columns of B once for all of its rows. Small blocks balance better between threads. How many there will be is not known,
+so that what is chosen does well on average for 1 to 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil, prod
+
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
+from wengert.dialects.kernel.product_schedule import Blocks, Tile
+from wengert.transforms.schedule.products.plan import MatmulPlan
+from wengert.transforms.schedule.products.tiling import balanced
+from wengert.transforms.schedule.target import Target
+
+MOST_VECTORS = 2
+"""The registers beside one another in a tile: more would read A less often, which is in the first-level cache, and leave fewer rows to each element of B."""
+MOST_COLUMNS = 1024
+LEAST_DEPTH, MOST_DEPTH = 64, 384
+"""Fewer terms at a time write C too often."""
+PANEL_BYTES = 1 << 14
+"""A panel of A of more bytes does not stay in the first-level cache while those of B pass by."""
+DEPTH_UNIT = 16
+"""Terms that lie side by side are copied so many at once."""
+COPY_BYTE_NS = 0.05
+"""Copying a byte of an operand into a panel."""
+THREADS = (1, 2, 4, 8, 16)
+"""For so many threads the blocks are balanced."""
+MOST_LOST = 1.08
+"""One thread does not take longer for blocks that several can share by more than this."""
+MOST_BLOCKS = 256
+
+
+def block_tile(plan: MatmulPlan, target: Target) -> Tile:
+    """The tile: two registers of columns by as many rows as the registers allow, or fewer where C has not so many."""
+    lanes = min(target.vector_bytes // ELEMENT_BYTES[plan.element], plan.n)
+    columns = min(MOST_VECTORS, -(-plan.n // lanes))
+    return Tile(balanced(plan.m, (target.vector_registers - 1 - MOST_VECTORS) // MOST_VECTORS), columns, lanes)
+
+
+def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: float, *, parallel: bool) -> Blocks:
+    """The blocks of C and the terms at a time; ``parallel`` if threads may share the blocks."""
+    size, width = ELEMENT_BYTES[plan.element], tile.columns * tile.lanes
+    room = target.second_level_bytes // 2 // size
+    columns = min(MOST_COLUMNS, max(width, room // LEAST_DEPTH), _whole(plan.n, width))
+    if not parallel:
+        wide = _even(plan.n, ceil(plan.n / columns), width)
+        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide))
+
+    around = prod(loop.size for loop in plan.loops)
+
+    def cost(rows: int, wide: int, threads: int) -> float:
+        """The time of so many threads together, those that wait for others among them."""
+        count = ceil(plan.m / rows) * ceil(plan.n / wide) * around
+        return threads * ceil(count / threads) * _block_ns(plan, rows, wide, size, flops_per_ns)
+
+    sizes = [(rows, wide) for rows in _parts(plan.m, tile.rows) for wide in _parts(plan.n, width) if wide <= columns]
+    alone = min(cost(*shape, 1) for shape in sizes)
+    sizes = [shape for shape in sizes if cost(*shape, 1) <= MOST_LOST * alone]
+    rows, wide = min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
+    return Blocks(rows, wide, _depth(plan.k, tile, size, room // wide))
+
+
+def _depth(terms: int, tile: Tile, size: int, most: int) -> int:
+    """The terms at a time: equal parts of all, of about as many as there is room for."""
+    most = max(LEAST_DEPTH, min(MOST_DEPTH, PANEL_BYTES // (tile.rows * size), most))
+    return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT)
+
+
+def _block_ns(plan: MatmulPlan, rows: int, columns: int, size: int, flops_per_ns: float) -> float:
+    """About how long a block takes."""
+    return plan.k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * size * (rows + columns))
+
+
+def _parts(extent: int, unit: int) -> Iterator[int]:
+    """The sizes of equal parts of an extent, in whole units."""
+    units = -(-extent // unit)
+    last = 0
+    for count in range(1, min(units, MOST_BLOCKS) + 1):
+        part = _even(extent, count, unit)
+        if part != last:
+            yield part
+        last = part
+
+
+def _even(extent: int, count: int, unit: int) -> int:
+    """The size of so many equal parts, in whole units."""
+    units = ceil(extent / unit)
+    return ceil(units / count) * unit
+
+
+def _whole(extent: int, unit: int) -> int:
+    """The extent in whole units."""
+    return -(-extent // unit) * unit

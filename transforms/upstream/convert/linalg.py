@@ -1,0 +1,423 @@
+"""``linalg``: generic and named ops as structured ops, and those that are shape changes or formulas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, FloatAttr, IntegerType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
+
+from wengert.dialects.core import Kind
+from wengert.dialects.upstream import UpstreamOp, upstream_class
+from wengert.dialects.upstream.forms import element_of
+from wengert.dialects.upstream.linalg_forms import strings
+from wengert.dialects.upstream.named_linalg import BINARY, CONTRACTIONS, CONVOLUTIONS, POOLINGS, REFUSED, TERNARY, UNARY
+from wengert.ir import elements
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import dtype_of, is_complex, is_float, is_integer, rank, shape
+from wengert.transforms.upstream.convert.bodies import write_structured
+from wengert.transforms.upstream.convert.converter import Converter, Handler, Value, fitting, handles, refuses
+from wengert.transforms.upstream.convert.errors import refusal
+from wengert.transforms.upstream.convert.integers import number_of, width_of
+from wengert.transforms.upstream.convert.structured import Structured
+from wengert.transforms.upstream.convert.tensors import declared_shape
+
+
+def ins_outs(op: UpstreamOp) -> tuple[list[SSAValue], list[SSAValue]]:
+    """The inputs and the outputs of a structured op."""
+    groups = op.groups()
+    if len(groups) == 2:
+        return groups[0], groups[1]
+    count = len(op.operands) // 2 if op.name == "linalg.reduce" else len(op.operands) - 1
+    return list(op.operands[:count]), list(op.operands[count:])
+
+
+def maps_of(op: UpstreamOp) -> list[AffineMap]:
+    """The indexing maps that an op says."""
+    return [cast(AffineMapAttr, map).data for map in cast("ArrayAttr[Attribute]", op.attributes["indexing_maps"]).data]
+
+
+def _structured(c: Converter, op: UpstreamOp, maps: list[AffineMap], parallel: list[bool], block: Block) -> list[Value]:
+    inputs, outputs = ins_outs(op)
+    outs = [c[value] for value in outputs]
+    results = write_structured(c, Structured(op, [c[value] for value in inputs], outs, maps, parallel, block))
+    return [fitting(op, result.type, value) for result, value in zip(op.results, results, strict=True)]
+
+
+@handles("linalg.generic")
+def _generic(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    parallel = [kind == "parallel" for kind in strings(op.attributes["iterator_types"])]
+    return _structured(c, op, maps_of(op), parallel, op.regions[0].block)
+
+
+# -- bodies of named ops
+
+
+class _Body:
+    """Makes the body of a named op, from the element types of its operands."""
+
+    def __init__(self, op: UpstreamOp):
+        self.op = op
+        self.types = [element_of(operand.type) for operand in op.operands]
+        self.block = Block(arg_types=self.types)
+        self.unsigned = "unsigned" in str(op.attributes.get("cast", ""))
+
+    @property
+    def arguments(self) -> list[SSAValue]:
+        return list(self.block.args)
+
+    def make(self, name: str, operands: Sequence[SSAValue], type: Attribute, **attributes: Attribute) -> SSAValue:
+        op = upstream_class(name).create(operands=operands, result_types=[type], attributes=attributes, location=self.op.location)
+        self.block.add_op(op)
+        return op.results[0]
+
+    def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """The value as an element of another type, as linalg's type functions say."""
+        own = value.type
+        if own == type:
+            return value
+        kind = "u" if self.unsigned else "s"
+        if is_float(own) and is_float(type):
+            name = "arith.extf" if _width(own) < _width(type) else "arith.truncf"
+        elif is_integer(own) and is_integer(type):
+            name = f"arith.ext{kind}i" if width_of(own) < width_of(type) else "arith.trunci"
+        elif is_integer(own):
+            name = f"arith.{kind}itofp"
+        else:
+            name = f"arith.fpto{kind}i"
+        return self.make(name, [value], type)
+
+    def binary(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """``add``, ``mul`` of elements of any kind, and the ops of :data:`_OPS`."""
+        return self.make(_op_name(name, x.type), [x, y], x.type)
+
+    def finish(self, *values: SSAValue) -> Block:
+        self.block.add_op(upstream_class("linalg.yield").create(operands=values, location=self.op.location))
+        return self.block
+
+
+def _width(type: Attribute) -> int:
+    return dtype_of(type).itemsize
+
+
+_FLOAT = {"add": "addf", "sub": "subf", "mul": "mulf", "div": "divf", "max": "maximumf", "min": "minimumf"}
+_SIGNED = {"add": "addi", "sub": "subi", "mul": "muli", "div": "divsi", "div_unsigned": "divui", "max": "maxsi", "min": "minsi"}
+_UNSIGNED = {"max_unsigned": "maxui", "min_unsigned": "minui"}
+
+
+def _op_name(name: str, type: Attribute) -> str:
+    if is_complex(type):
+        return f"complex.{name}"
+    if is_float(type):
+        return "math.powf" if name == "powf" else f"arith.{_FLOAT[name.removesuffix('_unsigned')]}"
+    if str(type) == "i1" and name in ("add", "mul"):
+        return {"add": "arith.ori", "mul": "arith.andi"}[name]
+    return f"arith.{({**_SIGNED, **_UNSIGNED})[name]}"
+
+
+def _product_sum(op: UpstreamOp, points: int = 0) -> Block:
+    """``out + x y``, for quantized ops with the zero points subtracted."""
+    body = _Body(op)
+    x, y, *zeros, out = body.arguments
+    factors = [body.cast(x, out.type), body.cast(y, out.type)]
+    for i, zero in enumerate(zeros[:points]):
+        factors[i] = body.binary("sub", factors[i], body.cast(zero, out.type))
+    return body.finish(body.binary("add", out, body.binary("mul", *factors)))
+
+
+# -- contractions
+
+
+def _spelled(text: str) -> list[str]:
+    return text.split(" ")
+
+
+def _maps(rows: Sequence[str], order: Sequence[str]) -> list[AffineMap]:
+    return [AffineMap(len(order), 0, tuple(AffineDimExpr(order.index(d)) for d in row)) for row in rows]
+
+
+def _order(rows: Sequence[str]) -> list[str]:
+    """The dimensions of a row: those of the output first."""
+    return list(dict.fromkeys("".join([rows[-1], *rows[:-1]])))
+
+
+def _contraction(spelling: str) -> Handler:
+    rows = _spelled(spelling)
+    order = _order(rows)
+    parallel = [d in rows[-1] for d in order]
+
+    def handler(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+        points = len(op.operands) - 3
+        given = maps_of(op) if "indexing_maps" in op.attributes else None
+        if given:
+            return _contract(c, op, given)
+        maps = _maps(rows, order)
+        scalar = AffineMap(len(order), 0, ())
+        return _structured(c, op, [maps[0], maps[1], *([scalar] * points), maps[2]], parallel, _product_sum(op, points))
+
+    return handler
+
+
+def _contract(c: Converter, op: UpstreamOp, maps: list[AffineMap]) -> Sequence[Value]:
+    used = {d for expr in maps[-1].results for d in expr.used_dims()}
+    return _structured(c, op, maps, [d in used for d in range(maps[0].num_dims)], _product_sum(op))
+
+
+@handles("linalg.contract")
+def _contract_op(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    return _contract(c, op, maps_of(op))
+
+
+for _name, _spelling in CONTRACTIONS.items():
+    handles(f"linalg.{_name}")(_contraction(_spelling))
+
+
+# -- windows
+
+
+def _steps(op: UpstreamOp, key: str, count: int) -> list[int]:
+    value = op.attributes.get(key)
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        numbers = [int(n) for n in elements.to_numpy(cast(Any, value)).reshape(-1)]
+    elif isinstance(value, DenseArrayBase):
+        numbers = list(ints(cast(Any, value)))
+    else:
+        numbers = [1] * count
+    return numbers * count if len(numbers) == 1 else numbers
+
+
+def _windowed(op: UpstreamOp, spelling: str) -> tuple[list[AffineMap], list[bool]]:
+    """The maps of input, filter or window, and output, and which dimensions are parallel."""
+    rows = _spelled(spelling)
+    order = list(dict.fromkeys("".join([rows[2], rows[1], rows[0]])))
+    spatial = [d for d in rows[0] if d.upper() in order]
+    count = len(spatial)
+    strides, dilations = (dict(zip(spatial, _steps(op, key, count), strict=True)) for key in ("strides", "dilations"))
+
+    def place(d: str) -> AffineExpr:
+        inner: AffineExpr = AffineDimExpr(order.index(d))
+        if d not in spatial:
+            return inner
+        window: AffineExpr = AffineDimExpr(order.index(d.upper()))
+        return inner * strides[d] + window * dilations[d]
+
+    image = AffineMap(len(order), 0, tuple(place(d) for d in rows[0]))
+    return [image, *_maps(rows[1:], order)], [d in rows[2] for d in order]
+
+
+def _convolution(spelling: str) -> Handler:
+    def handler(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+        maps, parallel = _windowed(op, spelling)
+        points = len(op.operands) - 3
+        scalar = AffineMap(maps[0].num_dims, 0, ())
+        return _structured(c, op, [maps[0], maps[1], *([scalar] * points), maps[2]], parallel, _product_sum(op, points))
+
+    return handler
+
+
+def _pooling(name: str, spelling: str) -> Handler:
+    kind = re.sub(r"^pooling_[a-z]+_", "", name)
+
+    def handler(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+        maps, parallel = _windowed(op, spelling)
+        body = _Body(op)
+        x, _, out = body.arguments
+        block = body.finish(body.binary("add" if kind == "sum" else kind, out, body.cast(x, out.type)))
+        return _structured(c, op, maps, parallel, block)
+
+    return handler
+
+
+for _name, _spelling in CONVOLUTIONS.items():
+    handles(f"linalg.{_name}")(_convolution(_spelling))
+for _name, _spelling in POOLINGS.items():
+    handles(f"linalg.{_name}")(_pooling(_name, _spelling))
+
+
+# -- elementwise
+
+_UNARY_OPS = {
+    "negf": "arith.negf",
+    "abs": "math.absf",
+    **{name: f"math.{name}" for name in ("ceil", "erf", "exp", "floor", "log", "round", "rsqrt", "sqrt", "tanh")},
+}
+
+
+def _elementwise_block(op: UpstreamOp, kind: str) -> Block:
+    """The body of a named elementwise op: operands are cast to the output's element type."""
+    body = _Body(op)
+    *inputs, out = body.arguments
+    if kind == "select":
+        return body.finish(body.make("arith.select", [inputs[0], *(body.cast(x, out.type) for x in inputs[1:])], out.type))
+    values = [body.cast(x, out.type) for x in inputs]
+    if kind == "square":
+        return body.finish(body.binary("mul", values[0], values[0]))
+    if kind == "reciprocal":
+        one = body.make("arith.constant", [], out.type, value=FloatAttr(1.0, cast(Any, out.type)))
+        return body.finish(body.binary("div", one, values[0]))
+    if kind in UNARY:
+        name = "math.absi" if kind == "abs" and not is_float(out.type) else _UNARY_OPS[kind]
+        return body.finish(body.make(f"complex.{kind.removesuffix('f')}" if is_complex(out.type) else name, values, out.type))
+    return body.finish(body.binary(kind, *values))
+
+
+def _elementwise(c: Converter, op: UpstreamOp, kind: str, maps: list[AffineMap] | None = None) -> Sequence[Value]:
+    count = len(declared_shape(op.operands[-1].type)) if maps is None else maps[0].num_dims
+    indexing = [AffineMap.identity(count)] * len(op.operands) if maps is None else maps
+    return _structured(c, op, indexing, [True] * count, _elementwise_block(op, kind))
+
+
+def _elementwise_handler(kind: str) -> Handler:
+    def handler(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+        return _elementwise(c, op, kind)
+
+    return handler
+
+
+for _name in (*UNARY, *BINARY, *TERNARY):
+    handles(f"linalg.{_name}")(_elementwise_handler(_name))
+
+
+@handles("linalg.elementwise")
+def _elementwise_op(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    written = str(op.attributes.get("kind"))
+    kind = next((name for name in sorted((*UNARY, *BINARY, *TERNARY), key=len, reverse=True) if re.search(rf"\b{name}\b", written)), None)
+    if kind is None:
+        raise refusal(op, f"unknown kind {written}")
+    return _elementwise(c, op, kind, maps_of(op) if "indexing_maps" in op.attributes else None)
+
+
+@handles("linalg.copy")
+def _copy(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    body = _Body(op)
+    x, out = body.arguments
+    count = rank(c[op.operands[0]])
+    return _structured(c, op, [AffineMap.identity(count)] * 2, [True] * count, body.finish(body.cast(x, out.type)))
+
+
+@handles("linalg.map")
+def _map(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    block = op.regions[0].block
+    count = rank(c[op.operands[-1]])
+    if len(block.args) == len(op.operands) - 1:  # before MLIR 22 the output's element was no argument
+        block.insert_arg(element_of(op.operands[-1].type), len(block.args))
+    return _structured(c, op, [AffineMap.identity(count)] * len(op.operands), [True] * count, block)
+
+
+@handles("linalg.reduce")
+def _reduce(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    dims = ints(op.attributes["dimensions"])
+    inputs, outputs = ins_outs(op)
+    count = rank(c[inputs[0]])
+    kept = AffineMap(count, 0, tuple(AffineDimExpr(d) for d in range(count) if d not in dims))
+    maps = [AffineMap.identity(count)] * len(inputs) + [kept] * len(outputs)
+    return _structured(c, op, maps, [d not in dims for d in range(count)], op.regions[0].block)
+
+
+# -- shapes and formulas
+
+
+@handles("linalg.fill")
+def _fill(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    value, out = c.operands(op)
+    body = _Body(op)
+    if body.types[0] != body.types[1]:
+        block = body.finish(body.cast(body.arguments[0], body.types[1]))
+        c.values[block.args[0]] = value
+        for inner in block.ops:
+            if inner is not block.last_op:
+                c.op(inner)
+        last = block.last_op
+        value = c[last.operands[0]] if last is not None else value
+    return [c.b.broadcast_in_dim(c.b.reshape(value, ()), (), shape(out))]
+
+
+@handles("linalg.transpose")
+def _transpose(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    return [c.b.transpose(c[op.operands[0]], ints(op.attributes["permutation"]))]
+
+
+@handles("linalg.broadcast")
+def _broadcast(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    x, out = c.operands(op)
+    added = ints(op.attributes["dimensions"])
+    return [c.b.broadcast_in_dim(x, [d for d in range(rank(out)) if d not in added], shape(out))]
+
+
+@handles("linalg.softmax")
+def _softmax(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    """exp(x - max x) / sum of it, as MLIR decomposes it."""
+    b, x = c.b, c[op.operands[0]]
+    dim = number_of(op, "dimension")
+    kept = [d for d in range(rank(x)) if d != dim]
+
+    def over(value: Value) -> Value:
+        return b.broadcast_in_dim(value, kept, shape(x))
+
+    powers = b.exponential(b.subtract(x, over(b.reduce(Kind.max, x, [dim]))))
+    return [b.divide(powers, over(b.reduce_sum(powers, [dim])))]
+
+
+# -- packed layouts
+
+
+@handles("linalg.pack")
+def _pack(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    """Tiles of a tensor as its last dimensions: pad, split, reorder."""
+    source, target, padding, tiles = op.groups()
+    b, x = c.b, c[source[0]]
+    dims = ints(op.attributes["inner_dims_pos"])
+    sizes = c.mixed(op, ints(op.attributes["static_inner_tiles"]), tiles, "the size of a tile")
+    tile = dict(zip(dims, sizes, strict=True))
+    missing = [-n % tile.get(d, 1) for d, n in enumerate(shape(x))]
+    if any(missing):
+        if not padding:
+            raise refusal(op, "tiles do not divide the tensor, and there is no padding value")
+        x = b.pad(x, c[padding[0]], [0] * rank(x), missing)
+    split = [e for d, n in enumerate(shape(x)) for e in ((n // tile[d], tile[d]) if d in tile else (n,))]
+    outer, inner = _split_places(rank(x), tile)
+    order = list(ints(op.attributes["outer_dims_perm"])) if ints(op.attributes.get("outer_dims_perm", _EMPTY)) else list(range(rank(x)))
+    packed = b.transpose(b.reshape(x, split), [*(outer[d] for d in order), *(inner[d] for d in dims)])
+    return [fitting(op, target[0].type, packed)]
+
+
+@handles("linalg.unpack")
+def _unpack(c: Converter, op: UpstreamOp) -> Sequence[Value]:
+    """The inverse of ``linalg.pack``: reorder, join, cut off."""
+    source, target, tiles = op.groups()
+    b, x, out = c.b, c[source[0]], shape(c[target[0]])
+    dims = ints(op.attributes["inner_dims_pos"])
+    sizes = c.mixed(op, ints(op.attributes["static_inner_tiles"]), tiles, "the size of a tile")
+    tile = dict(zip(dims, sizes, strict=True))
+    count = len(out)
+    order = list(ints(op.attributes["outer_dims_perm"])) if ints(op.attributes.get("outer_dims_perm", _EMPTY)) else list(range(count))
+    permutation = [e for d in range(count) for e in ((order.index(d), count + dims.index(d)) if d in tile else (order.index(d),))]
+    outer = [shape(x)[order.index(d)] for d in range(count)]
+    joined = b.reshape(b.transpose(x, permutation), [n * tile.get(d, 1) for d, n in enumerate(outer)])
+    return [b.slice(joined, [0] * count, out)]
+
+
+_EMPTY = DenseArrayBase.from_list(IntegerType(64), [])
+
+
+def _split_places(count: int, tile: dict[int, int]) -> tuple[list[int], dict[int, int]]:
+    """Where the outer and the inner part of each dimension is after it was split."""
+    outer, inner, place = list[int](), dict[int, int](), 0
+    for d in range(count):
+        outer.append(place)
+        if d in tile:
+            place += 1
+            inner[d] = place
+        place += 1
+    return outer, inner
+
+
+for _name in REFUSED:
+    refuses(
+        f"linalg.{_name}",
+        "this op has no meaning here",
+        "mlir-opt can decompose it: -linalg-generalize-named-ops, or transform.structured.decompose_winograd_op",
+    )
