@@ -240,8 +240,20 @@ def test_any_two_stages_are_compared(browser: Browser, block: Path):
         assert "b=5" in shown.url
         shown.click("text=swap")
         assert int(re.findall(r"−(\d+)", shown.locator(".tallies").inner_text())[0]) > 90
+        assert "matched by lines" in shown.locator(".difference").inner_text(), "an earlier stage after a later one has no figures"
         shown.locator(".line.kremoved").first.click()
         assert "sel=" in shown.url
+
+
+def test_differences_have_the_figures_of_diff(browser: Browser, block: Path):
+    with browser.page(block, fragment="#tab=diff") as (shown, seen):
+        figures = shown.locator(".weights").inner_text()
+        assert all(name in figures for name in ("ops", "flops", "kept", "peak"))
+        assert shown.locator(".line.from").count() > 2
+        shown.locator(".line.kadded").first.click()
+        assert "sel=" in shown.url
+        assert shown.locator(".explanation h3").inner_text()
+        quiet(seen)
 
 
 def test_lines_that_are_only_numbered_otherwise_are_alike(browser: Browser, tmp_path: Path):
