@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -119,9 +120,28 @@ def _unknown_attribute(name: str, is_type: bool) -> type[Attribute]:
     return UnregisteredAttr.with_name_and_type(name, is_type)
 
 
+@cache
+def _contents(name: str) -> tuple[Dialect, dict[str, type[Operation]], dict[str, type[Attribute]], dict[str, type[TypeAttribute]]]:
+    """A dialect of ours, and its ops, attributes and types by name."""
+    context, dialect = Context(), _loader(*_MODULES[name])()
+    context.load_dialect(dialect)
+    return dialect, context._loaded_ops, context._loaded_attrs, context._loaded_types  # pyright: ignore[reportPrivateUsage]
+
+
 class OpenContext(Context):
     """A context that carries along what it does not know. Classes of unknown things are shared by all such contexts, so that
     equal texts give equal modules."""
+
+    def load_registered_dialect(self, name: str) -> None:
+        """Loads a dialect that is registered; of ours, the tables of what is in them are made once, for all contexts."""
+        if name not in _MODULES or name not in self._registered_dialects:
+            super().load_registered_dialect(name)
+            return
+        dialect, ops, attributes, types = _contents(name)
+        self._loaded_dialects[name] = dialect
+        self._loaded_ops.update(ops)
+        self._loaded_attrs.update(attributes)
+        self._loaded_types.update(types)
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The class of an op; of an unknown one, a class that stands for it."""
@@ -152,15 +172,30 @@ def make_context() -> Context:
     return _filled(OpenContext(allow_unregistered=True))
 
 
+_MENTIONED = re.compile(rf"(?:^|[={{}};])\s*\"?(?:{'|'.join(UPSTREAM)})\.[a-z][\w.]++(?!\s*[=,}}])|(?<![\w.])memref<", re.MULTILINE)
+_LOWERED = re.compile(r"(?:^|[={};])\s*\"?(?:gpu|nvgpu|nvvm|rocdl|spirv|kernel|llvm|vector|core)\.[\w.]++(?!\s*[=,}])", re.MULTILINE)
+
+
+def is_upstream(text: str) -> bool:
+    """Whether a text is an upstream program: it has an op of these dialects, and none of those that kernels are lowered to, for which xDSL's classes are
+    used."""
+    return _MENTIONED.search(text) is not None and _LOWERED.search(text) is None
+
+
 def context_for(text: str) -> Context:
     """The context to parse a text in: one that knows upstream ops by our classes if it is a program of those."""
     if "memref" not in text and not any(f"{name}." in text for name in UPSTREAM):
         return make_context()
-    from wengert.dialects.upstream.context import UpstreamContext, is_upstream
-
     if not is_upstream(text):
         return make_context()
+    from wengert.dialects.upstream.context import UpstreamContext
+
     return _filled(UpstreamContext(allow_unregistered=True), UPSTREAM)
+
+
+def has_upstream(module: Operation) -> bool:
+    """Whether there is an op of an upstream dialect under an op (the classes of those need not be imported to see that there is none)."""
+    return any(getattr(type(op), "IS_UPSTREAM", False) for op in all_ops(module))
 
 
 def _filled(context: Context, but: Sequence[str] = ()) -> Context:

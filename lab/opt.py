@@ -28,7 +28,7 @@ from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import add_common, run
 from wengert.lab.cli.usage import Parser, usage_error
-from wengert.transforms.pipelines import parse_pipeline
+from wengert.transforms.pipelines import TO_UPSTREAM, joined, parse_pipeline
 
 _SPLIT = re.compile(r"^// -----.*\n?", re.MULTILINE)
 
@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the program, or what the pipeline begins with: MLIR or LLVM text; - (default) for stdin",
     )
     parser.add_argument("-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help='as in "vjp{fn=main wrt=0,1},simplify,cse"')
+    parser.add_argument("--to-upstream", action="store_true", help="write what is left as linalg on tensors, scf, arith and math, which mlir-opt 22 compiles")
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
     parser.add_argument("--list-passes", action="store_true", help="list the passes and translations with their options")
     parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
@@ -88,7 +89,7 @@ def execute(options: argparse.Namespace) -> int:
         output.write_text(json.dumps(passes_json(), indent=1) if options.json else "\n".join(describe_passes()), options.output)
         return Exit.OK
     try:
-        pipeline = parse_pipeline(",".join(options.pass_pipeline))
+        pipeline = parse_pipeline(joined(*options.pass_pipeline, TO_UPSTREAM if options.to_upstream else ""))
     except DiagnosticError as error:
         output.report_diagnostics(error, options.diagnostics)
         return Exit.USAGE

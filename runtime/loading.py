@@ -68,7 +68,7 @@ def _read(text: str, filename: str, entry: str) -> ModuleOp:
 
 def _without_upstream(module: ModuleOp, entry: str) -> ModuleOp:
     """The module in StableHLO; where its types leave extents open, with what needs no shapes done, so that its functions are those of tensors."""
-    from wengert.dialects.upstream import has_upstream
+    from wengert.dialects.registry import has_upstream
 
     if not has_upstream(module):
         return module

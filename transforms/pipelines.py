@@ -33,6 +33,9 @@ PASS_PATHS = {
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
     # transforms/upstream: programs in upstream MLIR's dialects
     "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "lower-affine": "wengert.transforms.upstream.affine:LowerAffinePass",
+    "memrefs-to-values": "wengert.transforms.upstream.memrefs.memrefs_to_values:MemrefsToValuesPass",
+    "to-linalg": "wengert.transforms.upstream.out.to_linalg:ToLinalgPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
@@ -47,8 +50,11 @@ PASS_PATHS = {
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
+    "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
+    "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops
@@ -67,6 +73,7 @@ PASS_PATHS = {
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
+    "pick-elements": "wengert.transforms.fuse.single_elements:PickElementsPass",
     "tile-products": "wengert.transforms.fuse.tiles.tile_products:TileProductsPass",
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
@@ -142,14 +149,17 @@ BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 
+TO_UPSTREAM = f"to-core,{BACK},to-linalg"
+"""From StableHLO or core-level IR to upstream MLIR's ``linalg``, ``scf``, ``arith`` and ``math`` on tensors."""
+
 CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
-TILES = "tile-products{reassociate=true}"
-"""Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole."""
+TILES = "pick-elements,tile-products{reassociate=true}"
+"""Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole; single elements of rows first."""
 
 LOWER = f"expand-functions,check-compilable,{CANONICALIZE},{TILES},fuse,{KERNELS}"
 """From core-level IR to kernels."""

@@ -3,10 +3,10 @@
 
 Every op has one class, whose operands, results and regions are as many as its text has, and whose attributes bear the names of MLIR 22's properties. Both
 forms of the text are read: the generic one by the parser, the custom one by the forms in this package. What an op means is said by
-:mod:`wengert.transforms.upstream`; kernels for devices, which use some of these dialects too, keep xDSL's classes (:func:`is_upstream`).
+:mod:`wengert.transforms.upstream`; kernels for devices, which use some of these dialects too, keep xDSL's classes (:func:`wengert.dialects.registry.is_upstream`).
 """
 
-from wengert.dialects.upstream.context import UpstreamContext, is_upstream
-from wengert.dialects.upstream.operation import UpstreamOp, has_upstream, upstream_class
+from wengert.dialects.upstream.context import UpstreamContext
+from wengert.dialects.upstream.operation import UpstreamOp, upstream_class
 
-__all__ = ["UpstreamContext", "UpstreamOp", "has_upstream", "is_upstream", "upstream_class"]
+__all__ = ["UpstreamContext", "UpstreamOp", "upstream_class"]

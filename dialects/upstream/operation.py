@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import traits_def, var_operand_def, var_region_def, var_result_def, var_successor_def
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -16,7 +16,6 @@ from wengert.dialects.upstream.checks import problem_of
 from wengert.dialects.upstream.tables import FORMS, TERMINATORS
 from wengert.ir.attributes import ints
 from wengert.ir.operations import DialectOperation, op_definition
-from wengert.ir.traversal import all_ops
 
 SEGMENTS = "operandSegmentSizes"
 """The attribute that says how many operands each group of an op has."""
@@ -29,6 +28,7 @@ class UpstreamOp(DialectOperation):
 
     SYNTAX: ClassVar[Any]
     ANY_PROPERTIES: ClassVar = True
+    IS_UPSTREAM: ClassVar = True
     inputs = var_operand_def()
     outputs = var_result_def()
     bodies = var_region_def()
@@ -81,8 +81,3 @@ def upstream_class(name: str) -> type[UpstreamOp]:
     if name in TERMINATORS:
         members["traits"] = traits_def(IsTerminator(), NoTerminator()) if name == "scf.forall.in_parallel" else traits_def(IsTerminator())
     return op_definition(type(name, (UpstreamOp,), members))
-
-
-def has_upstream(module: Operation) -> bool:
-    """Whether there is an upstream op under an op."""
-    return any(isinstance(op, UpstreamOp) for op in all_ops(module))

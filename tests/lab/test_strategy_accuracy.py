@@ -52,7 +52,7 @@ def test_a_choice_is_right_within_five_per_cent():
     choices = [Chosen("p", "f64", name, "jacfwd", "jacfwd", "jacfwd", times, times) for name in times]
     choices += [Chosen("p", "f64", None, None, "jacfwd", "jacfwd", times, times), Chosen("q", "f64", skipped="too large")]
     assert [choice.is_right for choice in choices[:4]] == [True, True, False, False]
-    predicted, settled, measured, rest = summary(choices)
+    settled, predicted, measured, rest = summary(choices)
     assert "3 of 4 programs (75 %)" in settled
     assert "2 of 4 programs (50 %)" in predicted
     assert "4 of 4 programs (100 %)" in measured

@@ -109,7 +109,7 @@ class _Walk(Struct):
             if isinstance(op, ops.LaunchOp | ops.CopyOp):
                 self.kernels.append(_kernel(op, times, shared))
             elif isinstance(op, ops.ForOp | ops.WhileOp):
-                self.loop(op, times)
+                self.loop(op, times, shared)
             elif isinstance(op, ops.StripLoopOp):
                 self.regions.append((op, times * int_of(op.iterations)))
                 self.block(op.body.block, times * int_of(op.iterations), op.schedule.data.parallel is not None)
@@ -119,14 +119,14 @@ class _Walk(Struct):
                     self.regions.append((op, taken))
                     self.block(region.block, taken)
 
-    def loop(self, op: ops.ForOp | ops.WhileOp, times: Polynomial) -> None:
+    def loop(self, op: ops.ForOp | ops.WhileOp, times: Polynomial, shared: bool) -> None:
         count = _constant(op.count) if isinstance(op, ops.ForOp) else None
         body = times * max(0, count) if count is not None else self.core.bodies.get((path_of(op), op.location))
         if body is None:
             body = Polynomial.symbol(self.unknowns.total(op).name)
         self.regions.append((op, body))
         for region in op.regions:
-            self.block(region.block, body if region is op.regions[-1] else body + times)
+            self.block(region.block, body if region is op.regions[-1] else body + times, shared)
 
 
 def _constant(buffer: SSAValue) -> int | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Block, Operation
 
+from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import STORE, ApplyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, YieldOp
 from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import ints
+from wengert.ir.elements import Elements, splat_value
 from wengert.ir.tensor_types import element, is_float, size
 from wengert.transforms.analysis.opcost import work
 
@@ -51,8 +53,16 @@ def _matmul(op: MatmulOp) -> Work:
 
 
 def _inside(block: Block) -> Work:
-    works = [work(op) for op in block.ops if not isinstance(op, YieldOp)]
+    works = [_counted(op) if isinstance(op, core.ForOp) else work(op) for op in block.ops if not isinstance(op, YieldOp)]
     return sum(int(flops) for flops, _ in works), sum(int(functions) for _, functions in works)
+
+
+def _counted(op: core.ForOp) -> Work:
+    """The work of a loop over tiles, whose number of iterations is written."""
+    count = op.trip_count.owner
+    times = int(splat_value(cast("Elements", count.value))) if isinstance(count, stablehlo.ConstantOp) else 0
+    flops, functions = _inside(op.body.block)
+    return times * flops, times * functions
 
 
 def _strips(op: StripMineOp) -> Work:

@@ -1,8 +1,9 @@
 """Writes one pass of a cluster as a loop over tiles.
 
 The pass is a ``kernel.strip_mine`` over the elements of the batch (and over a few ranges of rows where there are few of these), whose iterations are
-independent. Each goes over its rows, a block at a time, in a ``core.for``. What is read and written by it lies with the batch in front, then the rows: operands that
-lie otherwise are transposed outside, where they are small. Row by row results are written where they belong, and sums across rows are added up from block to block.
+independent. Each goes over its rows, a block at a time, in a ``core.for``. What is read and written by it lies with the batch in front, then the rows:
+operands that lie otherwise are transposed outside, where they are small. Row by row results are written where they belong, and sums across rows are added
+up from block to block.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.tiles.clusters import Cluster
 from wengert.transforms.fuse.tiles.relations import ROW, WHOLE, Labels, labels_of, labels_of_axes, relate
 
-TILE_BYTES = 512 << 10
+TILE_BYTES = 1 << 20
 """A tile of a wide value, of which a few are in use at once, is at most about so large: a part of the second cache."""
 MOST_ROWS = 128
 LEAST_ROWS = 16

@@ -6,8 +6,8 @@ the cluster is small: largest elements and sums of rows, products with other ope
 for products and sums across rows, which can be added up, no wide value has to be in memory as a whole.
 
 An op runs in a *pass* over the tiles; one that needs the result of a pass for all rows, by way of ops that are in no cluster, runs in a later one. Wide values
-that a later pass needs again are computed again there, from operands of the product and what was kept of each row. (Rabe and Staats, "Self-attention does not need
-O(n^2) memory", 2021; Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS 2022. There the columns
+that a later pass needs again are computed again there, from operands of the product and what was kept of each row. (Rabe and Staats, "Self-attention does
+not need O(n^2) memory", 2021; Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness", NeurIPS 2022. There the columns
 are cut too, and the maximum is corrected as it grows; here a row is short enough for a cache, so that every row is computed as the program says.)
 """
 
@@ -30,6 +30,8 @@ LEAST_RATIO = 4
 """A wide value is so many times as large as one operand of its product, and more than half as many times as both."""
 MOST_CONTRACTED = 256
 """A product that adds up more terms takes longer to compute again than its result takes to read."""
+LEAST_SUMMED = 4
+"""Floats of fewer bytes are not added up."""
 MOST_FOLLOWERS = 64
 """So many ops between the reductions of rows and what reads them."""
 
@@ -119,7 +121,23 @@ def cluster_of(root: stablehlo.DotGeneralOp) -> Cluster | None:
 
 
 def _grow(cluster: Cluster) -> bool:
-    """Adds all ops that read or write wide values row by row; False if some reduction of rows is in the way."""
+    """Adds all ops that read or write wide values row by row; False if some reduction of rows is in the way.
+
+    What no member computes comes from outside, and says nothing about the ops that read it: then the search begins again without it.
+    """
+    labels, root = dict(cluster.labels), cluster.root.result
+    outside: set[SSAValue] = set()
+    while _search(cluster, outside):
+        fresh = cluster.wide - {result_of(op) for op in cluster.members}
+        if not fresh:
+            return True
+        outside |= fresh
+        cluster.members, cluster.labels, cluster.wide = {}, dict(labels), {root}
+    return False
+
+
+def _search(cluster: Cluster, outside: set[SSAValue]) -> bool:
+    """One search from the root by way of wide values other than those from outside."""
     pending: list[SSAValue] = [cluster.root.result]
     refused: set[Operation] = set()
     while pending:
@@ -129,23 +147,27 @@ def _grow(cluster: Cluster) -> bool:
                 continue
             relation = relate(op)
             labels = None if relation is None else _labels_in(cluster, op, relation)
-            given = () if relation is None or labels is None else labels_of(relation.result, labels)
-            if relation is None or labels is None or not cluster.batch <= {*given}:
+            if relation is None or labels is None or not _may_join(cluster, op, labels_of(relation.result, labels)):
                 if isinstance(op, core.ReduceOp) and _reduces_rows(op, relation, cluster):
                     return False
                 refused.add(op)
                 continue
             cluster.members[op] = relation
             for other, axes in zip((*operands_of(op), result_of(op)), (*relation.operands, relation.result)):
-                given, is_result = labels_of(axes, labels), other is result_of(op)
-                is_wide = _is_wide(cluster, other) and cluster.batch | {ROW} <= {*given}
+                given = labels_of(axes, labels)
+                is_wide = other not in outside and _is_wide(cluster, other) and cluster.batch | {ROW} <= {*given}
                 if is_wide and other not in cluster.wide:
                     cluster.wide.add(other)
                     pending.append(other)
-                if is_wide or is_result:
+                if is_wide or other is result_of(op):
                     cluster.labels.setdefault(other, given)
-    _forget_operands(cluster)
     return True
+
+
+def _may_join(cluster: Cluster, op: Operation, given: Labels) -> bool:
+    """Whether tiles can compute the result of an op: it has all of the batch, and rows, or sums over them that are not rounded to 16 bits from tile to tile."""
+    narrow = is_float(element(result_of(op))) and dtype_of(element(result_of(op))).itemsize < LEAST_SUMMED
+    return cluster.batch <= {*given} and (ROW in given or not narrow)
 
 
 def _reduces_rows(op: core.ReduceOp, relation: Relation | None, cluster: Cluster) -> bool:
@@ -158,13 +180,6 @@ def _reduces_rows(op: core.ReduceOp, relation: Relation | None, cluster: Cluster
 def _agrees(cluster: Cluster) -> bool:
     """Whether every op takes and gives its values in the same tiles as the others."""
     return all(_labels_in(cluster, op, relation) is not None for op, relation in cluster.members.items())
-
-
-def _forget_operands(cluster: Cluster) -> None:
-    """Wide values that no member computes come from outside."""
-    made = {result_of(op) for op in cluster.members}
-    cluster.wide &= made
-    cluster.labels = {value: labels for value, labels in cluster.labels.items() if value in made}
 
 
 def _around(value: SSAValue, root: Operation) -> Iterable[Operation]:

@@ -30,8 +30,10 @@ from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, detach, erase, replace_uses
 from wengert.ir.locations import rewritten
 from wengert.ir.traversal import ops_in, ops_of, result_of
+from wengert.transforms.fuse.tiles.batches import split_batches
 from wengert.transforms.fuse.tiles.bodies import Pass, Shape, tiles_of
 from wengert.transforms.fuse.tiles.clusters import LEAST_BYTES, Cluster, cluster_of, is_candidate
+from wengert.transforms.optimize.dce import dce
 from wengert.transforms.rewriter import Rewriter
 
 
@@ -49,6 +51,10 @@ class TileProductsPass(ModulePass):
     """The rows of a tile; 0: as many as make a tile that stays in the second cache."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not self.changes(op):
+            return
+        if split_batches(op, self.name):
+            dce(op)
         for root in ops_of(op, DotGeneralOp):
             if root.parent is not None and self._may_begin(root):
                 cluster = cluster_of(root)

@@ -416,8 +416,4 @@ def _split_places(count: int, tile: dict[int, int]) -> tuple[list[int], dict[int
 
 
 for _name in REFUSED:
-    refuses(
-        f"linalg.{_name}",
-        "this op has no meaning here",
-        "mlir-opt can decompose it: -linalg-generalize-named-ops, or transform.structured.decompose_winograd_op",
-    )
+    refuses(f"linalg.{_name}", "this op has no meaning here")
