@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import jax
@@ -71,12 +72,15 @@ def chunks(op: Operation) -> int:
     return 1 if cut is None else cut.chunks
 
 
-def steps(workload: Workload, runs: int) -> list[Step]:
-    """The kernels of the value and the gradients, in order."""
+def derivative(workload: Workload) -> tuple[wg.Program, list[Any]]:
+    """The value and the gradients, and what they are computed for."""
     primal = wg.parse(jax.jit(workload.function).lower(*workload.inputs).as_text(), workload.name)
-    program = primal.vjp(wrt=workload.wrt)
+    return primal.vjp(wrt=workload.wrt), [*workload.inputs, *(np.ones(r.shape, r.dtype) for r in primal.signature.results)]
+
+
+def steps(program: wg.Program, arguments: list[Any], runs: int) -> list[Step]:
+    """The kernels of a program, in order."""
     timed = TimedProgram(program, placed(runnable(program.optimized_module, as_given=program.as_given)))
-    arguments = [*workload.inputs, *(np.ones(r.shape, r.dtype) for r in primal.signature.results)]
     pool.set_threads(1)
     least = np.min([timed.run(arguments).ticks for _ in range(runs)], axis=0) / timed.ticks_per_second * 1e6
     return [Step(float(time), chunks(op), *_buffers(op)) for op, time in zip(timed.ops, least, strict=True)]
@@ -111,13 +115,25 @@ def _depends(step: Step, earlier: Step) -> bool:
     return any(overlap(a, b) for ones, others in pairs for a in ones for b in others)
 
 
-def line(name: str, kernels: Sequence[Step]) -> str:
+def line(name: str, kernels: Sequence[Step], wakings: str) -> str:
     """A row of the table."""
     whole, alone = sum(step.time for step in kernels), sum(step.time for step in kernels if step.chunks == 1)
     gains = [whole / sum(step.on(threads) for step in kernels) for threads in (2, 16)]
     most = sum(step.on(16) for step in kernels) / side_by_side(kernels, 16) - 1
-    jobs = sum(step.chunks > 1 for step in kernels)
-    return f"| {name} | {whole / 1e3:.3g} | {len(kernels)} | {jobs} | {alone / whole:.1%} | {gains[0]:.2f} | {gains[1]:.1f} | {most:.1%} |"
+    shared = sum(step.chunks > 1 for step in kernels)
+    return f"| {name} | {whole / 1e3:.3g} | {len(kernels)} | {shared} | {wakings} | {alone / whole:.1%} | {gains[0]:.2f} | {gains[1]:.1f} | {most:.1%} |"
+
+
+def wakings(program: wg.Program, arguments: Sequence[Any], runs: int) -> str:
+    """The median of how often a call wakes workers, with two threads, and of the jobs that it shares: less than there are where others need the cores."""
+    compiled, counts = program.compile(), list[tuple[int, int]]()
+    pool.set_threads(2)
+    for _ in range(runs):
+        before = pool.jobs()
+        compiled(*arguments)
+        counts.append((pool.jobs()[0] - before[0], pool.jobs()[1] - before[1]))
+    jobs, woken = (median(column) for column in zip(*counts, strict=True))
+    return f"{woken:.0f} of {jobs:.0f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,10 +143,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=12, help="runs of each model")
     options = parser.parse_args(arguments)
     jax.config.update("jax_enable_x64", True)
-    columns: list[Any] = ["training step", "ms", "kernels", "jobs", "time of the others", "gain of 2 threads, at most", "of 16", "side by side"]
+    columns: list[Any] = [
+        "training step",
+        "ms",
+        "kernels",
+        "jobs",
+        "wakings of jobs",
+        "time of the others",
+        "gain of 2 threads, at most",
+        "of 16",
+        "side by side",
+    ]
     print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
     for workload in models(options.quick):
-        print(line(workload.name, steps(workload, options.runs)), flush=True)
+        program, given = derivative(workload)
+        print(line(workload.name, steps(program, given, options.runs), wakings(program, given, options.runs)), flush=True)
     return 0
 
 

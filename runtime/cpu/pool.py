@@ -64,6 +64,11 @@ def helped() -> int:
     return _pool().helped()
 
 
+def jobs() -> tuple[int, int]:
+    """How many jobs were shared so far, and for how many of them sleeping workers were woken."""
+    return _pool().jobs(), _pool().wakes()
+
+
 def register(*, blas: bool = False) -> None:
     """Makes the pool known to LLVM, before code that uses it is loaded; ``blas`` if that code calls BLAS."""
     shared = _pool()
@@ -83,6 +88,7 @@ class _Pool:
             llvm.add_symbol(name, self.library.address(name))  # pyright: ignore[reportUnknownMemberType]
         self._set = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self.library.address("wengert_pool_set"))
         self.helped = ctypes.CFUNCTYPE(ctypes.c_int64)(self.library.address("wengert_pool_helped"))
+        self.jobs, self.wakes = (ctypes.CFUNCTYPE(ctypes.c_int64)(self.library.address(f"wengert_pool_{name}")) for name in ("jobs", "calls"))
         self.threads = 1
         self.configure(default_threads())
         if hasattr(os, "register_at_fork"):

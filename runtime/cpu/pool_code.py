@@ -66,6 +66,8 @@ _TEXT = """
 @sleepers = internal global i32 0, align 128
 @epoch = internal global i32 0, align 4               ; what workers sleep on
 @helps = internal global i64 0, align 8
+@jobs = internal global i64 0, align 8                ; jobs that were shared, and how often sleeping workers were called for one
+@calls = internal global i64 0, align 8
 @last = internal global i64 0, align 8                ; when the last small job came
 @debt = internal global i64 0, align 8                ; the work of small jobs that came close together
 @rest = internal global i64 0, align 8                ; nanoseconds of work that is not shared, because other jobs went badly
@@ -321,12 +323,18 @@ publish:
   %high = shl i64 %generation.next, 32
   %new = or i64 %high, %chunks
   %replaced = atomicrmw xchg ptr @word, i64 %new seq_cst, align 128
+  %job.count = load i64, ptr @jobs
+  %job.count.next = add i64 %job.count, 1
+  store i64 %job.count.next, ptr @jobs
   %start = CLOCK
   %resting = load atomic i32, ptr @sleepers seq_cst, align 128
   %some.rest = icmp sgt i32 %resting, 0
   %wake = and i1 %some.rest, %wakes
   br i1 %wake, label %call.them, label %work
 call.them:
+  %call.count = load i64, ptr @calls
+  %call.count.next = add i64 %call.count, 1
+  store i64 %call.count.next, ptr @calls
   %epoch = atomicrmw add ptr @epoch, i32 1 seq_cst, align 4
   %others = add i64 %chunks, -1
   %most = call i64 @llvm.umin.i64(i64 %others, i64 65536)
@@ -378,6 +386,16 @@ define void @wengert_pool_set(i32 %workers) {
 
 define i64 @wengert_pool_helped() {
   %count = load atomic i64, ptr @helps monotonic, align 8
+  ret i64 %count
+}
+
+define i64 @wengert_pool_jobs() {
+  %count = load atomic i64, ptr @jobs monotonic, align 8
+  ret i64 %count
+}
+
+define i64 @wengert_pool_calls() {
+  %count = load atomic i64, ptr @calls monotonic, align 8
   ret i64 %count
 }
 

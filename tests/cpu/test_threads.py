@@ -128,6 +128,21 @@ def test_the_gradient_of_a_kernel_is_shared_by_ranges_of_images() -> None:
     assert ".finish(" in text
 
 
+def test_shared_jobs_and_wakings_are_counted() -> None:
+    module = parse_module(text_of(CASES["elementwise"][0], floats(10**6)))
+    compiled, counts = compile(module), []
+    for count in (1, 2):
+        pool.set_threads(count)
+        before = pool.jobs()
+        for _ in range(200):
+            compiled(floats(10**6))
+        after = pool.jobs()
+        counts.append((after[0] - before[0], after[1] - before[1]))
+    assert counts[0] == (0, 0), "one thread has nobody to share with"
+    assert 0 < counts[1][0] <= 200
+    assert counts[1][1] <= counts[1][0]
+
+
 def test_the_text_does_not_depend_on_the_number_of_threads() -> None:
     module = parse_module(text_of(CASES["elementwise"][0], floats(100000)))
     texts = set()
