@@ -31,13 +31,17 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.jit import Jit, Traceable, explain_retrace, jit
     from wengert.frontends.transforms.linear_maps import linearize, vjp
     from wengert.frontends.transforms.shapes import eval_shape
+    from wengert.frontends.transforms.sparse_jacobians import sparse_hessian, sparse_jacobian
+    from wengert.frontends.transforms.taylor import taylor
     from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.bisect.bisection import Bisection, bisect
+    from wengert.lab.checkpoint.table import checkpoints
     from wengert.lab.diff.difference import Difference, diff
     from wengert.lab.draw.drawing import Drawing, draw
-    from wengert.lab.provenance.explain import Explanations, explain
+    from wengert.lab.provenance.explain import explain
+    from wengert.lab.provenance.explanation import Explanations
     from wengert.lab.strategies.table import StrategyTable, strategies
     from wengert.lab.sweep.in_python import sweep
     from wengert.lab.sweep.series import SweepReport
@@ -87,6 +91,7 @@ __all__ = [
     "__version__",
     "bisect",
     "checkpoint",
+    "checkpoints",
     "cond",
     "custom_jvp",
     "custom_vjp",
@@ -116,11 +121,14 @@ __all__ = [
     "parse",
     "register",
     "scan",
+    "sparse_hessian",
+    "sparse_jacobian",
     "spmd",
     "stop_gradient",
     "strategies",
     "sweep",
     "switch",
+    "taylor",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -136,7 +144,7 @@ _HOMES = {
     "Difference": "wengert.lab.diff.difference",
     "Drawing": "wengert.lab.draw.drawing",
     "ExecutionError": "wengert.runtime.errors",
-    "Explanations": "wengert.lab.provenance.explain",
+    "Explanations": "wengert.lab.provenance.explanation",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
     "LinearProgram": "wengert.runtime.linear_program",
@@ -158,6 +166,7 @@ _HOMES = {
     "Transform": "wengert.frontends.transforms.derivatives",
     "bisect": "wengert.lab.bisect.bisection",
     "checkpoint": "wengert.frontends.transforms.differentiation_control",
+    "checkpoints": "wengert.lab.checkpoint.table",
     "cond": "wengert.frontends.transforms.control_flow",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
@@ -187,11 +196,14 @@ _HOMES = {
     "parse": "wengert.runtime.loading",
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",
+    "sparse_hessian": "wengert.frontends.transforms.sparse_jacobians",
+    "sparse_jacobian": "wengert.frontends.transforms.sparse_jacobians",
     "spmd": "wengert.runtime.spmd.global_program",
     "stop_gradient": "wengert.frontends.transforms.differentiation_control",
     "strategies": "wengert.lab.strategies.table",
     "sweep": "wengert.lab.sweep.in_python",
     "switch": "wengert.frontends.transforms.control_flow",
+    "taylor": "wengert.frontends.transforms.taylor",
     "value_and_grad": "wengert.frontends.transforms.derivatives",
     "vjp": "wengert.frontends.transforms.linear_maps",
     "vmap": "wengert.frontends.transforms.batching",

@@ -3,7 +3,8 @@
 All sides compute the value and the gradient of the same function, in turn, in one process on one core (the last one, or
 ``--core``). JAX dispatches synchronously, which is faster for small programs, and its arrays are on the device already; PyTorch runs
 as it is and compiled, with one thread. Results are compared before anything is timed. The clock is the CPU time of the process.
-Ratios are ours to theirs, of the least times and, in brackets, of the medians: less is better.
+Ratios are ours to theirs, of the least times and, in brackets, of the medians: less is better. The group ``models`` is measured by the
+wall, in a process for each number of threads (``--threads 1,2``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,18 @@ ALL_PEERS = ("jax", "torch", "torch.compile")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the groups that were asked for; 1 if a result was wrong."""
     options = _options(arguments)
+    groups = options.groups.split(",") if options.groups else []
+    if "models" in groups and not options.inside:
+        if len(groups) > 1:
+            print("the group models is measured alone, in a process for each number of threads", file=sys.stderr)
+            return 2
+        from benchmarks import model_table
+
+        return model_table.run(options)
+    if options.inside:
+        from benchmarks import model_table
+
+        return model_table.run_inside(options)
     _pin(options.core)
     before = os.getloadavg() if hasattr(os, "getloadavg") else ()
     import jax
@@ -80,10 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--groups", default="", help="names, separated by commas; all by default")
+    parser.add_argument("--groups", default="", help="names, separated by commas; all but models by default")
     parser.add_argument("--peers", default="", help="out of jax, torch, torch.compile; those that are installed by default")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--seconds", type=float, default=0.5, help="time for each side of each workload")
+    parser.add_argument("--threads", default="", metavar="1,2", help="numbers of threads for the group models; 1 and all cores by default")
+    parser.add_argument("--inside", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--core", type=int, default=None)
     parser.add_argument("--gradbench", metavar="FOLDER", help="run the AD benchmark kit in this folder as well")
     parser.add_argument("--json", help="write everything measured, with the environment, after each workload")

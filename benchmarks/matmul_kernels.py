@@ -3,7 +3,8 @@
     python benchmarks/matmul_kernels.py [size ...]
 
 Square products of f32 and f64 in the layouts NN (both operands as they are), NT (B turned: the product of a cotangent) and TN, then
-batches of small ones.  The generated function is called in a loop of generated code, NumPy from Python (a microsecond per call).
+batches of small ones. The generated function is called in a loop of generated code, NumPy from Python (a microsecond per call), and a loop of
+multiply-adds in registers for as long: their least processor times, by turns.
 """
 
 from __future__ import annotations
@@ -56,25 +57,49 @@ loop:
 done:
   ret void
 }}"""
+    start = time.perf_counter()
+    address = _address(text, "repeat")
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address), 1e3 * (time.perf_counter() - start)
+
+
+def _address(text: str, name: str) -> int:
+    """The address of a function of a module that is compiled."""
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True)
-    start = time.perf_counter()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
     engine.finalize_object()
-    elapsed = 1e3 * (time.perf_counter() - start)
     _engines.append(engine)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(engine.get_function_address("repeat")), elapsed
+    return engine.get_function_address(name)
 
 
-def best(call: Callable[[], object], rounds: int = 9) -> float:
-    """The shortest of several calls."""
-    call()
-    times: list[float] = []
+def peak(element: str) -> tuple[Callable[[], object], float]:
+    """A call that does nothing but multiply and add in registers, and its flops: what a core can do at most."""
+    target = host().target
+    lanes, kind = target.vector_bytes // np.dtype(TYPES[element]).itemsize, {"f32": "float", "f64": "double"}[element]
+    vector, chains, rounds = f"<{lanes} x {kind}>", 24 if target.vector_registers > 16 else 12, 4000
+    fma = f"@llvm.fma.v{lanes}{element}"
+    phis = [f"%a{n} = phi {vector} [%x, %entry], [%b{n}, %loop]" for n in range(chains)]
+    steps = [f"%b{n} = call {vector} {fma}({vector} %x, {vector} %x, {vector} %a{n})" for n in range(chains)]
+    sums = [f"%s{n} = fadd {vector} {f'%s{n - 1}' if n > 1 else '%b0'}, %b{n}" for n in range(1, chains)]
+    lines = [
+        "define void @peak(ptr %p) {", "entry:", f"%x = load {vector}, ptr %p, align 64", "br label %loop", "loop:",
+        "%i = phi i64 [0, %entry], [%next, %loop]", *phis, *steps, "%next = add i64 %i, 1", f"%more = icmp ult i64 %next, {rounds}",
+        "br i1 %more, label %loop, label %done", "done:", *sums, f"store {vector} %s{chains - 1}, ptr %p, align 64", "ret void", "}",
+        f"declare {vector} {fma}({vector}, {vector}, {vector})",
+    ]  # fmt: skip
+    call, memory = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_address("\n".join(lines), "peak")), aligned(lanes, TYPES[element])
+    return lambda: call(memory.ctypes.data), 2.0 * lanes * chains * rounds
+
+
+def interleaved(calls: list[Callable[[], object]], rounds: int) -> list[float]:
+    """The least processor time of each call, by turns: what disturbs one disturbs all."""
+    least = [float("inf")] * len(calls)
     for _ in range(rounds):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for number, call in enumerate(calls):
+            start = time.thread_time()
+            call()
+            least[number] = min(least[number], time.thread_time() - start)
+    return least
 
 
 def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
@@ -96,18 +121,21 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     call, compilation = compiled(plan, times)
     scratch = aligned(plan.scratch_bytes + 1, np.uint8)
     addresses = [x.ctypes.data for x in (a, b, c, scratch)]
-    own = best(lambda: call(*addresses)) / times
     left, right = a.reshape(shape), b.reshape(shape)
     left, right = left.swapaxes(1, 2) if layout[0] == "T" else left, right.swapaxes(1, 2) if layout[1] == "T" else right
     if batch == 1:
         left, right = left[0], right[0]
     result = np.empty((batch, n, n)[-left.ndim :], dtype)
-    calls = max(1, times // 50)
-    other = best(lambda: [np.matmul(left, right, out=result) for _ in range(calls)]) / calls
+    highest, flops = peak(element)
+    repeated = max(1, round(plan.flops * times / flops))  # as long as the product, so that both are disturbed alike
+    calls = [lambda: call(*addresses), lambda: [np.matmul(left, right, out=result) for _ in range(times)], lambda: [highest() for _ in range(repeated)]]
+    own, other, most = interleaved(calls, 9 if plan.flops < 4e9 else 4)
+    own, other, rate = own / times, other / times, flops * repeated / most
     np.testing.assert_allclose(c.reshape(result.shape), result, rtol=1e-3, atol=1e-3)
+    size, mine, others = f"{element} {batch:5} x {n:4} {layout} {plan.method:8}", plan.flops / own, plan.flops / other
     print(
-        f"{element} {batch:5} x {n:4} {layout} {plan.method:8} {own * 1e6:10.2f} us {plan.flops / own / 1e9:6.1f} GFLOP/s   "
-        f"NumPy {other * 1e6:10.2f} us {plan.flops / other / 1e9:6.1f} GFLOP/s   text {emission:.2f} ms, compilation {compilation:.1f} ms",
+        f"{size} {own * 1e6:10.2f} us {mine / 1e9:6.1f} GFLOP/s {mine / rate:4.0%} of the peak   "
+        f"NumPy {others / 1e9:6.1f} GFLOP/s {others / rate:4.0%}   text {emission:.2f} ms, compilation {compilation:.1f} ms",
         flush=True,
     )
 
@@ -117,7 +145,7 @@ def main() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     register_symbols(("wg.blas.sgemm", "wg.blas.dgemm"))
-    sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024]
+    sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096]
     for element in TYPES:
         for layout in ("NN", "NT", "TN"):
             for n in sizes:

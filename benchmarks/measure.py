@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from benchmarks.peers import PEERS, Side, Unavailable, exact, ours
-from benchmarks.timing import Time, interleaved
+from benchmarks.timing import Clock, Time, interleaved
 from benchmarks.workloads import Workload
 
 TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
@@ -84,7 +85,7 @@ def machine(seconds: float) -> Machine:
     return Machine(bandwidth, flops)
 
 
-def measure(group: str, workload: Workload, limits: Machine, seconds: float, peers: Sequence[str]) -> Row:
+def measure(group: str, workload: Workload, limits: Machine, seconds: float, peers: Sequence[str], clock: Clock = time.process_time) -> Row:
     """Compiles and compares all sides, then times them in turn.
 
     Raises:
@@ -103,7 +104,7 @@ def measure(group: str, workload: Workload, limits: Machine, seconds: float, pee
     for name, error in errors.items():
         allowed = 10 * tolerance if name == "jax" else max(tolerance, 2 * errors.get("jax", 0.0))
         assert error <= allowed, f"{group} {workload.name}: {name} is off by {error:.1e}, more than {allowed:.1e}"
-    times = compile_times(workload, sides) if workload.compile_only else interleaved([side.call for side in sides], seconds)
+    times = compile_times(workload, sides) if workload.compile_only else interleaved([side.call for side in sides], seconds, clock=clock)
     by_side = {side.name: Measured(time, side.compile_seconds, errors[side.name]) for side, time in zip(sides, times, strict=True)}
     return Row(group, workload.name, by_side.pop("wengert"), by_side, missing, limits.limit(workload), workload.compile_only)
 

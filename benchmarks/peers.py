@@ -7,6 +7,7 @@ Compile times are CPU time of the process, from a text or a function to the firs
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -64,7 +65,12 @@ def theirs(workload: Workload) -> Side:
 def exact(workload: Workload) -> list[Array]:
     """JAX's results in double precision, which all sides are compared with."""
     function = jax.value_and_grad(workload.function, workload.wrt) if workload.wrt else workload.function
-    return [np.asarray(x) for x in jax.tree.leaves(jax.jit(function)(*[value.astype(np.float64) for value in workload.inputs]))]
+    return [np.asarray(x) for x in jax.tree.leaves(jax.jit(function)(*map(_double, workload.inputs)))]
+
+
+def _double(value: Array) -> Array:
+    """Floats in double precision; integers as they are."""
+    return value.astype(np.float64) if value.dtype.kind == "f" else value
 
 
 def torch_eager(workload: Workload) -> Side:
@@ -104,7 +110,7 @@ def _torch(workload: Workload, name: str, wrap: Callable[[Any], Any]) -> Side:
     import torch
     from benchmarks.torch_workloads import function
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     inputs = [torch.from_numpy(value.copy()) for value in workload.inputs]
     chosen = [inputs[i].requires_grad_() for i in workload.wrt]
     start = time.process_time()

@@ -66,7 +66,8 @@ def _on_mpi(text: str, mode: str, inputs: Sequence[Array], n: int, wrt: list[int
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "text.mlir").write_text(text)
-        np.savez(folder / "in.npz", **{f"in_{i}": x for i, x in enumerate(inputs)})
+        stored: dict[str, Any] = {f"in_{i}": x for i, x in enumerate(inputs)}
+        np.savez(folder / "in.npz", **stored)
         mpiexec = Path(sys.executable).with_name("mpiexec")
         command = [str(mpiexec if mpiexec.exists() else "mpiexec"), "-n", str(n), sys.executable, "-m", "benchmarks.spmd_runner", name, mode]
         done = subprocess.run([*command, str(wrt), str(of)], capture_output=True, text=True, timeout=600, check=False)
@@ -80,11 +81,12 @@ def _rank(name: str, mode: str, wrt: list[int], of: list[int]) -> None:
     from mpi4py import MPI
 
     folder, here = Path(name), MPI.COMM_WORLD.rank
-    with np.load(folder / "in.npz") as stored:
-        inputs = [stored[f"in_{i}"][here] for i in range(len(stored.files))]
+    with np.load(folder / "in.npz") as archive:
+        inputs = [archive[f"in_{i}"][here] for i in range(len(archive.files))]
     p = program((folder / "text.mlir").read_text(), mode, wrt, of)
     results = select(mode, p.distribute(comm=MPI.COMM_WORLD, backend=backend())(*inputs), wrt, of)
-    np.savez(folder / f"out_{here}.npz", **{f"out_{j}": y for j, y in enumerate(results)})
+    computed: dict[str, Any] = {f"out_{j}": y for j, y in enumerate(results)}
+    np.savez(folder / f"out_{here}.npz", **computed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Timing of several sides in turn, so that what disturbs one disturbs all.
 
 The clock is the CPU time of the process, with that of all its threads: on one quiet core it is the time on the wall, and where
-other programs want that core too, waiting for it does not count.
+other programs want that core too, waiting for it does not count. Several threads are timed by the wall, which only a quiet machine makes comparable.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ class Time:
     median: float | None
 
 
-def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: int = 15) -> list[Time]:
+Clock = Callable[[], float]
+
+
+def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: int = 15, clock: Clock = time.process_time) -> list[Time]:
     """The time of each call, measured in ``rounds`` windows that alternate; ``seconds`` is the time for each call in all.
 
     A call that takes longer than its windows drops out once its time is over, but not before three of them.
     """
-    counts = [max(1, int(seconds / rounds / _once(call))) for call in calls]
+    counts = [max(1, int(seconds / rounds / _once(call, clock))) for call in calls]
     windows: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, count, call_times in zip(calls, counts, windows, strict=True):
             if len(call_times) >= 3 and count * sum(call_times) > 2 * seconds:
                 continue
-            start = time.process_time()
+            start = clock()
             for _ in range(count):
                 call()
-            call_times.append((time.process_time() - start) / count)
+            call_times.append((clock() - start) / count)
     return [Time(min(call_times), statistics.median(call_times)) for call_times in windows]
 
 
-def _once(call: Callable[[], object]) -> float:
+def _once(call: Callable[[], object], clock: Clock) -> float:
     call()
-    start = time.process_time()
+    start = clock()
     call()
-    return max(time.process_time() - start, 1e-7)
+    return max(clock() - start, 1e-7)

@@ -242,7 +242,7 @@ class ReduceScatterOp(GroupReduceOp):
 
 COMMUNICATIONS = (AllReduceOp, ReduceScatterOp)
 
-Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, ScatterOp, *COMMUNICATIONS, *CONTROL, *LINALG], [KindAttr, ExtremeAttr, TapeType])
+Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, *COMMUNICATIONS, ScatterOp, *CONTROL, *LINALG], [KindAttr, ExtremeAttr, TapeType])
 
 __all__ = [
     "COMMUNICATIONS",

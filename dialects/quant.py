@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, Float64Type, FloatAttr, IntAttr, IntegerType, Signedness
+from xdsl.dialects.builtin import ArrayAttr, Float64Type, FloatAttr, IntAttr, IntegerType, Signedness, TensorType
 from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -150,6 +150,15 @@ def quantized(type: Attribute) -> UniformQuantizedType | None:
     """The type of a tensor's elements if they are quantized."""
     element = cast("Any", type).element_type if hasattr(type, "element_type") else None
     return element if isinstance(element, UniformQuantizedType) else None
+
+
+def is_plain(type: Attribute) -> bool:
+    """Whether a type is that of a tensor of numbers that are not quantized; kept on it."""
+    plain = type.__dict__.get("_plain")
+    if plain is None:
+        plain = type.name == TensorType.name and quantized(type) is None
+        object.__setattr__(type, "_plain", plain)
+    return plain
 
 
 Quant = Dialect("quant", [], [UniformQuantizedType])

@@ -119,9 +119,28 @@ def _unknown_attribute(name: str, is_type: bool) -> type[Attribute]:
     return UnregisteredAttr.with_name_and_type(name, is_type)
 
 
+@cache
+def _contents(name: str) -> tuple[Dialect, dict[str, type[Operation]], dict[str, type[Attribute]], dict[str, type[TypeAttribute]]]:
+    """A dialect of ours, and its ops, attributes and types by name."""
+    context, dialect = Context(), _loader(*_MODULES[name])()
+    context.load_dialect(dialect)
+    return dialect, context._loaded_ops, context._loaded_attrs, context._loaded_types  # pyright: ignore[reportPrivateUsage]
+
+
 class OpenContext(Context):
     """A context that carries along what it does not know. Classes of unknown things are shared by all such contexts, so that
     equal texts give equal modules."""
+
+    def load_registered_dialect(self, name: str) -> None:
+        """Loads a dialect that is registered; of ours, the tables of what is in them are made once, for all contexts."""
+        if name not in _MODULES or name not in self._registered_dialects:
+            super().load_registered_dialect(name)
+            return
+        dialect, ops, attributes, types = _contents(name)
+        self._loaded_dialects[name] = dialect
+        self._loaded_ops.update(ops)
+        self._loaded_attrs.update(attributes)
+        self._loaded_types.update(types)
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The class of an op; of an unknown one, a class that stands for it."""

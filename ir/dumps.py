@@ -127,7 +127,8 @@ class Dumper:
         assert isinstance(run.pass_, Translation)
         stage = Stage(print_pass(run.pass_), "", seconds=run.seconds)
         self._pipelines.append(stage.label)
-        self._write(run.pass_.name, text, run.pass_.writes, stage, str(pipeline[run.position :]), ",".join(self._pipelines))
+        rest = str(pipeline[run.position :]) or run.pass_.next
+        self._write(run.pass_.name, text, run.pass_.writes, stage, rest, ",".join(self._pipelines))
 
     def _write_ir(self, name: str, text: str, stage: Stage, rest: str, done: str) -> None:
         self._write(name, text, "mlir", stage, rest, done)

@@ -35,6 +35,11 @@ class Translation(ABC):
         """The text for a module (if ``reads`` is "mlir") or for a text. A DiagnosticError says what is wrong with the source."""
         ...
 
+    @property
+    def next(self) -> str:
+        """The translations that mostly come behind this one, as a pipeline: what a dump says to go on with where nothing else was asked for."""
+        return ""
+
     @classmethod
     def required_fields(cls) -> set[str]:
         """The options that have no default values."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from wengert.lab.check import check
-from wengert.lab.check_report import Outcome
+from wengert.lab.check.report import Outcome
 from wengert.lab.costs import report
 from wengert.lab.inputs import Array, random_inputs, random_like, read_inputs
 from wengert.lab.tables import count, seconds

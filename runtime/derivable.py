@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
+from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_module
 from wengert.runtime.jacobians import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
 from wengert.runtime.known_programs import Identified, Lineage
 from wengert.runtime.positions import Positions, choose
-from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
+from wengert.runtime.requests import Mode, Residuals, Strategy, chosen, positions_text
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Signature
+    from wengert.runtime.sparsity import SparseJacobian
+    from wengert.transforms.ad.jacobians.sparse import Colouring
+    from wengert.transforms.checkpoint.frontier import Frontier
 
 
 class Derivable:
@@ -51,6 +56,7 @@ class Derivable:
         self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
         self._derivatives: dict[tuple[Any, ...], Program] = {}
         self._linearized: dict[tuple[Any, ...], LinearProgram] = {}
+        self._sparse: dict[tuple[Any, ...], SparseJacobian] = {}
         self._unread: Callable[[], ModuleOp] | None = None
 
     @staged_property
@@ -95,6 +101,7 @@ class Derivable:
         *,
         strategy: Strategy = "transpose",
         residuals: Residuals = "auto",
+        memory: int | str | None = None,
         dump_dir: PathLike | None = None,
     ) -> Program:
         """The reverse derivative: (inputs, cotangents of ``of``) -> (outputs, cotangents of ``wrt``).
@@ -106,8 +113,65 @@ class Derivable:
         ``residuals`` says what the forward part keeps for the reverse part, and what that computes again: "auto" (all that is at hand, and in
         loops and branches what is not cheap), "save-all", "recompute-cheap" or "recompute-all". What is asked to be computed again is not
         shared with the forward part by any later pass. The strategy "direct" takes "auto" only.
+
+        ``memory`` is the largest arena of the compiled derivative: bytes, or "64MB". Values are computed again as the pass ``checkpoint`` plans it
+        (:func:`wengert.lab.checkpoint.checkpoints` shows all plans). A DiagnosticError names the least memory that there is a plan for, where this is less.
         """
-        return self._derivative("vjp", wrt, of, dump_dir, strategy, residuals)
+        derivative = self._derivative("vjp", wrt, of, None if memory is not None else dump_dir, strategy, residuals)
+        return derivative if memory is None else derivative.within(memory, dump_dir=dump_dir)
+
+    def within(self, memory: int | str, *, dump_dir: PathLike | None = None) -> Program:
+        """The reverse derivative that this is, within so many bytes of arena, by computing values again, as in :meth:`vjp`.
+
+        Raises:
+            InputError: that is no number of bytes.
+            DiagnosticError: this is no reverse derivative, or no plan takes so little; names the least.
+        """
+        from wengert.ir.byte_counts import byte_count
+
+        try:
+            budget = byte_count(memory)
+        except ValueError as error:
+            raise InputError(f"memory: {error}") from None
+
+        def make(folder: Path | None) -> ModuleOp:
+            from wengert.runtime.derivation import apply
+
+            if folder is not None:
+                return apply(self.optimized_module, f"checkpoint{{budget={budget}}}", folder)
+            return self.frontier.module(self.frontier.within(budget))
+
+        return self._derived(("checkpoint", budget), "checkpoint", f"budget={budget}", dump_dir, make)
+
+    @staged_property
+    def frontier(self) -> Frontier:
+        """The plans for computing values of this reverse derivative again, by memory and flops; searched for once. Raises as :meth:`within`."""
+        from wengert.transforms.checkpoint.frontier import Frontier
+
+        return Frontier(self.optimized_module)
+
+    def taylor(self, order: int, wrt: Positions = None, of: Positions = None, *, series: bool = False, dump_dir: PathLike | None = None) -> Program:
+        """Taylor coefficients along a path: (inputs, directions of ``wrt``) -> (outputs, coefficients 1 to ``order`` of each result in ``of``).
+
+        The coefficients of a result are one array with the order in front. Along ``x + t v`` the coefficient i is the i-th derivative by t over i factorial.
+
+        Args:
+            order: the highest order, at least 1.
+            wrt: positions of the arguments that move; every float or complex one by default.
+            of: positions of the results; every float or complex one by default.
+            series: whether arguments are given whole paths, their coefficients 1 to ``order`` as one array, in place of directions.
+            dump_dir: a folder for the IR after every pass.
+
+        Raises:
+            InputError: as :meth:`jvp`; an order below 1.
+            DiagnosticError: an op has no derivative rule; names the op and its place.
+        """
+        if order < 1:
+            raise InputError(f"taylor: the order must be at least 1, not {order}")
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        path = " series=true" if series else ""
+        text = f"taylor{{order={order} wrt={positions_text(inputs)} of={positions_text(outputs)}{path}}}"
+        return self._transformed("taylor", text, dump_dir)
 
     def linearize(self, wrt: Positions = None, of: Positions = None, *, shared: bool = False, residuals: Residuals = "recompute-cheap") -> LinearProgram:
         """The program split at a point: evaluated once, then a linear map and its transpose as often as needed.
@@ -156,24 +220,78 @@ class Derivable:
         """
         return self._jacobian("jacrev", wrt, of, holomorphic, dump_dir)
 
-    def jacobian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False, dump_dir: PathLike | None = None) -> Program:
+    @overload
+    def jacobian(
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        holomorphic: bool = False,
+        dump_dir: PathLike | None = None,
+        sparse: Literal[False] = False,
+    ) -> Program: ...
+    @overload
+    def jacobian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
+    def jacobian(
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        holomorphic: bool = False,
+        dump_dir: PathLike | None = None,
+        sparse: bool = False,
+    ) -> Program | SparseJacobian:
         """The Jacobian by what is predicted to be the fastest: a mode, batched in one of several ways, both modes from a narrow cut, or columns or rows
         compressed. Arguments, results and errors are those of :meth:`jacfwd`, to rounding.
 
-        The candidates are taken down to buffers for the prediction, once for each choice of positions (:func:`wengert.strategies` shows it, with more ways).
-        Where it depends on what only a run tells, or the program is complex, the mode with fewer directions is taken.
-        """
-        return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir)
+        The candidates are taken down to buffers for the prediction, once for each choice of positions; the choice is kept on disk with the program
+        (:func:`wengert.strategies` shows it, with more ways). Where it depends on what only a run tells, or the program is complex, the mode with fewer
+        directions is taken.
 
-    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
-        """Second derivatives, by the order of modes that is predicted to be the fastest, as for :meth:`jacobian`: one array for each result in ``of`` and each
-        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacfwd`."""
+        Args:
+            wrt: positions of the arguments, as for :meth:`jacfwd`.
+            of: positions of the results, likewise.
+            measure: True compiles and times the candidates that are predicted within 25 per cent of the best, at random inputs, unless that was done before on
+                this machine; False takes the prediction whatever was measured. By default what was measured before decides, here or by
+                :func:`wengert.strategies`, and where nothing was, the prediction.
+            holomorphic: as for :meth:`jacfwd`.
+            dump_dir: a folder for the IR after every pass.
+            sparse: :meth:`sparse_jacobian` instead, which returns a matrix of ``scipy.sparse``.
+        """
+        if sparse:
+            return self.sparse_jacobian(wrt, of)
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        key = ("hessian", inputs, outputs, holomorphic)
+        key = ("jacobian", inputs, outputs, holomorphic, measure)
+        if dump_dir is None and key in self._derivatives:
+            return self._derivatives[key]
+        from wengert.lab.strategies.default import jacobian_passes
+
+        passes = jacobian_passes(cast("Program", self), inputs, outputs, measure)
+        self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
+        return self._derivatives[key]
+
+    @overload
+    def hessian(
+        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: Literal[False] = False
+    ) -> Program: ...
+    @overload
+    def hessian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
+    def hessian(
+        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: bool = False
+    ) -> Program | SparseJacobian:
+        """Second derivatives, by the order of modes that is predicted to be the fastest, as for :meth:`jacobian`: one array for each result in ``of`` and each
+        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacobian`. With
+        ``sparse=True``, :meth:`sparse_hessian`."""
+        if sparse:
+            return self.sparse_hessian(wrt, of)
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        key = ("hessian", inputs, outputs, holomorphic, measure)
         if key not in self._derivatives:
             from wengert.lab.strategies.default import hessian_plan
 
-            self._derivatives[key] = self._hessian(hessian_plan(cast("Program", self), inputs, outputs), inputs, outputs, holomorphic)
+            self._derivatives[key] = self._hessian(hessian_plan(cast("Program", self), inputs, outputs, measure), inputs, outputs, holomorphic)
         return self._derivatives[key]
 
     def _hessian(self, plan: str, wrt: tuple[int, ...], of: tuple[int, ...], holomorphic: bool) -> Program:
@@ -182,14 +300,57 @@ class Derivable:
         gradient = (self.jacfwd if first == "forward" else self.jacrev)(wrt, of, holomorphic=holomorphic)
         if second == "compressed":
             every = tuple(range(len(gradient.signature.results)))
-            return gradient._jacobian(seeded_jacobian_pass(wrt, every), wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
+            numbers = sum(prod(self.signature.results[j].shape) for j in of)
+            passes = seeded_jacobian_pass(wrt, every, symmetric=numbers == 1)
+            return gradient._jacobian(passes, wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
         return (gradient.jacfwd if second == "forward" else gradient.jacrev)(wrt, holomorphic=holomorphic)
 
-    def jacobian_mode(self, wrt: Positions = None, of: Positions = None) -> JacobianMode:
+    def sparsity(self, wrt: Positions = None, of: Positions = None, *, at: Sequence[Any] | None = None) -> Any:
+        """Which elements of the results may depend on which elements of the arguments: a ``scipy.sparse.csr_array`` of booleans, with one row for each element
+        of the results in ``of`` and one column for each element of the arguments in ``wrt``.
+
+        It holds at all arguments; with ``at``, arguments as for a call, at these: the places that are read and the branches that are taken there. Elements
+        outside are zero. (Index sets: Griewank, Walther, "Evaluating Derivatives", 2nd ed., sec. 7.1.)
+        """
+        from wengert.runtime.sparsity import pattern_of
+
+        return pattern_of(cast("Program", self), *self.resolve(wrt=wrt, of=of), at)
+
+    def sparse_jacobian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
+        """The Jacobian as a function of the arguments that returns a ``scipy.sparse.csr_array``, of which only the elements in :meth:`sparsity` are computed.
+
+        Args:
+            wrt: positions of the arguments; every float one by default.
+            of: positions of the results; every float one by default.
+            colouring: what shares directions: "columns" (forward mode), "rows" (reverse mode), "both", or the "best" of these; for symmetric matrices "star"
+                and "acyclic".
+
+        Raises:
+            InputError: as :meth:`jvp`; also for what is complex, and where a colouring for symmetric matrices is asked for one that is not square.
+        """
+        from wengert.runtime.sparsity import SparseJacobian
+
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        return self._kept(("sparse jacobian", inputs, outputs, colouring), lambda: SparseJacobian(cast("Program", self), inputs, outputs, colouring))
+
+    def sparse_hessian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
+        """The second derivatives of one number as a function of the arguments that returns a ``scipy.sparse.csr_array``: forward over reverse mode, in
+        directions that a star colouring or an acyclic colouring of the symmetric pattern leads to. As :meth:`sparse_jacobian`."""
+        from wengert.runtime.sparsity import sparse_hessian
+
+        inputs, outputs = self.resolve(wrt=wrt, of=of)
+        return self._kept(("sparse hessian", inputs, outputs, colouring), lambda: sparse_hessian(cast("Program", self), inputs, outputs, colouring))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], SparseJacobian]) -> SparseJacobian:
+        if key not in self._sparse:
+            self._sparse[key] = make()
+        return self._sparse[key]
+
+    def jacobian_mode(self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None) -> JacobianMode:
         """The one of :meth:`jacfwd` and :meth:`jacrev` that is predicted to be faster, chosen as in :meth:`jacobian`."""
         from wengert.lab.strategies.default import jacobian_mode
 
-        return jacobian_mode(cast("Program", self), *self.resolve(wrt=wrt, of=of))
+        return jacobian_mode(cast("Program", self), *self.resolve(wrt=wrt, of=of), measure)
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:
         """The columns of a Jacobian whose rows do not mix: inputs -> one array for each result in ``of``.
@@ -221,17 +382,8 @@ class Derivable:
         return self._transformed("compressed-jacobian", text, dump_dir, finish)
 
     def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
-        """The Jacobian by ``jacfwd`` or ``jacrev``, by another pass, as text, or (``jacobian``) by what is predicted to be the fastest."""
+        """The Jacobian by ``jacfwd`` or ``jacrev``, or by another pass, as text."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)
-        key = ("jacobian", inputs, outputs, holomorphic)
-        if how == "jacobian":
-            if dump_dir is None and key in self._derivatives:
-                return self._derivatives[key]
-            from wengert.lab.strategies.default import jacobian_passes
-
-            passes = jacobian_passes(cast("Program", self), inputs, outputs)
-            self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
-            return self._derivatives[key]
         arguments, results = [self.signature.arguments[i] for i in inputs], [self.signature.results[j] for j in outputs]
         mode: JacobianMode | None = next((known for known in MODES if how == known), None)
         text = how if mode is None else jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)

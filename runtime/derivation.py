@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import stablehlo
-from wengert.dialects.core import ForOp, WhileOp
+from wengert.dialects.core import ForOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.stablehlo.attributes import ReplicaGroupMeshAxesAttr
 from wengert.dialects.upstream import has_upstream
@@ -29,11 +29,11 @@ from wengert.ir.verification.verifier import verify
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
 from wengert.runtime.requests import DEFAULT, Mode, Residuals, Strategy, positions_text
-from wengert.transforms.ad.requests.lower import uses_ad
+from wengert.transforms import finishing as finish
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.core.functions import is_written_out
-from wengert.transforms.core.one_device import is_communication
-from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, LOOPS, OPTIMIZE, STACKS, joined, parse_pipeline
+from wengert.transforms.finishing import finishing
+from wengert.transforms.pipelines import BACK, FRONT, INVARIANT, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
@@ -198,24 +198,8 @@ def runs_at_core_level_only(module: ModuleOp) -> bool:
 
 
 def runnable(core: ModuleOp, *, as_given: bool = False, devices: int | None = None) -> ModuleOp:
-    """A core-level module as it is run: the module itself, or a copy after :func:`finishing`."""
-    text = finishing(core, as_given=as_given, devices=devices)
-    return parse_pipeline(text).applied(core) if text else core
-
-
-def finishing(core: ModuleOp, *, as_given: bool = False, devices: int | None = None) -> str:
-    """The pipeline from optimised core-level IR to what is run: requests for derivatives expanded, declared derivatives forgotten,
-    loops relieved of what does not change in them. Empty for most programs.
-
-    Of a program that is to run as it is given, only what has to be done: nothing is optimised. Unless it runs on several ``devices``, communication becomes
-    what it means on one.
-    """
-    if holds_kernels(core):
-        return ""
-    alone = "on-one-device" if devices is None and any(is_communication(op) for op in all_ops(core)) else ""
-    if as_given:
-        return joined(alone, "lower-ad" if uses_ad(core) else "", f"{STACKS},drop-matrices" if ops_of(core, ForOp, WhileOp) else "")
-    return joined(alone and f"{alone},{OPTIMIZE}", FINISH if uses_ad(core) else "", LOOPS if ops_of(core, ForOp, WhileOp) else "")
+    """A core-level module as it is run: the module itself, or a copy after what :func:`wengert.transforms.finishing.finishing` says."""
+    return finish.runnable(core, as_given=as_given, devices=devices)
 
 
 def source_of(program: Program) -> tuple[ModuleOp, str]:

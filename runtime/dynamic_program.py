@@ -42,6 +42,8 @@ from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
     from wengert.runtime.linear_program import LinearProgram
+    from wengert.runtime.sparsity import SparseJacobian
+    from wengert.transforms.ad.jacobians.sparse import Colouring
 
 Shape = tuple[int, ...]
 Shapes = tuple[Shape | None, ...]
@@ -141,15 +143,51 @@ class DynamicProgram(Program):
         options: dict[str, Any] = {"wrt": inputs, "of": outputs, "dump_dir": dump_dir}
         return self._derived_for_shapes(mode, {**options, "strategy": strategy, **({"residuals": residuals} if mode == "vjp" else {})}, signature)
 
-    def hessian(self, wrt: Positions = None, of: Positions = None, *, holomorphic: bool = False) -> Program:
-        """As :meth:`Program.hessian`, in the order of modes that does for all shapes: forward over reverse."""
+    def jacobian(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        holomorphic: bool = False,
+        dump_dir: PathLike | None = None,
+        sparse: bool = False,
+    ) -> Program:
+        """As :meth:`Program.jacobian`, chosen for each choice of shapes. Raises InputError for ``sparse=True``."""
+        if sparse:
+            raise self._no_pattern()
+        return self._jacobian("jacobian", wrt, of, holomorphic, dump_dir, measure=measure)
+
+    def hessian(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: bool = False
+    ) -> Program:
+        """As :meth:`Program.hessian`, in the order of modes that does for all shapes: forward over reverse. Raises InputError for ``sparse=True``."""
+        if sparse:
+            raise self._no_pattern()
         return self._hessian("forward over reverse", *self.resolve(wrt=wrt, of=of), holomorphic)
 
-    def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
+    def sparsity(self, wrt: Positions = None, of: Positions = None, *, at: Sequence[Any] | None = None) -> Any:
+        """The pattern at arguments, which say the shapes; InputError without them."""
+        if at is None:
+            raise self._no_pattern()
+        return self.specialized_for(at).sparsity(wrt, of, at=at)
+
+    def sparse_jacobian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
+        """Raises InputError: a pattern is that of a program of one size."""
+        raise self._no_pattern()
+
+    def sparse_hessian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
+        """Raises InputError, as :meth:`sparse_jacobian`."""
+        raise self._no_pattern()
+
+    def _no_pattern(self) -> InputError:
+        return InputError(f"{self.name} leaves extents open, and a sparse derivative has the pattern of one size: take p.specialize(...) first")
+
+    def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None, **more: Any) -> Program:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         pairs = [(self.signature.results[j], self.signature.arguments[i]) for j in outputs for i in inputs]
         results = [(_spread(y.type, x.shape), f"derivative of {_shown(y)} by {_shown(x)}") for y, x in pairs]
-        options = {"wrt": inputs, "of": outputs, "holomorphic": holomorphic, "dump_dir": dump_dir}
+        options = {"wrt": inputs, "of": outputs, "holomorphic": holomorphic, "dump_dir": dump_dir, **more}
         return self._derived_for_shapes(how, options, Signature(self.signature.arguments, _extended("result", (), results)))
 
     def compressed_jacobian(self, wrt: Positions = None, of: Positions = None, *, dump_dir: PathLike | None = None) -> Program:

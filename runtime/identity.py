@@ -64,9 +64,14 @@ def _constant_bytes(module: ModuleOp) -> int:
 def _compiler() -> str:
     """What tells this compiler from another: where its files are, when each was written, and the same of the packages below it."""
     root = Path(__file__).parent.parent
-    own = sorted(written for part in _PARTS for written in _sources(root / part))
+    own = [stamp for part in _PARTS for stamp in stamps(root / part)]
     below = [_written(spec.origin) for name in _PACKAGES if (spec := find_spec(name)) is not None and spec.origin is not None]
     return disk.key(str(root), sys.version, *own, *below)
+
+
+def stamps(folder: Path) -> list[str]:
+    """The Python files below a folder, with their sizes and the times when they were written, in order."""
+    return sorted(_sources(folder))
 
 
 def _sources(folder: str | Path) -> Iterator[str]:

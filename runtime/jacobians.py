@@ -21,9 +21,9 @@ def jacobian_pass(mode: JacobianMode, signature: Signature, wrt: tuple[int, ...]
     return f"{mode}{{wrt={positions_text(wrt)} of={positions_text(of)}}}"
 
 
-def seeded_jacobian_pass(wrt: tuple[int, ...], of: tuple[int, ...]) -> str:
-    """Forward mode along the colours of the columns."""
-    return f"seeded-jacobian{{mode=forward wrt={positions_text(wrt)} of={positions_text(of)}}}"
+def seeded_jacobian_pass(wrt: tuple[int, ...], of: tuple[int, ...], *, symmetric: bool) -> str:
+    """Forward mode along the colours of the columns; those of stars for a symmetric Jacobian."""
+    return f"seeded-jacobian{{mode={'star' if symmetric else 'forward'} wrt={positions_text(wrt)} of={positions_text(of)}}}"
 
 
 def compressed_jacobian_pass(signature: Signature, wrt: tuple[int, ...], of: tuple[int, ...]) -> str:

@@ -33,6 +33,8 @@ PASS_PATHS = {
     "refine-shapes": "wengert.transforms.shapes.refine:RefineShapesPass",
     # transforms/upstream: programs in upstream MLIR's dialects
     "from-upstream": "wengert.transforms.upstream.passes:FromUpstreamPass",
+    "lower-affine": "wengert.transforms.upstream.affine:LowerAffinePass",
+    "memrefs-to-values": "wengert.transforms.upstream.memrefs.memrefs_to_values:MemrefsToValuesPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/ad: derivatives
@@ -47,8 +49,11 @@ PASS_PATHS = {
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
+    "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
+    "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
     # transforms/optimize: the same with fewer ops

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Operation
 
@@ -34,3 +34,8 @@ class UpstreamContext(OpenContext):
         if cls is None:
             cls = self._loaded_ops[name] = upstream_class(name)
         return cls
+
+    @property
+    def loaded_ops(self) -> Iterable[type[Operation]]:
+        """The classes of all ops, those of upstream dialects among them (asked for hints in messages)."""
+        return [*super().loaded_ops, *(upstream_class(name) for name in FORMS)]

@@ -16,10 +16,24 @@ def _call(reader: Reader, state: OpState) -> None:
 
 def _arguments(reader: Reader, state: OpState) -> None:
     found = bracketed(reader)
+    if reader.peek() == "<":
+        _properties(reader, state)
     dictionary(reader, state)
     reader.need(":")
     inputs, state.result_types = reader.function_type()
     use(state, found, inputs)
+
+
+def _properties(reader: Reader, state: OpState) -> None:
+    """Reads ``<{activity = [...]}>`` or ``<activity = [...]>``."""
+    if reader.text.startswith("<{", reader.skip()):
+        state.attributes.update(reader.properties())
+        return
+    reader.need("<")
+    while key := reader.accept_key():
+        state.attributes[key] = reader.attribute()
+        reader.accept(",")
+    reader.need(">")
 
 
 def _lagrad(reader: Reader, state: OpState) -> None:

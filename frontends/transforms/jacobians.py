@@ -60,16 +60,17 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
     return _named(jacobian, function, "Jacobian (reverse)")
 
 
-def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
+def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
     """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is predicted to be faster (:meth:`wengert.Program.jacobian_mode`).
 
-    The mode is chosen when the function is traced, once for each signature. Where nothing is predicted (the function uses values of a transform around it, or
-    is complex) it is the one that takes fewer derivatives.
+    The mode is chosen when the function is traced, once for each signature. With ``measure=True`` both are compiled and timed if they are predicted within 25
+    per cent of each other, once on this machine; with False only the prediction counts, and by default what was measured before, if anything was. Where
+    nothing is predicted (the function uses values of a transform around it, or is complex) it is the mode that takes fewer derivatives.
     """
     forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        return (forward if _mode(function, argnums, has_aux, args, kwargs) == "jacfwd" else reverse)(*args, **kwargs)
+        return (forward if _mode(function, argnums, has_aux, measure, args, kwargs) == "jacfwd" else reverse)(*args, **kwargs)
 
     return _named(derivative, function, "Jacobian")
 
@@ -78,19 +79,19 @@ jac = jacobian
 """A shorter name of :func:`jacobian`."""
 
 
-def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
+def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
     """A function that returns all second derivatives: the mode that is predicted to be faster over reverse mode, chosen as by :func:`jacobian`; the trees nest
     as those of :func:`jacfwd`."""
     gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
     forward, reverse = (mode(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def second(*args: Any, **kwargs: Any) -> Any:
-        return (reverse if _mode(gradient, argnums, has_aux, args, kwargs) == "jacrev" else forward)(*args, **kwargs)
+        return (reverse if _mode(gradient, argnums, has_aux, measure, args, kwargs) == "jacrev" else forward)(*args, **kwargs)
 
     return _named(second, function, "Hessian")
 
 
-def _mode(function: Function, argnums: Positions, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+def _mode(function: Function, argnums: Positions, has_aux: bool, measure: bool | None, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """The mode for a function's Jacobian at arguments of these shapes."""
     value_and_aux = with_auxiliary(function, has_aux)
 
@@ -99,9 +100,9 @@ def _mode(function: Function, argnums: Positions, has_aux: bool, args: Sequence[
 
     call = Call(values, args, kwargs)
     wrt = call.argument_positions(args, [argument_position(function, args, k) for k in as_tuple(argnums)])
-    predicted = _predicted_mode(call, wrt)
-    if predicted is not None:
-        return predicted
+    chosen = _chosen_mode(call, wrt, measure)
+    if chosen is not None:
+        return chosen
     from wengert.frontends.transforms.shapes import abstract_call
 
     call = Call(values, args, kwargs)
@@ -109,8 +110,9 @@ def _mode(function: Function, argnums: Positions, has_aux: bool, args: Sequence[
     return "jacfwd" if sum(call.specs[p].size for p in wrt) <= sum(y.size for y in call.results) else "jacrev"
 
 
-def _predicted_mode(call: Call, wrt: Sequence[int]) -> str | None:
-    """The mode that is predicted to be faster for a call; None if it uses traced values from outside, cannot be traced, or something is no real number."""
+def _chosen_mode(call: Call, wrt: Sequence[int], measure: bool | None) -> str | None:
+    """The mode that is predicted, or was measured, to be faster for a call; None if it uses traced values from outside, cannot be traced, or something is no
+    real number."""
     from wengert.runtime.program import Program
 
     try:
@@ -119,7 +121,7 @@ def _predicted_mode(call: Call, wrt: Sequence[int]) -> str | None:
         return None
     if not all(spec.dtype.kind == "f" for spec in (*(call.specs[p] for p in wrt), *call.results)):
         return None
-    return Program(module.module).jacobian_mode(wrt, range(len(call.results)))
+    return Program(module.module).jacobian_mode(wrt, range(len(call.results)), measure=measure)
 
 
 class _Point:

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.parser import Parser
 from xdsl.utils.lexer import Span
 
+from wengert.ir.construction import append
 from wengert.ir.parsing.cursor import NAME, SPACE
 from wengert.ir.parsing.values import ValueReader
 
@@ -116,14 +117,14 @@ class RegionReader(ValueReader):
 
     def block_body(self, block: Block, opened: int) -> None:
         """Reads ops until the block ends."""
-        text, add, read = self.text, block.add_op, self.operation
+        text, read = self.text, self.operation
         while True:
             mark = text[self.skip() : self.here + 1]
             if mark == "}" or mark == "^":
                 return
             if not mark:
                 self.fail("this '{' is never closed", opened, hint="the text may be truncated")
-            add(read())
+            append(block, read())
 
     # -- what xDSL's code calls
 

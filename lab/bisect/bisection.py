@@ -18,10 +18,11 @@ from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.pipelines import pipeline_of
 from wengert.lab.bisect.prefix import broken_at, shown_with, shows
 from wengert.lab.bisect.stages import SECONDS, Array, patience
-from wengert.lab.bisect.walk import Broken, Progress, Tried, walk
+from wengert.lab.bisect.walk import OVER, Broken, Progress, Tried, is_long_program, walk
 from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.subject import Request
 from wengert.lab.plain import plain
+from wengert.lab.recorded_ops import pieces
 from wengert.lab.reduce.candidate import Candidate
 from wengert.lab.reduce.reducer import Reducer
 from wengert.lab.reduce.reproducer import Reproducer, write
@@ -39,6 +40,9 @@ COMPARED = (
 NOTHING_ALONE = "within it: no rewrite can be left out, and every op is right by itself: the mistake lies in how it puts ops together"
 
 
+OPS_OF_A_PIECE = 64
+SECONDS_OF_PIECES = 20.0
+"""How many ops of a long program are tried together to find some that show what is wrong by themselves, and for how long."""
 SECONDS_OF_AN_OP = 0.02
 """How long a stage of a long program may take, for each op of the program."""
 
@@ -72,6 +76,8 @@ class Bisection:
     culprit: Culprit | None = None
     reproducer: Reproducer | None = None
     seconds: float = 0.0
+    unexamined: int = 0
+    """How many ops of a long program there was no time to try by themselves."""
 
     @property
     def ok(self) -> bool:
@@ -92,7 +98,8 @@ class Bisection:
             return "\n".join([*lines, "nothing is wrong", COMPARED])
         theirs = f" of {self.owner}" if self.owner else ""
         lines.append(f"wrong: '{self.step}'{theirs}, step {self.position}: {self.fault}")
-        lines.append(str(self.culprit) if self.culprit else NOTHING_ALONE)
+        nothing = f"within it: no op that was tried by itself is wrong; there was no time for {self.unexamined} more" if self.unexamined else NOTHING_ALONE
+        lines.append(str(self.culprit) if self.culprit else nothing)
         if self.reproducer is not None:
             lines += [str(self.reproducer), *(f"    {line}" for line in self.reproducer.text.strip().splitlines()), f"again: {self.reproducer.command}"]
         return "\n".join([*lines, COMPARED])
@@ -100,11 +107,13 @@ class Bisection:
 
 def _table(tried: Sequence[Tried]) -> list[str]:
     """A line for each step that did something; those that changed nothing are counted."""
-    shown = [one for one in tried if one.outcome != "no change"]
+    shown = [one for one in tried if one.outcome not in ("no change", OVER)]
     width = max(len(one.step) for one in shown)
     lines = [f"  {one.position:3}  {one.step:{width}}  {one.outcome}" for one in shown]
-    same = len(tried) - len(shown)
-    return [*lines, *([f"       ({same} more changed nothing)"] if same else [])]
+    for outcome, words in (("no change", "changed nothing"), (OVER, "were stepped over: what comes behind them is right")):
+        count = sum(one.outcome == outcome for one in tried)
+        lines += [f"       ({count} more {words})"] if count else []
+    return lines
 
 
 def bisect(
@@ -150,10 +159,30 @@ def bisect(
         progress("looking for what is wrong within it")
         step, owner = print_pass(broken.step), owner_of(broken.step) if is_foreign(broken.step) else ""
         with patience(broken.seconds):
-            result = replace(result, position=broken.position, step=step, owner=owner, fault=broken.fault, culprit=find_culprit(broken))
-            if reduce:
+            result = replace(result, position=broken.position, step=step, owner=owner, fault=broken.fault)
+            piece = _piece(steps, broken, module, arrays, seed) if is_long_program(module) else None
+            if piece is not None:
+                module, arrays, broken = piece
+            culprit, left = find_culprit(broken, every_rewrite=not is_long_program(module))
+            result = replace(result, culprit=culprit, unexamined=left)
+            if reduce and not is_long_program(module):
                 result = _reduced(result, steps, broken, module, arrays, seconds, path, progress)
     return replace(result, seconds=time.monotonic() - begun)
+
+
+def _piece(steps: Pipeline, broken: Broken, module: ModuleOp, inputs: Sequence[Array], seed: int) -> tuple[ModuleOp, Sequence[Array], Broken] | None:
+    """A stretch of a long program that shows the same by itself, with its inputs and what is wrong there; None if none of those that there is time for does."""
+    ends = time.monotonic() + SECONDS_OF_PIECES
+    upto = steps[: broken.position]
+    for piece, values in pieces(module, inputs, OPS_OF_A_PIECE):
+        shown = shown_with(upto, lambda pipeline, piece=piece, values=values: shows(pipeline, broken.position, broken.fault, piece, values, seed))
+        if shown is not None:
+            there = broken_at(shown, broken.position, piece, values, seed)
+            if there is not None:
+                return piece, values, there
+        if time.monotonic() > ends:
+            return None
+    return None
 
 
 def _reduced(
@@ -183,4 +212,4 @@ def _reduced(
 
 def _culprit_of(pipeline: Pipeline, position: int, candidate: Candidate, seed: int) -> Culprit | None:
     broken = broken_at(pipeline, position, with_main(parse(candidate.text).module, "main"), candidate.inputs, seed)
-    return None if broken is None else find_culprit(broken)
+    return None if broken is None else find_culprit(broken)[0]

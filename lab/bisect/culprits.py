@@ -54,19 +54,22 @@ class Culprit:
         return f"{_WORDS[self.kind]} {self.name}{number}{about}{defined}{finding}"
 
 
-def find_culprit(broken: Broken) -> Culprit | None:
-    """What is wrong within a step; None if it is wrong without its rewrites, and each op is right by itself."""
-    rewrite = find_rewrite(broken.before, broken.step, broken.point, broken.fault)
+def find_culprit(broken: Broken, *, every_rewrite: bool = True) -> tuple[Culprit | None, int]:
+    """What is wrong within a step; None if it is wrong without its rewrites, and each op is right by itself. And how many ops there was no time for.
+
+    ``every_rewrite``: whether to look for the rewrite too, which makes and runs the step a dozen times.
+    """
+    rewrite = find_rewrite(broken.before, broken.step, broken.point, broken.fault) if every_rewrite else None
     if rewrite is not None:
-        return _of_rewrite(rewrite)
+        return _of_rewrite(rewrite), 0
     derivative = broken.step.name in EXPECTATIONS
     stage = broken.before if derivative else broken.values
     point = broken.point if derivative else Point(broken.point.inputs, seed=broken.point.seed)
-    wrong = find_op(stage.module, (broken.step,) if derivative else broken.behind, point, broken.fault)
+    wrong, left = find_op(stage.module, (broken.step,) if derivative else broken.behind, point, broken.fault)
     if wrong is None:
-        return None
+        return None, left
     rule = rule_of(wrong, broken.step) if derivative else None
-    return _of_op(wrong) if rule is None else _of_rule(wrong, rule)
+    return _of_op(wrong) if rule is None else _of_rule(wrong, rule), 0
 
 
 def _of_rewrite(wrong: WrongRewrite) -> Culprit:

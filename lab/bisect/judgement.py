@@ -24,7 +24,7 @@ from wengert.ir.passes import Step
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.lab.agreement.agreement import MORE, Mismatch, Noisy, assert_agree
-from wengert.lab.agreement.noise import Taken, noisy_run
+from wengert.lab.agreement.noise.machine import Taken, noisy_run
 from wengert.lab.bisect.derivatives import EXPECTATIONS, NotComparedError
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.stages import Array, NotRunError, Stage, advanced, results_of, runnable, types_of
@@ -100,7 +100,7 @@ def judge(before: Stage, step: Step, point: Point, counted: Counted | None = Non
             return Judged(after, point, note="no change")
         if _changes_type(before, after):
             return _judge_derivative(before, step, after, point)
-    return _judge_results(after, point)
+    return judge_results(after, point)
 
 
 def _changes_type(before: Stage, after: Stage) -> bool:
@@ -131,7 +131,8 @@ def _judge_derivative(before: Stage, step: Step, after: Stage, point: Point) -> 
     return Judged(after, replace(fresh, runs=point.runs), None, note or unrun)
 
 
-def _judge_results(after: Stage, point: Point) -> Judged:
+def judge_results(after: Stage, point: Point) -> Judged:
+    """Tries a stage of the function that the point is about."""
     try:
         results = results_of(after, point.inputs)
     except NotRunError as error:

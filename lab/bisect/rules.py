@@ -21,12 +21,12 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.passes import Step
 from wengert.lab.bisect.derivatives import as_given
 from wengert.lab.bisect.halves import as_one, halves_of
-from wengert.lab.bisect.recording import ops_with_values, read_values
 from wengert.lab.bisect.single_ops import WrongOp
 from wengert.lab.bisect.stages import Array, Stage, advanced
-from wengert.lab.check import dot_product, epsilon_of, working_precision
-from wengert.lab.culprit import operands_of
+from wengert.lab.check.comparison import dot_product
+from wengert.lab.check.precision import epsilon_of, working_precision
 from wengert.lab.inputs import random_like
+from wengert.lab.recorded_ops import operands_of, ops_with_values, read_values
 from wengert.transforms.ad.passes import LinearizePass, TransposePass
 from wengert.transforms.core.tapes_to_stacks import TapesToStacksPass
 

@@ -14,8 +14,8 @@ from wengert.ir.passes import Step
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.halves import halves_of
 from wengert.lab.bisect.judgement import Point, judge, started
-from wengert.lab.bisect.recording import ops_with_values
 from wengert.lab.bisect.stages import Array, Stage, runnable
+from wengert.lab.recorded_ops import Patience, ops_with_values
 
 
 class WrongOp(Struct, frozen=True):
@@ -34,23 +34,27 @@ class WrongOp(Struct, frozen=True):
     fault: Fault
 
 
-def find_op(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Fault) -> WrongOp | None:
-    """The first op of a module that some steps get wrong when it is alone, in the same way if there is one; None if each is right."""
-    other: WrongOp | None = None
-    for wrong in wrong_ops(module, steps, point, fault):
-        if fault.is_like(wrong.fault):
-            return wrong
-        other = other or wrong
-    return other
-
-
-def wrong_ops(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Fault) -> Generator[WrongOp]:
-    """All ops that some steps get wrong when they are alone."""
+def find_op(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Fault) -> tuple[WrongOp | None, int]:
+    """The first op of a module that some steps get wrong when it is alone, in the same way if there is one; None if each is right. And how many ops of a long
+    program there was no time for."""
     if halves_of(module) is not None:
-        return
+        return None, 0
     whole = module if holds_kernels(module) else runnable(module)
+    patience = Patience(whole)
+    other: WrongOp | None = None
+    for wrong in _wrong_ops(whole, steps, point, fault, patience):
+        if fault.is_like(wrong.fault):
+            return wrong, 0
+        other = other or wrong
+    return other, patience.left if other is None else 0
+
+
+def _wrong_ops(module: ModuleOp, steps: Sequence[Step], point: Point, fault: Fault, patience: Patience) -> Generator[WrongOp]:
+    """The ops that some steps get wrong when they are alone, as long as there is time."""
     alike = [_of_all(step) for step in steps]
-    for op, alone, values in ops_with_values(whole, point.inputs):
+    for op, alone, values in ops_with_values(module, point.inputs):
+        if patience.ends():
+            return
         observed = _fault_of(alone, values, alike, point.seed)
         if fault.may_come_of(observed):
             assert observed is not None

@@ -87,6 +87,19 @@ def advanced(stage: Stage, step: Step) -> Stage:
     return replace(stage, text=text, before=stage.text, form=step.writes, emission=emission, last=step)
 
 
+def made(stage: Stage, steps: Sequence[Step]) -> Stage:
+    """The stage behind several steps; the stage before them stays as it is. Raises what they raise, and TimeoutError."""
+    module = copy_module(stage.module) if isinstance(steps[0], ModulePass) else stage.module
+    for step in steps:
+        if isinstance(step, ModulePass):
+            with time_limit(_PATIENCE.get()):
+                step.apply(Context(), module)
+            stage = Stage(module, last=step)
+        else:
+            stage = advanced(stage, step)
+    return stage
+
+
 def types_of(stage: Stage) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
     """The types that a stage takes and returns, if it is MLIR on values; halves of a derivative count as one function."""
     kind = entry_function(as_one(stage.module), "main").function_type

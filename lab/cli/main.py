@@ -37,6 +37,7 @@ COMMANDS = {
     "report": "one page with every stage of a derivative side by side, and what is known of it",
     "explore": "the same page live: edit the program or the passes and see every stage again",
     "kept": "what a reverse derivative keeps: how large, who needs it, what computing it again would cost",
+    "checkpoint": "a reverse derivative within a budget of memory: what is computed again, and what every budget costs",
     "memory": "memory over a run: a timeline, what the peak is made of, and how two peaks differ",
     "explain": "why an op is there: its source line, rule, factors, users and passes; or why there is no cotangent",
     "profile": "the time of each kernel of a compiled run, by source line, beside the predicted time",
@@ -51,7 +52,38 @@ COMMANDS = {
     "completion": "the script by which a shell completes commands, options and files",
     "demo": "the transformer block of examples/: differentiated, compiled, checked, compared",
 }
-_MODULES = {"jvp": "differentiate", "vjp": "differentiate"}
+_MODULES = {
+    "run": "derivatives.run",
+    "jvp": "derivatives.differentiate",
+    "vjp": "derivatives.differentiate",
+    "check": "derivatives.check",
+    "costs": "costs.costs",
+    "calibrate": "costs.calibrate",
+    "strategies": "costs.strategies",
+    "checkpoint": "costs.checkpoint",
+    "compare": "costs.compare",
+    "sweep": "costs.sweep",
+    "records": "costs.records",
+    "replay": "costs.replay",
+    "report": "views.report",
+    "explore": "views.explore",
+    "kept": "views.kept",
+    "memory": "views.memory",
+    "explain": "views.explain",
+    "profile": "views.profile",
+    "draw": "views.draw",
+    "diff": "views.diff",
+    "trace": "views.trace",
+    "bisect": "faults.bisect",
+    "reduce": "faults.reduce",
+    "conformance": "faults.conformance",
+    "ops": "machine.ops",
+    "devices": "machine.devices",
+    "cache": "machine.cache",
+    "completion": "machine.completion",
+    "demo": "machine.demo",
+}
+"""The folder and the module of each command; that of a command which is not here bears its name."""
 
 
 class Command(Protocol):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from wengert.ir.byte_counts import UNITS, byte_count
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.costs.cost_report import CostReport
 from wengert.lab.costs.rows import Row, amount, amount_of_bytes
@@ -15,12 +16,6 @@ from wengert.runtime.errors import InputError
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial
 
 FIGURES = ("ops", "flops", "transcendentals", "bytes", "launches", "moved", "peak", "time")
-_UNITS = {
-    "": 1,
-    **{unit: 1000**power for power, unit in enumerate(("k", "M", "G", "T"), 1)},
-    **{f"{unit}B": 1000**power for power, unit in enumerate(("", "K", "M", "G", "T"))},
-    **{f"{unit}iB": 1024**power for power, unit in enumerate(("K", "M", "G", "T"), 1)},
-}
 _SECONDS = {"": Fraction(1), "s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
 _TEXT = re.compile(r"(?:(\w+)\.)?(\w+)=(\d+(?:\.\d+)?(?:e\d+)?)\s*([A-Za-z]*)")
 
@@ -43,7 +38,7 @@ def read_bound(text: str) -> Bound:
     row, figure, number, unit = match.groups()
     if figure not in FIGURES:
         raise InputError(f"there is no figure {figure!r}; {did_you_mean(figure, FIGURES) or 'there are: ' + ', '.join(FIGURES)}")
-    units = _SECONDS if figure == "time" else _UNITS
+    units = _SECONDS if figure == "time" else UNITS
     if unit not in units:
         raise InputError(f"{text!r}: there is no unit {unit!r} of {figure}; there are: {', '.join(filter(None, units))}")
     return Bound(row, figure, Fraction(number) * units[unit], text)
@@ -51,10 +46,10 @@ def read_bound(text: str) -> Bound:
 
 def read_bytes(text: str) -> int:
     """A number of bytes: ``4096``, ``64MB``, ``1.5GiB``; an InputError says what is wrong."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if match is None or match[2] not in _UNITS:
-        raise InputError(f"expected bytes, as in 65536, 64MB or 1.5GiB, found {text!r}")
-    return int(Fraction(match[1]) * _UNITS[match[2]])
+    try:
+        return byte_count(text)
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def excesses(costs: CostReport, bound: Bound) -> Iterator[str]:

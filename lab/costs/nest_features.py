@@ -174,9 +174,14 @@ class _Nest:
         else:
             self.counted[_of("sum store" if sums else "store", lanes)] += times * registers
         if sums and write.base is not None:
-            self.counted["sum waited for"] += Fraction(self.starts, max(1, size(self.placement.op.outputs[write.target]) // self._reach(at)))
+            self.counted["sum waited for"] += Fraction(self.starts, self._places(write, at))
         elif sums and not computed and at.coefficient(self.inner) in (-1, 1):
             self._waits(at)
+
+    def _places(self, write: Write, at: Position) -> int:
+        """How many places a computed position chooses among while the loops stay where they are that it depends on besides: rows of few columns, say."""
+        others = prod(self.extents[d] for d in dimensions(at) if d != self.inner)
+        return max(1, size(self.placement.op.outputs[write.target]) // self._reach(at) // max(1, others))
 
     def _reach(self, at: Position) -> int:
         """How many elements one round of the innermost loop adds to, at a computed position."""

@@ -23,13 +23,12 @@ from msgspec import Struct
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.features import program_features
 from wengert.lab.tables import seconds
-from wengert.runtime import cache
 from wengert.runtime.cpu.pool import default_threads
+from wengert.runtime.machine_model import model_path, model_stamp
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.symbolic.polynomial import ZERO, Number, Polynomial
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
-from wengert.transforms.schedule.host import host
 
 VERSION = 2
 """The version of the features: a model of another one is not read."""
@@ -133,17 +132,9 @@ def predicted_time(program: Program, unknowns: Unknowns | None = None) -> Predic
 # -- where models are kept
 
 
-def model_path() -> Path | None:
-    """The file of this machine's model; None where the cache is off."""
-    folder = cache.folder()
-    return None if folder is None else folder / f"machine-{host().cpu}-{default_threads()}-threads.json"
-
-
 def machine_model() -> MachineModel:
     """The model of this machine, or the one that comes with the package."""
-    path = model_path()
-    stamp = path.stat().st_mtime_ns if path is not None and path.is_file() else 0
-    return _read(path, stamp) or shipped_model()
+    return _read(model_path(), model_stamp()) or shipped_model()
 
 
 @lru_cache(maxsize=4)

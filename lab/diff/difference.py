@@ -134,12 +134,15 @@ def diff(a: Any, b: Any, *, inputs: Any = None, rtol: float | None = None, atol:
 
 
 @stage()
-def compared(a: Subject, b: Subject) -> Difference:
-    """What is different between two subjects, of one form. Raises InputError for an assembly and a program."""
+def compared(a: Subject, b: Subject, texts: Mapping[str, str] | None = None) -> Difference:
+    """What is different between two subjects, of one form. Raises InputError for an assembly and a program.
+
+    ``texts``: the only files whose lines are shown, by name; by default every file that a location names is read.
+    """
     if (a.form == "mlir") != (b.form == "mlir"):
         raise InputError(f"{a.title} is {a.form} and {b.title} is {b.form}: only dumps of one kind can be compared op by op")
     graphs = _graph(a), _graph(b)
-    sources = Sources(a.sources), Sources(b.sources)
+    sources = (Sources(a.sources), Sources(b.sources)) if texts is None else (Sources(texts, others=False), Sources(texts, others=False))
     files = _counterparts(*graphs)
     lines = LineMap(*sources, files)
     matching = matched(*graphs, lines.translated)

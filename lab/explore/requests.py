@@ -37,6 +37,7 @@ class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         pipeline: passes behind it; the way to LLVM text follows if there are none.
         code: whether that way is gone.
         analyses: what is computed beside the stages; nothing that runs a program is.
+        pair: two stages to compare.
     """
 
     text: str
@@ -48,13 +49,14 @@ class Posted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     residuals: str = "auto"
     pipeline: str = ""
     code: bool = True
-    analyses: tuple[Literal["costs", "kept", "memory", "strategies"], ...] = ()
+    analyses: tuple[Literal["costs", "diff", "kept", "memory", "strategies"], ...] = ()
+    pair: tuple[int, int] | None = None
 
     def wanted(self) -> Wanted:
         """What the document is to be about."""
         at = self.positions
         request = None if self.mode == "primal" else Request(self.mode, at.wrt, at.of, self.strategy, self.residuals)
-        return Wanted(request, self.pipeline, code=self.code, compiled=False)
+        return Wanted(request, self.pipeline, code=self.code, compiled=False, pair=self.pair)
 
 
 class Answer(msgspec.Struct, frozen=True):

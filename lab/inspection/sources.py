@@ -11,16 +11,17 @@ NOWHERE: Place = ("", 0, 0)
 
 
 class Sources:
-    """The texts that programs were read from, by the names that locations give them; other files are read when they are asked for."""
+    """The texts that programs were read from, by the names that locations give them; other files are read when they are asked for, unless these are all."""
 
-    def __init__(self, texts: Mapping[str, str] | None = None):
+    def __init__(self, texts: Mapping[str, str] | None = None, *, others: bool = True):
+        self._others = others
         self._lines: dict[str, list[str]] = {name: text.splitlines() for name, text in (texts or {}).items()}
 
     def lines(self, file: str) -> list[str]:
         """The lines of a file; none where it cannot be read."""
         if file not in self._lines:
             try:
-                self._lines[file] = Path(file).read_text().splitlines()
+                self._lines[file] = Path(file).read_text().splitlines() if self._others else []
             except (OSError, UnicodeDecodeError, ValueError):
                 self._lines[file] = []
         return self._lines[file]

@@ -48,7 +48,7 @@ is called as `p(x, y)` and differentiated by `y` with `p.vjp(wrt=1)`.
 
 ## One device
 
-A program runs on one device, which is device 0, replica 0 and partition 0. `replica_id` and `partition_id` are 0 there. A collective whose group is
+Programs run on [many devices](many_devices.md) too. The program about an op is run on one, which is device 0, replica 0 and partition 0. `replica_id` and `partition_id` are 0 there. A collective whose group is
 device 0 alone, or which names no group (all devices), gives its operand; `collective_permute` and `collective_broadcast` give zeros where nobody sends to
 device 0. An asynchronous op is run where it starts. A collective that needs another device is refused by name and place, with the devices that it needs; so is
 what reaches out of the program: `send`, `recv`, `infeed` and `outfeed`.

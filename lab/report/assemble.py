@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from wengert.ir.passes import Pipeline
 from wengert.ir.plugins import PluginError
 from wengert.ir.translations import WORDS, Form
 from wengert.lab.inspection.subject import Request, Subject, asked
+from wengert.lab.report.differences import differences
 from wengert.lab.report.document import Document, LeftOut
 from wengert.lab.report.operation_table import Strings
 from wengert.lab.report.rules import rules_of
@@ -48,6 +50,7 @@ class Wanted:
         only: of the analyses that are left out of large programs, those that are wanted nevertheless.
         compiled: whether programs may be compiled, for what is allocated; none is run for that.
         given: options that say what the program is (``--entry``, ``--shapes``), for commands.
+        pair: two stages to compare, beside those that are in any case.
         traced: whether the program is a Python function, which only some commands take.
     """
 
@@ -57,6 +60,7 @@ class Wanted:
     skip: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
     compiled: bool = True
+    pair: tuple[int, int] | None = None
     given: tuple[str, ...] = ()
     traced: bool = False
 
@@ -82,7 +86,7 @@ class Wanted:
         return [word for name, value in given for word in (f"--{name}", str(value) if isinstance(value, int) else ",".join(map(str, value)))]
 
 
-ANALYSES = ("memory", "kept", "costs", "strategies", "check")
+ANALYSES = ("memory", "kept", "diff", "costs", "strategies", "check")
 """What is computed of the program beside its stages."""
 
 
@@ -107,7 +111,9 @@ def assemble(
     A pipeline that stops with a diagnostic leaves the stages before it and the diagnostic. Raises InputError for positions that do not fit.
     """
     start = time.perf_counter()
-    recorder = StageRecorder(Strings(), Places({source.name: i for i, source in enumerate(sources)}), said)
+    analyses = tuple(analyses)
+    kept = 0 if "diff" not in analyses or "diff" in wanted.skip else sys.maxsize if "diff" in wanted.only else LARGE
+    recorder = StageRecorder(Strings(), Places({source.name: i for i, source in enumerate(sources)}), said, kept)
     with recorded() as changes:
         problem = _record(program, _derivative(program, wanted), wanted, Observers((cast(Observer, changes), recorder)))
     texts = {source.name: source.text for source in sources}
@@ -222,6 +228,8 @@ def _analysis(what: str, program: Program, wanted: Wanted, recorder: StageRecord
     if size > LARGE and what not in wanted.only:
         return LeftOut(f"It is left out of reports of more than {LARGE} ops; there are {size} here.", command)
     try:
+        if what == "diff":
+            return differences(recorder.stages, recorder.modules, texts, wanted.pair)
         return _ANALYSES[what](program, wanted, texts)
     except PluginError:
         raise
@@ -236,7 +244,7 @@ def _costs(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
 def _strategies(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     moved, asked = program.resolve(**wanted.positions)
     single = len(asked) == 1 and program.signature.results[asked[0]].shape == ()
-    return program.strategies(of="gradient" if single else "jacobian", wrt=moved, results=asked).to_json()
+    return program.strategies(of="gradient" if single else "jacobian", wrt=moved, results=asked, measure=False).to_json()
 
 
 def _check(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:

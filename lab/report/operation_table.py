@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.ir.locations import Role, provenance
 from wengert.ir.unregistered import written_name
@@ -91,6 +91,9 @@ class _Reader:
         self.table = OperationTable()
         self._written, self._strings, self._places = written, strings, places
         self._entry: dict[int, int] = {}
+        self._types: dict[int, tuple[Attribute, str, int]] = {}
+        """The text and the bytes of types, by ``id``: values share them, and to print one takes long."""
+        self._derived: dict[int, tuple[LocationAttr, int]] = {}
 
     def read_block(self, block: Block, parent: int, line: int) -> None:
         """Enters a block's arguments and ops; those without a line of their own are on that of the op that holds them."""
@@ -111,12 +114,12 @@ class _Reader:
 
     def _enter(self, line: int, name: str, values: tuple[SSAValue, ...], location: LocationAttr, operands: list[int], parent: int, flops: int) -> int:
         table, string = self.table, self._strings.of
-        known = provenance(location)
+        types = [self._type(value) for value in values]
         table.line.append(line)
         table.name.append(string(name))
         table.results.append(self._shown(values))
-        table.type.append(string(", ".join(str(value.type) for value in values[:4]) + (", …" if len(values) > 4 else "")))
-        table.role.append(0 if known is None else ROLES.index(known.role))
+        table.type.append(string(", ".join(text for text, _ in types[:4]) + (", …" if len(values) > 4 else "")))
+        table.role.append(self._role(location))
         origin = self._places.of(location)
         table.derivation.append(string(origin.derivation))
         table.places.append(origin.places)
@@ -124,9 +127,22 @@ class _Reader:
         table.inferred.append(origin.inferred)
         table.operands.append(operands)
         table.parent.append(parent)
-        table.bytes.append(sum(map(_bytes, values)))
+        table.bytes.append(sum(size for _, size in types))
         table.flops.append(flops)
         return len(table.line) - 1
+
+    def _type(self, value: SSAValue) -> tuple[str, int]:
+        known = self._types.get(id(value.type))
+        if known is None:
+            known = self._types[id(value.type)] = (value.type, str(value.type), _bytes(value))
+        return known[1], known[2]
+
+    def _role(self, location: LocationAttr) -> int:
+        known = self._derived.get(id(location))
+        if known is None:
+            derived = provenance(location)
+            known = self._derived[id(location)] = (location, 0 if derived is None else ROLES.index(derived.role))
+        return known[1]
 
     def _shown(self, values: tuple[SSAValue, ...]) -> str:
         if not values:

@@ -1,7 +1,7 @@
 """The page: the template, with the document and the scripts in it, as one file that asks for nothing else.
 
-The document is JSON, compressed, in base64: no text of a program is ever markup. What the scripts write into the page is text too. A content security
-policy lets only these scripts run, and no request leave.
+The document is JSON, compressed, in base64: no text of a program is ever markup. Each stage is an element of its own, which is read when somebody looks at
+the stage. What the scripts write into the page is text too. A content security policy lets only these scripts run, and no request leave.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import base64
 import gzip
 import json
 import secrets
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,16 @@ ASSETS = Path(__file__).parent / "assets"
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def packed(document: Document | dict[str, Any]) -> str:
-    """A document as base64 of its compressed JSON."""
-    data = document.to_json() if isinstance(document, Document) else document
+def parts_of(document: Document) -> tuple[str, dict[int, str]]:
+    """A document without the texts and ops of its stages, and these by the number of the stage: what a page reads when somebody looks at the stage."""
+    data = document.to_json()
+    stages = {n: packed({"text": stage["text"], "operations": stage["operations"]}) for n, stage in enumerate(data["stages"]) if stage["text"]}
+    data["stages"] = [{**stage, "text": None, "operations": None} if n in stages else stage for n, stage in enumerate(data["stages"])]
+    return packed(data), stages
+
+
+def packed(data: dict[str, Any]) -> str:
+    """Values as base64 of their compressed JSON."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return base64.b64encode(gzip.compress(text.encode("utf-8", "surrogatepass"), 6, mtime=0)).decode()
 
@@ -40,12 +48,13 @@ def packed_asset(name: str) -> str:
     return base64.b64encode(gzip.compress((ASSETS / name).read_bytes(), 9, mtime=0)).decode()
 
 
-def page(title: str, document: str, *, live: bool = False) -> str:
+def page(title: str, document: str, stages: Mapping[int, str] | None = None, *, live: bool = False) -> str:
     """The page as HTML.
 
     Args:
         title: what the window is called.
         document: a packed document; empty for a page that asks its server for one.
+        stages: the packed stages, by number.
         live: whether the page is served by ``wengert explore``: it has an editor then, and may ask its own server.
     """
     from jinja2 import Environment, FileSystemLoader
@@ -55,6 +64,7 @@ def page(title: str, document: str, *, live: bool = False) -> str:
         title=printable(title),
         nonce=secrets.token_urlsafe(16),
         document=document,
+        stages=stages or {},
         style=asset("report.css"),
         script=asset("report.js"),
         editor=asset("editor.js") if live else "",

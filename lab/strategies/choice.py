@@ -50,6 +50,14 @@ class Choice:
         margin = f"{self.ratio:.3g} times faster than" if self.ratio is not None else "faster, whatever is not known, than"
         return f"Use {self.row.name} ({self.row.plan.how}): {margin} {_listed(self.others)}, {how}."
 
+    def outcome(self) -> str:
+        """Which row it is, and its margin, as the end of a sentence."""
+        if self.row is None:
+            return "nothing"
+        if self.verdict == "tie":
+            return f"a tie of {_listed((self.row, *self.others))}"
+        return f"{self.row.name}, {self.ratio:.3g} times faster than {_listed(self.others)}" if self.ratio is not None else self.row.name
+
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON."""
         row = self.row.name if self.row is not None else None

@@ -1,54 +1,45 @@
-"""What ``p.jacobian()`` and ``p.hessian()`` do: what is predicted to be the fastest, of the plans that are one program with the arguments and results of
-``jacfwd``."""
+"""What ``p.jacobian()`` and ``p.hessian()`` do: the plan that was chosen before for this program on this machine, else the one that is chosen now.
+
+``measure`` says by what: False, by prediction alone; True, by measuring the plans that the prediction cannot tell apart; None, by what was measured before, if
+anything was, else by prediction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from wengert.lab.strategies.choice import choose
-from wengert.lab.strategies.plan import Plan
-from wengert.lab.strategies.plans import modes, plans
-from wengert.lab.strategies.row import PlanCosts, Row
-from wengert.runtime.errors import InputError
+from wengert.lab.strategies.remembered import How, Question, recalled, remember
 from wengert.runtime.jacobians import JacobianMode
-from wengert.runtime.program import Program
-from wengert.transforms.ad.strategies import DEFAULT
-from wengert.transforms.analysis.symbolic.unknowns import Unknowns
+
+if TYPE_CHECKING:
+    from wengert.runtime.program import Program
+
+_LOOKED_FOR: dict[bool | None, tuple[How, ...]] = {None: ("measured", "predicted"), False: ("predicted",), True: ("measured",)}
 
 
-def jacobian_passes(program: Program, wrt: Sequence[int], of: Sequence[int]) -> str:
+def jacobian_passes(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> str:
     """How to make the Jacobian: ``jacfwd``, ``jacrev``, or the text of another pass. Where that depends on what only a run tells, or nothing is predicted, the
     mode with fewer directions."""
-    plan = _chosen(lambda: plans(program, "jacobian", wrt, of, [DEFAULT]))
-    return _with_fewer_directions(program, wrt, of) if plan is None else plan.passes or plan.name
+    return _answer(program, "jacobian", wrt, of, measure)
 
 
-def jacobian_mode(program: Program, wrt: Sequence[int], of: Sequence[int]) -> JacobianMode:
+def jacobian_mode(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> JacobianMode:
     """The better one of ``jacfwd`` and ``jacrev``, chosen likewise."""
-    plan = _chosen(lambda: modes(program, wrt, of))
-    return _with_fewer_directions(program, wrt, of) if plan is None else "jacfwd" if plan.name == "jacfwd" else "jacrev"
+    return "jacfwd" if _answer(program, "mode", wrt, of, measure) == "jacfwd" else "jacrev"
 
 
-def hessian_plan(program: Program, wrt: Sequence[int], of: Sequence[int]) -> str:
+def hessian_plan(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> str:
     """The row of the table for Hessians to use, by name; ``forward over reverse`` where nothing is predicted."""
-    plan = _chosen(lambda: plans(program, "hessian", wrt, of))
-    return "forward over reverse" if plan is None else plan.name
+    return _answer(program, "hessian", wrt, of, measure)
 
 
-def _chosen(candidates: Callable[[], Sequence[Plan]]) -> Plan | None:
-    """The plan of the row that is chosen, of those that are one program; None if there is no answer, or something is complex (holomorphic functions are not
-    predicted)."""
-    try:
-        unknowns = Unknowns()
-        rows = [Row(PlanCosts(plan, unknowns)) for plan in candidates() if plan.at_once is None]
-    except InputError:
-        return None
-    choice = choose([row for row in rows if not row.problem])
-    return choice.row.plan if choice.row is not None and choice.verdict in ("faster", "tie", "only") else None
+def _answer(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> str:
+    for how in _LOOKED_FOR[measure]:
+        if (answer := recalled(program, question, wrt, of, how)) is not None:
+            return answer
+    from wengert.lab.strategies.deciding import decided
 
-
-def _with_fewer_directions(program: Program, wrt: Sequence[int], of: Sequence[int]) -> JacobianMode:
-    signature = program.signature
-    arguments, results = sum(prod(signature.arguments[i].shape) for i in wrt), sum(prod(signature.results[j].shape) for j in of)
-    return "jacfwd" if arguments <= results else "jacrev"
+    answer, how = decided(program, question, wrt, of, measure=measure is True)
+    remember(program, question, wrt, of, how, answer)
+    return answer

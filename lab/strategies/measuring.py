@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import nan
 from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
@@ -56,24 +57,40 @@ def _number(name: str) -> int:
 
 
 def measured(rows: Sequence[Row], inputs: Sequence[Array]) -> tuple[Mapping[str, Row], str]:
-    """Rows by name, with what was measured at a point; and what their errors are measured against."""
+    """Rows by name, with what was measured at a point, errors included; and what these are measured against."""
+    functions, refused = _compiled(rows, inputs)
+    if not functions:
+        return refused, ""
+    blocks, reference = _reference(functions, inputs)
+    errors = [_error(function(*inputs), blocks) for _, function in functions]
+    return {**refused, **_with_times(functions, inputs, errors)}, reference
+
+
+def timed(rows: Sequence[Row], inputs: Sequence[Array]) -> Mapping[str, Row]:
+    """The rows that can be compiled and run, by name, with their times at a point; errors are not measured."""
+    functions, _ = _compiled(rows, inputs)
+    return _with_times(functions, inputs, [nan] * len(functions))
+
+
+def _compiled(rows: Sequence[Row], inputs: Sequence[Array]) -> tuple[list[tuple[Row, JacobianFunction]], dict[str, Row]]:
+    """Rows as functions that run at a point, and those that do not, by name, with the reason."""
     functions: list[tuple[Row, JacobianFunction]] = []
-    results: dict[str, Row] = {}
+    refused: dict[str, Row] = {}
     for row in rows:
         try:
             function = row.compile()
             function(*inputs)
             functions.append((row, function))
         except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError) as error:
-            results[row.name] = replace(row, refused=str(error).strip().splitlines()[0])
-    if not functions:
-        return results, ""
-    blocks, reference = _reference(functions, inputs)
-    errors = [_error(function(*inputs), blocks) for _, function in functions]
+            refused[row.name] = replace(row, refused=str(error).strip().splitlines()[0])
+    return functions, refused
+
+
+def _with_times(functions: Sequence[tuple[Row, JacobianFunction]], inputs: Sequence[Array], errors: Sequence[float]) -> dict[str, Row]:
+    """Functions are timed in turns: 25 rounds, fewer where these take more than 0.3 s for each row."""
     times = measure_times([partial(function, *inputs) for _, function in functions], rounds=25, budget=0.3)
-    for (row, function), time, error in zip(functions, times, errors, strict=True):
-        results[row.name] = replace(row, measured=Measured(time, function.compile_seconds, error))
-    return results, reference
+    pairs = zip(functions, times, errors, strict=True)
+    return {row.name: replace(row, measured=Measured(time, function.compile_seconds, error)) for (row, function), time, error in pairs}
 
 
 def near(rows: Sequence[Row], slower: float) -> list[Row]:

@@ -8,7 +8,8 @@
 ``vjps xK``      the same, K directions in a batch
 ``jacrev``       one call: the VJPs of all directions in one batch for each result, in the program
 ``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
-``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions
+``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions; or both modes, where
+                 both together take fewer still
 ``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
 ===============  ======================================================================================================================
 
@@ -22,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
+from wengert.lab.strategies.checkpointed import checkpointed
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import MODES, jacobian_pass
@@ -29,6 +31,7 @@ from wengert.runtime.program import Program, static_program
 from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.mixed import cut_size
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
+from wengert.transforms.ad.jacobians.sparse import Colouring
 from wengert.transforms.ad.residuals.policies import policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE
@@ -42,7 +45,9 @@ MOST_COMPRESSED = 1 << 22
 """The pattern of a Jacobian with more elements is not looked at."""
 
 
-def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None) -> list[Plan]:
+def plans(
+    program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None, budget: int | None = None
+) -> list[Plan]:
     """The plans for a derivative of a static program.
 
     Args:
@@ -51,6 +56,7 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
         wrt: positions of the arguments.
         of: positions of the results.
         strategies: strategies of reverse mode, by name; all by default.
+        budget: the largest arena that is wanted, in bytes: there is a row that computes values again for it.
 
     Raises:
         InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
@@ -62,6 +68,8 @@ def plans(program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int
     if wanted == "hessian":
         return list(_hessians(program, wrt, of))
     plans = list(_jacobians(program, wrt, of, names))
+    if budget is not None:
+        plans += checkpointed(program, plans[0].blocks, wrt, of, budget)
     if wanted == "gradient":
         results = plans[0].blocks.rows
         if results != 1:
@@ -110,13 +118,18 @@ def _compressed(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequen
     """Both modes with fewer directions than elements, where the pattern of the Jacobian allows it."""
     if blocks.columns * blocks.rows > MOST_COMPRESSED:
         return
-    ways: tuple[tuple[Mode, str], ...] = (("forward", "columns"), ("reverse", "rows"))
+    fewest = min(blocks.columns, blocks.rows)
+    ways: tuple[tuple[Mode, Colouring], ...] = (("forward", "columns"), ("reverse", "rows"))
     for mode, what in ways:
-        fewest = min(blocks.columns, blocks.rows)
-        directions = compressed_directions(program.optimized_module, mode, wrt, of, fewest)
+        directions = compressed_directions(program.optimized_module, what, wrt, of, min(blocks.columns, blocks.rows))
         if directions is not None:
-            how = f"{mode}, {what} in {directions} colours"
-            yield _by_pass(program, f"compressed {what}", how, blocks, mode, "seeded-jacobian", wrt, of, directions)
+            fewest = min(fewest, sum(directions))
+            how = f"{mode}, {what} in {sum(directions)} colours"
+            yield _by_pass(program, f"compressed {what}", how, blocks, mode, "seeded-jacobian", wrt, of, sum(directions))
+    both = compressed_directions(program.optimized_module, "both", wrt, of, fewest)
+    if both is not None:
+        how = f"columns in {both[0]} colours forward, rows in {both[1]} in reverse"
+        yield _by_pass(program, "compressed both", how, blocks, None, "seeded-jacobian{mode=both", wrt, of, sum(both))
 
 
 def _by_pass(
@@ -188,10 +201,17 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
 
 
 def _compressed_hessian(gradient: Program, blocks: Blocks, wrt: Sequence[int]) -> Iterator[Plan]:
-    """Forward over reverse, with as many directions as the columns of the Hessian have colours."""
-    for plan in _compressed(gradient, blocks, wrt, range(len(blocks.of))):
-        if plan.mode == "forward":
-            yield Plan("compressed over reverse", f"{plan.how} over reverse", blocks, plan.make, "forward", None, plan.fewer)
+    """Forward over reverse, with as many directions as the columns of the Hessian have colours: those of one number by a star colouring."""
+    if blocks.columns * blocks.rows > MOST_COMPRESSED:
+        return
+    of, symmetric = range(len(blocks.of)), blocks.columns == blocks.rows
+    colouring: Colouring = "star" if symmetric else "columns"
+    directions = compressed_directions(gradient.optimized_module, colouring, wrt, of, min(blocks.columns, blocks.rows))
+    if directions is not None:
+        how = f"forward, columns in {directions[0]} {'colours of stars' if symmetric else 'colours'} over reverse"
+        text = f"seeded-jacobian{{mode={'star' if symmetric else 'forward'}"
+        plan = _by_pass(gradient, "compressed over reverse", how, blocks, None, text, wrt, of, directions[0])
+        yield Plan(plan.name, how, blocks, plan.make, "forward", None, plan.fewer)
 
 
 def _blocks(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Blocks:

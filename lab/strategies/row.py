@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -136,6 +136,11 @@ class Row:
         calls = one.at(self.values) * self.plan.calls
         handling = CALL * self.plan.calls if self.plan.at_once is not None else Fraction(0)
         return Prediction(calls.seconds + Polynomial.of(handling), calls.factor, calls.calibrated)
+
+    @property
+    def unmeasured(self) -> Row:
+        """The row without what was measured of it."""
+        return replace(self, measured=None)
 
     @property
     def seconds(self) -> Polynomial | None:

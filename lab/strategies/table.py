@@ -15,6 +15,7 @@ from wengert.lab.costs.rows import amount
 from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.strategies.choice import UNDECIDED, Choice, choose
+from wengert.lab.strategies.deciding import keep_measured
 from wengert.lab.strategies.measuring import SLOWER, measured, near, with_values
 from wengert.lab.strategies.plan import JacobianFunction
 from wengert.lab.strategies.plans import Wanted, plans
@@ -40,6 +41,7 @@ class StrategyTable:
         rows: every plan.
         budget: the largest arena that a row may have, in bytes.
         reference: what errors are measured against.
+        settles_ties: whether rows were to be measured that are predicted within 25 per cent of the best.
     """
 
     program: str
@@ -49,6 +51,7 @@ class StrategyTable:
     rows: tuple[Row, ...]
     budget: int | None = None
     reference: str = ""
+    settles_ties: bool = False
 
     @cached_property
     def usable(self) -> tuple[Row, ...]:
@@ -63,6 +66,11 @@ class StrategyTable:
     def choice(self) -> Choice:
         """Which row to use."""
         return choose(self.usable)
+
+    @cached_property
+    def predicted(self) -> Choice:
+        """Which row to use by prediction alone."""
+        return choose([row.unmeasured for row in self.usable])
 
     @property
     def best(self) -> Row:
@@ -79,7 +87,12 @@ class StrategyTable:
             least = min((row for row in self._possible if row.arena is not None), key=lambda row: row.arena or 0, default=None)
             rest = f": {least.name} needs the least, {_exact(least.arena or 0)}" if least is not None else ""
             return f"No row has an arena of at most {_exact(self.budget)}{rest}."
-        return self.choice.line()
+        line = self.choice.line()
+        if self._is_measured:
+            return f"{line.removesuffix('.')}; predicted was {self.predicted.outcome()}."
+        if self.settles_ties and self.choice.verdict == "faster":
+            return f"{line.removesuffix('.')}; no other row is predicted within {100 * (UNDECIDED - 1):.0f} % of it, so none was measured."
+        return line
 
     def row(self, name: str) -> Row:
         """The row of this name. Raises InputError, which lists them."""
@@ -99,7 +112,8 @@ class StrategyTable:
         """Everything as what JSON holds."""
         head = {"program": self.program, "of": self.wanted, "arguments": list(self.wrt), "results": list(self.of), "budget": self.budget}
         symbols = {symbol.name: str(symbol) for row in self._possible for symbol in row.counted.unknown}
-        choice = {**self.choice.to_json(), "line": self.decision}
+        by = {"by": "measurement" if self._is_measured else "prediction", "measured": [row.name for row in self.rows if row.measured is not None]}
+        choice = {**self.choice.to_json(), "line": self.decision, **by, "predicted": self.predicted.to_json()}
         return {**head, "reference": self.reference, "symbols": symbols, "rows": [row.to_json() for row in self.rows], "decision": choice}
 
     def __str__(self) -> str:
@@ -151,7 +165,7 @@ def strategies(
     of: Wanted = "jacobian",
     wrt: Positions = None,
     results: Positions = None,
-    measure: bool | Literal["ties"] = False,
+    measure: bool | Literal["ties"] = "ties",
     budget: int | None = None,
     strategies: Sequence[str] | None = None,
     values: Mapping[str, Number] | None = None,
@@ -166,8 +180,9 @@ def strategies(
         of: "jacobian", "gradient" (of one number) or "hessian".
         wrt: positions of the arguments; every float one by default.
         results: positions of the results; every float one by default.
-        measure: whether to compile and run the rows, whose measured times then decide. Those that are predicted to take eight times as long as the best are
-            not; with "ties", only those that are predicted within 25 per cent of the best, which is closer than the model tells, if there are several.
+        measure: which rows to compile and run, whose measured times then decide. By default ("ties") those that are predicted within 25 per cent of the best,
+            which is closer than the model tells, if there are several; none where the prediction depends on what only a run tells, and no inputs are given.
+            True: all but those that are predicted to take eight times as long as the best. False: none.
         budget: the largest arena of a row, in bytes.
         strategies: strategies of reverse mode, by name; all by default, those of plug-ins included.
         values: values of symbols for what only a run tells (``T0``).
@@ -185,18 +200,29 @@ def strategies(
     program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
-    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget)]
     reference = ""
-    if inputs is not None or measure:
-        given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
+    given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed) if measure is not False else None
+    if given is not None and (inputs is not None or measure is True):
         rows = [with_values(row, given) for row in rows]
-        if measure:
-            within = [row for row in rows if not row.problem and (budget is None or (row.arena or 0) <= budget)]
-            worth = near(within, UNDECIDED) if measure == "ties" else near(within, SLOWER)
-            if len(worth) > 1 or measure != "ties":
-                timed, reference = measured(worth, given)
-                rows = [timed.get(row.name, row) for row in rows]
-    return StrategyTable(program.name, of, moved, asked, tuple(rows), budget, reference)
+    if measure is not False and given is not None:
+        within = [row for row in rows if not row.problem and (budget is None or (row.arena or 0) <= budget)]
+        worth = near(within, SLOWER) if measure is True else _undecided(within, inputs is not None)
+        if worth:
+            timed, reference = measured(worth, given)
+            rows = [timed.get(row.name, row) for row in rows]
+    if reference:
+        keep_measured(program, "hessian" if of == "hessian" else "jacobian", moved, asked, rows)
+    return StrategyTable(program.name, of, moved, asked, tuple(rows), budget, reference, measure == "ties")
+
+
+def _undecided(rows: Sequence[Row], at_inputs: bool) -> list[Row]:
+    """The rows that the prediction cannot tell apart, if there are several. None where times depend on what only a run tells, or on values that were given for
+    it, unless the inputs were given too: inputs that are drawn stand for no particular iterations."""
+    if not at_inputs and any(row.values or row.seconds is None or row.seconds.constant is None for row in rows):
+        return []
+    close = near(rows, UNDECIDED)
+    return close if len(close) > 1 else []
 
 
 def _order(row: Row) -> tuple[bool, float]:

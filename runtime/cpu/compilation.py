@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from wengert.dialects import sdy
 from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.kernel.memory import byte_size
@@ -221,7 +222,7 @@ _NOT_CORE = compound.NAMES | frozenset(
         "stablehlo.scatter",
         "stablehlo.reduce_window",
         "stablehlo.composite",
-        *(f"sdy.{name}" for name in "all_gather all_reduce all_slice all_to_all collective_permute reduce_scatter reshard sharding_constraint".split()),
+        *(op.name for op in sdy.IDENTITIES),
     )
 )
 

@@ -5,7 +5,7 @@ its file in ``ops``, with the arithmetic that NumPy lacks in ``numerics``; impor
 """
 
 from wengert.runtime.interpreter.counter import Counter
-from wengert.runtime.interpreter.execution import evaluate, prepare, run
+from wengert.runtime.interpreter.execution import Prepared, evaluate, prepare, run
 from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.ops import (
     buffers,
@@ -54,4 +54,4 @@ FAMILIES = (
     windows,
 )
 
-__all__ = ["EVALUATION_RULES", "FAMILIES", "Counter", "Machine", "evaluate", "prepare", "run"]
+__all__ = ["EVALUATION_RULES", "FAMILIES", "Counter", "Machine", "Prepared", "evaluate", "prepare", "run"]

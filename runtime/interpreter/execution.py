@@ -68,32 +68,46 @@ def run(module: ModuleOp, inputs: Sequence[Any], *, entry: str = "main", counter
         UnsupportedOpError: an op that the interpreter refuses, with its name and place.
         ExecutionError: the program broke an assertion of its own.
     """
-    machine = Machine(_shallow(module), counter)
-    definition = machine.definition(entry)
-    if definition is None:
-        known = ", ".join(f"@{name}" for name in machine.names()) or "none"
-        raise InputError(f"there is no function @{entry} in this module (functions: {known})")
-    if is_bufferized(definition):
-        return _run_on_buffers(machine.function(entry, counting=counter is not None), definition, inputs)
-    for number, type in enumerate(all_leaves(definition.function_type.outputs.data)):
-        if not isinstance(type, TensorType):
-            raise InputError(f"@{entry}: result {number} has type {type}, which cannot be passed outside")
-        if DYNAMIC not in type.get_shape() and (missing := excess(bytes_of_type(cast("TensorType[Any]", type)))):
-            raise InputError(f"@{entry}: result {number} of type {type} needs {missing}")
-    types = definition.function_type.inputs.data
-    expected = all_leaves(types)
-    if len(inputs) != len(expected):
-        raise InputError(f"@{entry} takes {len(expected)} arguments, found {len(inputs)}")
-    arrays = [_check_input(entry, i, x, type) for i, (x, type) in enumerate(zip(inputs, expected, strict=True))]
-    holders = (counter,) if counter else ()
-    with np.errstate(all="ignore"):
-        for holder in holders:
-            holder.hold_all(arrays)  # the caller holds the inputs throughout
-        left = iter(arrays)
-        results = machine.function(entry, counting=counter is not None)(*[_nested(type, left) for type in types])
-        for holder in holders:
-            holder.drop_all(arrays)
-    return [np.array(r) for r in _tensors(results)]
+    return Prepared(module, entry=entry, counter=counter)(inputs)
+
+
+class Prepared:
+    """A function of a module that is run many times: what is looked up in its ops is looked up in the first run."""
+
+    def __init__(self, module: ModuleOp, *, entry: str = "main", counter: Counter | None = None):
+        """Raises what :func:`run` raises of the function's type."""
+        self._machine, self._entry, self._counter = Machine(_shallow(module), counter), entry, counter
+        definition = self._machine.definition(entry)
+        if definition is None:
+            known = ", ".join(f"@{name}" for name in self._machine.names()) or "none"
+            raise InputError(f"there is no function @{entry} in this module (functions: {known})")
+        self._definition = definition
+        self._on_buffers = is_bufferized(definition)
+        for number, type in enumerate(() if self._on_buffers else all_leaves(definition.function_type.outputs.data)):
+            if not isinstance(type, TensorType):
+                raise InputError(f"@{entry}: result {number} has type {type}, which cannot be passed outside")
+            if DYNAMIC not in type.get_shape() and (missing := excess(bytes_of_type(cast("TensorType[Any]", type)))):
+                raise InputError(f"@{entry}: result {number} of type {type} needs {missing}")
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Array]:
+        """One new array per result. Random numbers go on where the last run ended."""
+        entry, counter, definition = self._entry, self._counter, self._definition
+        if self._on_buffers:
+            return _run_on_buffers(self._machine.function(entry, counting=counter is not None), definition, inputs)
+        types = definition.function_type.inputs.data
+        expected = all_leaves(types)
+        if len(inputs) != len(expected):
+            raise InputError(f"@{entry} takes {len(expected)} arguments, found {len(inputs)}")
+        arrays = [_check_input(entry, i, x, type) for i, (x, type) in enumerate(zip(inputs, expected, strict=True))]
+        holders = (counter,) if counter else ()
+        with np.errstate(all="ignore"):
+            for holder in holders:
+                holder.hold_all(arrays)  # the caller holds the inputs throughout
+            left = iter(arrays)
+            results = self._machine.function(entry, counting=counter is not None)(*[_nested(type, left) for type in types])
+            for holder in holders:
+                holder.drop_all(arrays)
+        return [np.array(r) for r in _tensors(results)]
 
 
 def _run_on_buffers(function: RegionFunction, definition: func.FuncOp, inputs: Sequence[Any]) -> list[Array]:

@@ -14,10 +14,9 @@ import numpy as np
 
 from wengert.dialects.stablehlo.process_groups import Group
 from wengert.runtime.spmd.device import Array, Call, Device
+from wengert.transforms.analysis.communication import SHORT
 
 Combine = Callable[[Any, Any], Any]
-SHORT = 4096
-"""The bytes up to which an all-reduce gathers everything."""
 
 
 def folded(combine: Combine, parts: Sequence[Array]) -> Array:
@@ -34,12 +33,12 @@ def all_reduce(device: Device, group: Group, x: Array, combine: Combine, call: C
         return folded(combine, device.gather(group, x, call))
     count = -(-x.size // len(group))
     flat = np.concatenate([x.reshape(-1), np.zeros(count * len(group) - x.size, x.dtype)])
-    share = folded(combine, device.exchange(group, flat.reshape(len(group), count), call))
+    share = folded(combine, device.exchange(group, list(flat.reshape(len(group), count)), call))
     return np.concatenate(device.gather(group, share, call))[: x.size].reshape(x.shape)
 
 
 def reduce_scatter(device: Device, group: Group, x: Array, axis: int, combine: Combine, call: Call) -> Array:
-    """This device's share of the arrays of a group combined elementwise."""
+    """The share that this device has of the arrays of a group combined elementwise."""
     return folded(combine, device.exchange(group, np.split(x, len(group), axis), call))
 
 

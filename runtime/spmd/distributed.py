@@ -124,10 +124,14 @@ class Distributed:
 class ThreadedProgram(Distributed):
     """A program on the devices of one process: takes and gives arrays with the devices in front, ``(n, *shape)``.
 
+    ``sent_bytes``: the bytes that each device sent to others in the last call.
+
     Raises (when called):
         InputError: an array does not fit.
         CommunicationError: devices wait for each other, or are at different collectives.
     """
+
+    sent_bytes: tuple[int, ...] = ()
 
     def __call__(self, *inputs: Any) -> tuple[Array, ...]:
         results = self.on_devices(self._split(inputs))
@@ -135,7 +139,10 @@ class ThreadedProgram(Distributed):
 
     def on_devices(self, own: Sequence[Sequence[Array]]) -> list[list[Array]]:
         """The results of each device for its own arguments."""
-        return run_on_threads(self.grid, lambda device: [np.array(y) for y in self._run(own[device.number])])
+        sent = list[int]()
+        results = run_on_threads(self.grid, lambda device: [np.array(y) for y in self._run(own[device.number])], sent)
+        self.sent_bytes = tuple(sent)
+        return results
 
     def _split(self, inputs: Sequence[Any]) -> list[Sequence[Array]]:
         """The arguments of each device."""

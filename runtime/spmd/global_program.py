@@ -12,7 +12,7 @@ A derivative is again such a program: that of what each device runs, with the bo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -82,7 +82,7 @@ class SpmdProgram:
         return self._with(copy_module(derived.module), in_specs, out_specs, f"jvp of {self.name}")
 
     def vjp(self, wrt: Positions = None, of: Positions = None, *, strategy: Strategy = "transpose") -> SpmdProgram:
-        """The reverse derivative: takes the inputs and a cotangent for each result in ``of``; gives the results and a cotangent for each argument in ``wrt``."""
+        """The reverse derivative: takes the inputs and a cotangent for each result in ``of``; gives the results and a cotangent for each in ``wrt``."""
         inputs, outputs = self.local.resolve(wrt=wrt, of=of)
         module = copy_module(self.local.vjp(wrt=inputs, of=outputs, strategy=strategy).module)
         in_specs = [*self.in_specs, *(self.out_specs[j] for j in outputs)]
@@ -105,7 +105,7 @@ class SpmdProgram:
         """The program on whole tensors: one ``sdy.manual_computation`` around what each device runs, as JAX writes a ``shard_map``."""
         from wengert.runtime.spmd.global_text import global_text
 
-        return global_text(self)
+        return global_text(cast("Any", self))
 
     def __str__(self) -> str:
         return self.text()
@@ -130,7 +130,7 @@ class SpmdProgram:
 
     def _whole(self, parameter: Parameter, spec: Spec, given: Any) -> Array:
         shape = self.whole_shape(parameter, spec)
-        array = given if isinstance(given, np.ndarray) else np.asarray(given, parameter.dtype if not hasattr(given, "dtype") else None)
+        array: Array = np.asarray(given, None if hasattr(given, "dtype") else parameter.dtype)
         if array.shape != shape or array.dtype != parameter.dtype:
             raise InputError(f"{parameter.label}: expected {describe(shape, parameter.dtype)}, found {describe(array.shape, array.dtype)}")
         return array
@@ -179,8 +179,9 @@ def spmd(
         program: with a mesh, the program that each device runs on its blocks. Without one, a program with ``sdy.manual_computation``, or with sharding
             annotations, which Shardy's passes then turn into what each device runs (in a process of their own; they come with jaxlib).
         mesh: the names of its axes, with the number of devices along each; devices are numbered in row-major order.
-        in_specs, out_specs: how each whole argument and result is split, one entry for each: None (every device has all of it), or for each dimension
-            None, the name of an axis, or a tuple of names.
+        in_specs: how each whole argument is split, one entry for each: None (every device has all of it), or for each dimension None, the name of an
+            axis, or a tuple of names.
+        out_specs: the same for results.
 
     Raises:
         InputError: the specs do not fit the program or the mesh; or a program without a mesh says of none.
@@ -208,8 +209,8 @@ def spmd(
 def _specs(option: str, given: Any, parameters: Sequence[Parameter], mesh: Mesh) -> list[Spec]:
     """One spec for each argument or result."""
     listed: Sequence[Any] = [None] * len(parameters) if given is None else given
-    if isinstance(given, str) or not isinstance(listed, Sequence) or len(listed) != len(parameters):
-        count = len(listed) if isinstance(listed, Sequence) and not isinstance(given, str) else "no list"
+    if isinstance(given, str) or len(listed) != len(parameters):
+        count = "a text" if isinstance(given, str) else len(listed)
         raise InputError(f"{option} needs an entry for each of {len(parameters)} {parameters[0].role if parameters else 'value'}s, found {count}")
     return [_spec(f"{option}[{i}]", spec, parameter, mesh) for i, (spec, parameter) in enumerate(zip(listed, parameters, strict=True))]
 
@@ -245,5 +246,3 @@ def _from_text(program: Program) -> SpmdProgram:
     except ShardingError as error:
         raise InputError(f"{program.name}: {error}") from None
     return SpmdProgram(Program(local.module, name=program.name), local.mesh, local.in_specs, local.out_specs)
-
-

@@ -195,4 +195,8 @@ def _bytes(array: Array) -> Array:
 
 
 def _restored(data: Array, like: Array) -> Array:
-    return data.view(like.dtype).reshape(like.shape) if data.ctypes.data % max(like.dtype.alignment, 1) == 0 else np.array(data).view(like.dtype).reshape(like.shape)
+    return (
+        data.view(like.dtype).reshape(like.shape)
+        if data.ctypes.data % max(like.dtype.alignment, 1) == 0
+        else np.array(data).view(like.dtype).reshape(like.shape)
+    )

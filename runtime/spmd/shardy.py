@@ -59,7 +59,9 @@ def partitioned(module: ModuleOp, name: str) -> Local:
         hint = "with wg.spmd(p, mesh, in_specs, out_specs) it is what each device runs"
         raise InputError(f"{name} says of no mesh of devices (sdy.mesh), so it is a program for one device; {hint}")
     if find_spec("jaxlib") is None or find_spec("jax") is None:
-        raise InputError(f"{name} has sharding annotations, which Shardy's passes turn into what each device runs; they come with jaxlib: pip install 'wengert[jax]'")
+        raise InputError(
+            f"{name} has sharding annotations, which Shardy's passes turn into what each device runs; they come with jaxlib: pip install 'wengert[jax]'"
+        )
     text = print_module(plain_module(module), locations=True)
     local = parse(_passed(text, name), name).module
     return _described(local)

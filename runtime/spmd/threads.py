@@ -144,25 +144,29 @@ def _deadlock(waiting: dict[int, _Waiting], done: set[int]) -> CommunicationErro
 
 
 class ThreadDevice:
-    """A device of a hub: the engine's side of one thread."""
+    """A device of a hub: the engine's side of one thread. ``sent`` counts the bytes that it sends to others."""
 
     def __init__(self, hub: Hub, number: int):
         self.hub, self.number, self.grid = hub, number, hub.grid
+        self.sent = 0
         self._turns: dict[Any, int] = {}
 
     def gather(self, group: Group, array: Array, call: Call) -> list[Array]:
         """As :class:`wengert.runtime.spmd.device.Device` says."""
+        self.sent += (len(group) - 1) * array.nbytes
         return self.hub.meet(self.number, group, self._turn(frozenset(group)), np.array(array), call)
 
     def exchange(self, group: Group, parts: Sequence[Array], call: Call) -> list[Array]:
         """As :class:`wengert.runtime.spmd.device.Device` says."""
         brought = self.hub.meet(self.number, group, self._turn(frozenset(group)), [np.array(part) for part in parts], call)
         place = group.index(self.number)
-        return [parts[place] for parts in brought]
+        self.sent += sum(part.nbytes for other, part in enumerate(parts) if other != place)
+        return [theirs[place] for theirs in brought]
 
     def pass_on(self, array: Array, source: int | None, target: int | None, call: Call) -> Array | None:
         """As :class:`wengert.runtime.spmd.device.Device` says."""
         if target is not None:
+            self.sent += array.nbytes
             self.hub.send(self.number, target, self._turn(("to", target)), np.array(array), call)
         return None if source is None else self.hub.receive(self.number, source, self._turn(("from", source)), call)
 
@@ -171,20 +175,24 @@ class ThreadDevice:
         return turn
 
 
-def run_on_threads(grid: Grid, run: Callable[[ThreadDevice], Any]) -> list[Any]:
-    """What a function returns on each device, each on a thread of its own.
+def run_on_threads(grid: Grid, run: Callable[[ThreadDevice], Any], sent: list[int] | None = None) -> list[Any]:
+    """What a function returns on each device, each on a thread of its own; ``sent`` is filled with the bytes that each has sent.
 
     Raises:
         CommunicationError: devices wait for each other, or are at different collectives; says which, and where.
         Exception: what the first device to fail raised, with a note that says which.
     """
     hub, results = Hub(grid), list[Any]([None] * grid.size)
+    if sent is not None:
+        sent[:] = [0] * grid.size
 
     def work(number: int) -> None:
         device = ThreadDevice(hub, number)
         try:
             with running_on(device):
                 results[number] = run(device)
+            if sent is not None:
+                sent[number] = device.sent
             hub.finish(number)
         except _Stopped:
             pass

@@ -142,6 +142,30 @@ def test_blocks_at_edges(sizes: tuple[int, int, int], element: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["NN", "NT", "TN"])
+@pytest.mark.parametrize(
+    ("stored", "element"),
+    [("bf16", "bf16"), ("f16", "f16"), ("bf16", "f32"), ("f32", "f64"), ("i8", "i32"), ("ui8", "ui32"), ("i16", "i64"), ("f16", "f64")],
+)
+def test_panels_convert_what_they_copy(stored: str, element: str, layout: str) -> None:
+    kinds = {**TYPES, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+    a, b, contracting = matrices(201, 210, 300, "f32", layout[0] == "T", layout[1] == "T")
+    given = [
+        (x if stored.endswith("16") and stored[0] != "i" else 20 * x if stored[0] in "iu" else x).astype(np.int32 if stored[0] in "iu" else np.float64)
+        for x in (a, b)
+    ]
+    a, b = ((abs(x) if stored[0] == "u" else x).astype(kinds[stored]) for x in given)
+    numbers = {"lhs_contracting": contracting[0], "rhs_contracting": contracting[1], "lhs_element": stored, "rhs_element": stored}
+    plan = planned(a.shape, b.shape, element, **numbers)
+    assert (plan.method, plan.copy_a, plan.copy_b) == ("blocked", None, None)
+    result, scratch = np.empty((201, 210), kinds[element]), np.empty(plan.scratch_bytes + 64, np.uint8)
+    compiled(plan)(a.ctypes.data, b.ctypes.data, result.ctypes.data, scratch.ctypes.data + -scratch.ctypes.data % 64)
+    wide = np.float64 if element in ("bf16", "f16", "f32", "f64") else np.int64
+    expected = (a.T if layout[0] == "T" else a).astype(wide) @ (b.T if layout[1] == "T" else b).astype(wide)
+    tolerance = {"bf16": 2.0**-8, "f16": 2.0**-10, "f32": 1e-5, "f64": 1e-13}.get(element, 0.0)
+    np.testing.assert_allclose(result.astype(wide), expected, rtol=tolerance, atol=tolerance * 0.1 * float(abs(expected).max()))
+
+
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN"])
 def test_infinities_stay_in_their_rows_and_subnormals_are_not_lost(layout: str) -> None:
     a, b, contracting = matrices(301, 290, 200, "f32", layout[0] == "T", layout[1] == "T")
     rows, columns = a.T if layout[0] == "T" else a, b.T if layout[1] == "T" else b

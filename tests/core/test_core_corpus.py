@@ -10,7 +10,6 @@ import pytest
 from reference_programs import PROGRAMS, assert_agrees, needs_corpus, share, texts
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
@@ -27,8 +26,6 @@ pytestmark = [pytest.mark.corpus, needs_corpus]
 RECOGNISABLE = {"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.scatter", "func.call", "stablehlo.composite"}
 GENERAL = {"cuda_cumlogsumexp", "tpu_cumlogsumexp", "reduce_custom", "reduce_window_custom", "scatter_apply"}
 """Programs of the survey whose regions are of no kind: a running logsumexp, a weighted sum, a complex product, a sine."""
-ON_SEVERAL = {"shard_map_psum"}
-"""Programs of the survey for several devices, which are refused by name."""
 IN_XLA = [
     "reduce_zoo",
     "cumsum_cumprod",
@@ -72,10 +69,6 @@ def test_program(program: CorpusProgram) -> None:
 @pytest.mark.parametrize("path", share(texts("survey/*/pretty.mlir"), 2), ids=lambda path: path.parent.name)
 def test_survey(path: Path) -> None:
     module = parse_module(path.read_text(), str(path))
-    if path.parent.name in ON_SEVERAL:
-        with pytest.raises(DiagnosticError, match="programs run on one device"):
-            to_core(module)
-        return
     to_core(module)
     assert left(module) == set() or path.parent.name in GENERAL
     for transform in (cse, simplify, cse, dce, from_core):

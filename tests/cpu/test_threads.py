@@ -63,6 +63,8 @@ def spread(x):
     return x @ jnp.swapaxes(x, -1, -2) + 8 * jnp.eye(x.shape[-1], dtype=x.dtype)
 
 
+STATE = np.array([7, 11, 2**32 - 3, 2**32 - 1], np.uint32)
+"""A key, and a counter that overflows."""
 CASES = {
     "elementwise": (lambda x: jnp.sin(x) * x, floats(6400)),
     "no divisor": (lambda x: jnp.exp(x) + 1, floats(6007)),
@@ -82,6 +84,7 @@ CASES = {
     "rows of a product": (lambda x, w: x @ w, floats(333, 70), floats(70, 10)),
     "columns of a product": (lambda x, w: x @ w, floats(5, 300), floats(300, 1001)),
     "a product in blocks": (lambda x, y: x.T @ y, floats(100, 701), floats(100, 302)),
+    "a product of bf16 in blocks": (lambda x, y: x.T @ y, floats(100, 701).astype(jnp.bfloat16), floats(100, 302).astype(jnp.bfloat16)),
     "a batch of products in blocks": (lambda x, y: jnp.swapaxes(x, 1, 2) @ y, floats(3, 170, 201), floats(3, 170, 190)),
     "a batch of products": (spread, floats(50, 7, 7)),
     "sort": (lambda x: jnp.sort(x, axis=1), floats(20, 50, 3)),
@@ -94,6 +97,10 @@ CASES = {
     "one image": (convolution, floats(1, 32, 32, 8), floats(3, 3, 8, 64)),
     "gradient of a kernel": (jax.grad(lambda w, x: jnp.sum(convolution(x, w) ** 2)), floats(3, 3, 4, 8), floats(8, 16, 16, 4)),
     "depthwise": (depthwise, floats(8, 16, 16, 4), floats(3, 3, 1, 4)),
+    "random bits, odd rows": (lambda k: jax.lax.rng_bit_generator(k, (3, 5001), jnp.uint32, jax.lax.RandomAlgorithm.RNG_THREE_FRY), STATE),
+    "random bits, pairs of rows": (lambda k: jax.lax.rng_bit_generator(k, (9000, 3), jnp.uint16, jax.lax.RandomAlgorithm.RNG_THREE_FRY), STATE),
+    "random bits, wide rows": (lambda k: jax.lax.rng_bit_generator(k, (9000, 20), jnp.uint32, jax.lax.RandomAlgorithm.RNG_THREE_FRY), STATE),
+    "random bits by Philox": (lambda k: jax.lax.rng_bit_generator(k, (20001,), jnp.uint32, jax.lax.RandomAlgorithm.RNG_PHILOX), STATE),
     "in a loop": (lambda x: jax.lax.fori_loop(0, 5, lambda i, v: jnp.sin(v) + v, x), floats(3200)),
 }
 
@@ -112,6 +119,13 @@ def test_any_number_of_threads_gives_the_same_bits(name: str, fine: None) -> Non
     assert len({tuple(result.tobytes() for result in results) for results in actual}) == 1
     for result, expected in zip(actual[0], run(module, inputs), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5 * max(float(np.abs(expected).max()), 1.0))
+
+
+def test_the_gradient_of_a_kernel_is_shared_by_ranges_of_images() -> None:
+    function, *_ = CASES["gradient of a kernel"]
+    module = parse_module(text_of(function, floats(3, 3, 4, 8), floats(8, 32, 32, 4)))
+    assert "KERNEL.finish" not in (text := compile(module).llvm_text)
+    assert ".finish(" in text
 
 
 def test_the_text_does_not_depend_on_the_number_of_threads() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from wengert.lab.agreement.noise import is_inexact
+from wengert.lab.agreement.noise.kinds import is_inexact
 from wengert.runtime.interpreter.counter import Counter
 from wengert.runtime.interpreter.machine import Frame, Machine
 

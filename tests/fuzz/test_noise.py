@@ -8,7 +8,7 @@ import pytest
 from fuzz.case import Case, noise_of
 from fuzz.generator import Program
 from wengert.lab.agreement.agreement import Mismatch, assert_agree
-from wengert.lab.agreement.backward_error import backward_error, inverse_by
+from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
 
 
 def of_text(body: str, *inputs: np.ndarray) -> Case:

@@ -30,6 +30,24 @@ def test_a_group(tmp_path: Path) -> None:
     assert "| loops | van der Pol, 100 of RK4 |" in done.stdout
 
 
+def test_models_at_several_numbers_of_threads(tmp_path: Path) -> None:
+    report = tmp_path / "models.json"
+    done = _run("--groups", "models", "--threads", "1", "--json", str(report))
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(report.read_text())["threads"]["1"]["rows"]
+    assert [row["name"] for row in rows] == ["GPT B1 T64 D64 L2", "residual CNN B8 32 px, 3 blocks"]
+    assert all(row["ours"]["error"] < 2e-4 for row in rows)
+    assert "| training step | 1 thread, ms | / jax | our error | jax's |" in done.stdout
+
+
+def test_numbers_of_threads_that_are_none() -> None:
+    for threads in ("0", "two", "100000"):
+        done = _run("--groups", "models", "--threads", threads)
+        assert done.returncode == 2
+        assert f"--threads {threads}: numbers from 1 to" in done.stderr
+    assert "the group models is measured alone" in _run("--groups", "models,calls").stderr
+
+
 def test_unknown_names() -> None:
     done = _run("--groups", "sorcery")
     assert done.returncode == 2

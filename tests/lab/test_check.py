@@ -9,10 +9,10 @@ import pytest
 
 import wengert as wg
 from wengert.lab.check import check
+from wengert.lab.check.culprit import Culprit
+from wengert.lab.check.declared_rules import WrongRule
+from wengert.lab.check.differences import ladder, slopes
 from wengert.lab.cli.main import main
-from wengert.lab.culprit import Culprit
-from wengert.lab.declared_rules import WrongRule
-from wengert.lab.differences import ladder, slopes
 
 
 def program(body: str, arguments: str = "%x: tensor<3xf64>", result: str = "tensor<3xf64>") -> wg.Program:

@@ -19,9 +19,10 @@ from wengert.lab.costs.bounds import excesses, read_bound
 from wengert.lab.costs.calibration import Sample, features_of, fit
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.exactness import CostOutcome, cost_summary, is_good
-from wengert.lab.costs.time_model import VERSION, machine_model, model_path, predicted, shipped_model, write_model
+from wengert.lab.costs.time_model import VERSION, machine_model, predicted, shipped_model, write_model
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.errors import InputError
+from wengert.runtime.machine_model import model_path
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial
 
@@ -155,6 +156,27 @@ def test_every_feature_of_a_program_has_a_time() -> None:
     features = features_of(program, random_inputs(program.signature, 0))
     assert set(features) <= set(shipped_model().nanoseconds)
     assert features["call"] == 1
+
+
+def waits(text: str) -> float:
+    return float(features_of(program := wg.parse(text), random_inputs(program.signature, 0))["sum waited for"])
+
+
+def test_sums_wait_for_one_another_as_often_as_their_places_are_few() -> None:
+    """Rows of three go to one of four places, in each of so many blocks: another block is no place that a row may go to."""
+    text = """func.func public @main(%u: tensor<ROWSx20x3xf64>, %i: tensor<20x1xi32>) -> tensor<ROWSx4x3xf64> {
+      %zero = stablehlo.constant dense<0.0> : tensor<ROWSx4x3xf64>
+      %0 = "stablehlo.scatter"(%zero, %i, %u) <{indices_are_sorted = false, unique_indices = false, scatter_dimension_numbers =
+          #stablehlo.scatter<update_window_dims = [0, 2], inserted_window_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
+      ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+        %s = stablehlo.add %a, %b : tensor<f64>
+        stablehlo.return %s : tensor<f64>
+      }) : (tensor<ROWSx4x3xf64>, tensor<20x1xi32>, tensor<ROWSx20x3xf64>) -> tensor<ROWSx4x3xf64>
+      return %0 : tensor<ROWSx4x3xf64>
+    }"""
+    few, many = (waits(text.replace("ROWS", str(rows))) for rows in (6, 60))
+    assert few == 6 * 20 / 4
+    assert many == 10 * few
 
 
 def test_code_of_an_unknown_kind_takes_the_time_of_its_like() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.reference_programs import needs_corpus, share, texts
+from reference_programs import needs_corpus, share, texts
 
 import wengert as wg
 from wengert.ir.changes import Kind, recorded

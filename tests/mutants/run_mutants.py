@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / folder) for folder in ("mutants", "support", "dialects")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("mutants", "support/programs", "support/checks", "dialects")]
 
 from mutant_checks import FORESEEN, check_program, check_text
 from npz_mutants import check_inputs

@@ -17,6 +17,7 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.ir.translations import Translation
+from wengert.lab.opt import main as opt_main
 from wengert.transforms.pipelines import parse_pipeline
 
 
@@ -227,3 +228,18 @@ def test_renaming_is_no_change() -> None:
 
     Pipeline((Rename(),)).run(parse_module(PRODUCT), observer=ChangePrinter(texts.append))
     assert texts == []
+
+
+def test_llvm_text_at_the_end_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "p.mlir"
+    program.write_text(
+        "func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {\n  %0 = stablehlo.tanh %x : tensor<4xf64>\n  return %0 : tensor<4xf64>\n}\n"
+    )
+    dumps = tmp_path / "dumps"
+    assert opt_main([str(program), "-p", "to-core,fuse,schedule,bufferize,emit-llvm{strict=true}", "--dump-dir", str(dumps)]) == 0
+    (text,) = dumps.glob("*.ll")
+    command = shlex.split(text.read_text().splitlines()[2].partition("go on with: ")[2])
+    assert command[:3] == ["wengert-opt", "-p", "optimize-llvm,emit-asm"]
+    capsys.readouterr()
+    assert opt_main(command[1:]) == 0
+    assert ".size\tentry" in capsys.readouterr().out

@@ -28,6 +28,8 @@ PIPELINES = {
     "transpose": "linearize,transpose{wrt=1}",
     "join": "linearize,transpose,join",
     "batch": "batch{size=2}",
+    "taylor": "taylor{order=3}",
+    "checkpoint": "vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=4096}",
 }
 """Passes that need another one before them, or an option."""
 

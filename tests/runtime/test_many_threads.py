@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[1] / "support" / "many_threads.py"
+PROGRAM = Path(__file__).parents[1] / "support" / "checks" / "many_threads.py"
 LIMIT = 120
 
 

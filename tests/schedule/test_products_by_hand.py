@@ -94,7 +94,12 @@ OBEYED = {
         "parallel = {over = loop, chunk = 2, nanoseconds = 50000}",
         "tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loop, chunk = 3, nanoseconds = 50000}",
     ],
-    "converted": ["copied = [rhs, lhs], tile = {rows = 4, columns = 2, lanes = 4}"],
+    "converted": [
+        "kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 8, columns = 16, depth = 8}, "
+        "parallel = {over = blocks, chunk = 1, nanoseconds = 50000}",
+        "copied = [rhs], kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 8, columns = 16, depth = 8}",
+        "copied = [rhs, lhs], tile = {rows = 4, columns = 2, lanes = 4}",
+    ],
     "complex": ["kernel = scalar, parallel = {over = columns, chunk = 2, nanoseconds = 50000}", "kernel = scalar, exchanged"],
     "interleaved": ["copied = [lhs]", "copied = [rhs], tile = {rows = 4, columns = 1, lanes = 8}"],
     "outer": ["", "kernel = blas", "exchanged, tile = {rows = 2, columns = 1, lanes = 4}"],

@@ -9,13 +9,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.pass_options import OneOf
+from wengert.ir.pass_options import OneOf, print_value
 from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.requests.lower import lower_ad
 from wengert.transforms.ad.requests.request import fresh_name, function_named, make_request
 from wengert.transforms.ad.residuals.policies import policy_named, policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
+from wengert.transforms.pipelines import OPTIMIZE, STACKS, parse_pipeline
 
 StrategyName = Annotated[str, OneOf(strategy_names)]
 PolicyName = Annotated[str, OneOf(policy_names)]
@@ -50,9 +51,14 @@ class VjpPass(ModulePass):
     """``transpose`` (which is ``linearize,transpose,join``), ``direct``, or that of a plug-in."""
     residuals: PolicyName = "auto"
     """Which residuals are stored for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap``, ``recompute-all``, or a policy of a plug-in."""
+    budget: int | str | None = None
+    """The largest arena of the compiled derivative in bytes (``64MB``): it is optimised and goes through the pass ``checkpoint``, which computes values
+    again."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
+        if self.budget is not None:
+            parse_pipeline(f"{STACKS},{OPTIMIZE},checkpoint{{fn={print_value(self.fn)} budget={print_value(self.budget)}}}").run(op)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """``to-core``: from StableHLO as programs write it to the core that AD and compilation work on.
 
-Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), and ops that are defined by others are written out in those (``compound``); then every op whose region is one of the
+Calls are inlined and functions that nothing calls any more are removed; tuples and tokens go (``tuples``), and ops that are defined by others
+are written out in those (``compound``); then every op whose region is one of the
 known kinds is replaced by the core op that carries the kind as an attribute. What is not recognised stays what it was: right, only less well
 served. ``from-core`` is the inverse.
 

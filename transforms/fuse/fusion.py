@@ -14,7 +14,7 @@ Multi-output kernels, reductions with fused producers, and the recomputation of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import prod
 
 from msgspec import Struct, field
@@ -75,6 +75,7 @@ class _Fusion:
         self.ready: dict[SSAValue, tuple[int, int]] = dict.fromkeys(block.args, (0, 0))
         self.latest: dict[tuple[int, ...], int] = {}
         self.alias: dict[SSAValue, SSAValue] = {}
+        self.fences: dict[SSAValue, int] = {}
         self.in_memory: set[SSAValue] = set()
         self.copied: dict[SSAValue, int] = {}
         self.demands: dict[SSAValue, _Demand] = {}
@@ -104,6 +105,11 @@ class _Fusion:
         for op in self.ops:
             if self.roles[op] is Role.BARRIER:
                 self.alias.update(zip(op.results, operands_of(op), strict=True))
+        for op in self.ops:
+            if self.roles[op] is Role.BARRIER:  # kept to compute others from it: not computed anew from what it was made of
+                for operand in map(self.resolve, operands_of(op)):
+                    if self.roles.get(operand.owner) is Role.SCALAR:  # pyright: ignore[reportArgumentType]
+                        self._needs_memory(operand)
         for op in self.ops:
             if self.roles[op] in (Role.OPAQUE, Role.CONTROL):
                 for operand in operands_of(op):
@@ -154,6 +160,8 @@ class _Fusion:
             self.ready[result_of(op)] = (group + 1, group + 1)
         elif kind is Role.VIEW:
             self._place_view(op)
+        elif kind is Role.BARRIER:
+            self.fences.update(dict.fromkeys(op.results, len(self.groups)))
         elif kind is Role.SOURCE:
             self.ready[result_of(op)] = (0, 0)
             self._copy_if_needed(op)
@@ -167,7 +175,17 @@ class _Fusion:
             self.ready.update((value, (done, done)) for value in op.results)
 
     def _available(self, value: SSAValue) -> tuple[int, int]:
-        return self.ready[self.resolve(value)]
+        """The first group that can read the value, in the loop that makes it and from memory; behind a barrier none that was there before it, so that what is
+        to be computed again is not computed beside the first time."""
+        fence = max([self.fences[behind] for behind in self._barriers(value)], default=0)
+        same, other = self.ready[self.resolve(value)]
+        return max(same, fence), max(other, fence)
+
+    def _barriers(self, value: SSAValue) -> Iterator[SSAValue]:
+        """The results of barriers that a value is."""
+        while value in self.alias:
+            yield value
+            value = self.alias[value]
 
     def _stored_at(self, value: SSAValue) -> int:
         """The first group that can read the value from memory."""

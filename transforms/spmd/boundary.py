@@ -39,14 +39,15 @@ def cross_boundary(module: ModuleOp, mesh: Mesh, cotangents: dict[int, Spec], de
     assert isinstance(end, ReturnOp)
     b = Rewriter("boundary")
     b.move_to(first)
-    for position, spec in cotangents.items():
-        if (count := replicas(spec, mesh)) > 1:
-            _share(b, block.args[position], count)
+    with b.at(main.location):
+        for position, spec in cotangents.items():
+            if (count := replicas(spec, mesh)) > 1:
+                _share(b, block.args[position], count)
     b = Rewriter("boundary")
     b.move_to(end)
     returned = list(end.operands)
-    for position, spec in derived.items():
-        if replicas(spec, mesh) > 1:
+    with b.at(main.location):
+        for position, spec in [(position, spec) for position, spec in derived.items() if replicas(spec, mesh) > 1]:
             returned[position] = all_reduce(b, Kind.add, returned[position], device_groups(holders(spec, mesh)))
     insert_before(end, ReturnOp.create(operands=returned, location=end.location))
     block.erase_op(end)

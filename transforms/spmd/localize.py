@@ -112,8 +112,8 @@ def _unwrapped(main: FuncOp, op: sdy.ManualComputationOp) -> tuple[tuple[Spec, .
     axes, block = manual_axes_of(op.manual_axes), op.body.block
     inner, end = op.body.block, cast(ReturnOp, main.body.block.last_op)
     ins = {value: along(s.spec, axes) for value, s in zip(op.operands, shardings_of(op.in_shardings), strict=True)}
-    outs = {value: along(s.spec, axes) for value, s in zip(op.results, shardings_of(op.out_shardings), strict=True)}
-    given = {value: argument for value, argument in zip(op.operands, inner.args, strict=True)}
+    outs: dict[SSAValue, Spec] = {value: along(s.spec, axes) for value, s in zip(op.results, shardings_of(op.out_shardings), strict=True)}
+    given = dict(zip(op.operands, inner.args, strict=True))
     types = [given[x].type for x in main.body.block.args]
     renamed: dict[SSAValue, SSAValue] = {}
     new = Block(arg_types=types)
@@ -124,7 +124,7 @@ def _unwrapped(main: FuncOp, op: sdy.ManualComputationOp) -> tuple[tuple[Spec, .
     for inside in block.ops:
         if inside is not last:
             new.add_op(inside.clone(value_mapper=renamed))
-    results = dict(zip(op.results, last.operands, strict=True))
+    results: dict[SSAValue, SSAValue] = dict(zip(op.results, last.operands, strict=True))
     returned = [renamed.get(results[y], results[y]) for y in end.operands]
     new.add_op(ReturnOp.create(operands=returned, location=end.location))
     specs = tuple(ins[x] for x in main.body.block.args), tuple(outs[y] for y in end.operands)
@@ -147,8 +147,7 @@ def _dissolve(op: sdy.ManualComputationOp, mesh: Mesh) -> None:
         if inside is not last:
             b.insert(inside.clone(value_mapper=renamed))
     results = [
-        _gathered(b, renamed.get(y, y), along(sharding.spec, axes), mesh)
-        for y, sharding in zip(last.operands, shardings_of(op.out_shardings), strict=True)
+        _gathered(b, renamed.get(y, y), along(sharding.spec, axes), mesh) for y, sharding in zip(last.operands, shardings_of(op.out_shardings), strict=True)
     ]
     b.replace(op, results)
 
@@ -200,5 +199,3 @@ def _declared(main: FuncOp, name: str, count: int) -> list[Sharding | None]:
         return [None if entry is None else sharding_of(entry) for entry in entries]
     except ShardingError as error:
         raise error_at(main.location, f"a sharding of @{main.sym_name.data} cannot be read: {error}") from None
-
-

@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.shapes.argument_shapes import Shape
+from wengert.transforms.upstream.affine import lower_affine
 from wengert.transforms.upstream.convert.function import convert_functions
+from wengert.transforms.upstream.memrefs.memrefs_to_values import memrefs_to_values
 from wengert.transforms.upstream.scalars import scalars_to_tensors
 
 
@@ -32,4 +34,6 @@ def prepare(module: ModuleOp) -> None:
     """The parts that need no shapes: what is left are functions of values that are tensors at their boundaries."""
     inline(module)
     symbol_dce(module)
+    lower_affine(module)
+    memrefs_to_values(module)
     scalars_to_tensors(module)

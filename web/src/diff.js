@@ -1,6 +1,6 @@
 // The tab of differences: any two stages, whose ops are matched by what they compute, not by the names of their values.
 
-import { h, plural } from "./dom.js";
+import { count, h, plural, size } from "./dom.js";
 import { LINE } from "./pane.js";
 import { words } from "./tokens.js";
 
@@ -174,6 +174,10 @@ export const diff = {
       select.value = view.key;
       return select;
     };
+    const found = model.analyses.diff?.pairs?.[`${first.index}:${second.index}`];
+    const choose = [picker("a", first), " → ", picker("b", second), " ",
+      h("button", { class: "quiet", onclick: () => { state.set({ a: second.key, b: first.key }); app.redraw(); } }, "swap"), " "];
+    if (found) return matched(app, first, second, found, choose);
     const rows = difference(first, second);
     const tally = { "+": 0, "-": 0, "~": 0, "=": 0 };
     rows.forEach(([, , kind]) => (tally[kind] += 1));
@@ -181,13 +185,55 @@ export const diff = {
     return h(
       "div",
       { class: "difference" },
-      h("p", { class: "lead" }, picker("a", first), " → ", picker("b", second), " ",
-        h("button", { class: "quiet", onclick: () => { state.set({ a: second.key, b: first.key }); app.redraw(); } }, "swap"), " ",
+      h("p", { class: "lead" }, choose, h("span", { class: "dim", title: "wengert diff matches ops, and has flops, kept bytes and peak; here are its results for neighbouring stages, the program and its derivative, and others as far as there is room" }, "matched by lines, without figures: "),
         h("span", { class: "tallies" }, h("span", { class: "added" }, `+${tally["+"]}`), " ", h("span", { class: "removed" }, `−${tally["-"]}`), " ", h("span", { class: "changed" }, `~${tally["~"]}`), h("span", { class: "dim" }, `, ${plural(tally["="], "line")} alike`))),
       tally["+"] + tally["-"] + tally["~"] ? virtual(shown, (row) => entry(app, first, second, row)) : h("p", { class: "plain" }, "They are the same, but for the names of values."),
     );
   },
 };
+
+const SIGNS = { added: "+", removed: "−", changed: "~", alike: "=" };
+
+/** What `wengert diff` says of two stages: its figures, and the changes under the lines of the source that they come from. */
+function matched(app, a, b, found, choose) {
+  const figures = Object.entries(found.totals).map(([name, each]) => figure(name, each.a, each.b));
+  const rows = found.sources.flatMap((source) => [{ source }, ...source.changes.flatMap((change) => [{ change }, ...change.notes.map((note) => ({ note }))])]);
+  const rewired = found.rewired ? ` (${plural(found.rewired, "op")} of them read something new)` : "";
+  return h("div", { class: "difference" },
+    h("p", { class: "lead" }, choose,
+      h("span", { class: "tallies" }, h("span", { class: "added" }, `+${found.added}`), " ", h("span", { class: "removed" }, `−${found.removed}`), " ", h("span", { class: "changed" }, `~${found.changed}`), h("span", { class: "dim" }, `, ${plural(found.alike, "op")} alike${rewired}`)),
+      h("span", { class: "weights" }, figures)),
+    found.signature.length ? h("p", { class: "lead dim cut", title: found.signature.join("\n") }, found.signature.join("; ")) : null,
+    rows.length ? virtual(rows, (row) => matchedRow(app, a, b, row)) : h("p", { class: "plain" }, "They are the same, but for the names of values."));
+}
+
+function figure(name, before, after) {
+  const words = typeof before === "number" && typeof after === "number" ? (name === "kept" || name === "peak" ? size : count) : String;
+  return h("span", { class: "weighed" }, h("span", { class: "dim" }, `${name} `), words(before), before === after ? null : [" → ", h("b", {}, words(after))]);
+}
+
+/** Flops, kept bytes and peak that come or go, as text; nothing where none does. */
+function weight({ flops, kept, peak }) {
+  const signed = (n, words) => (typeof n !== "number" ? String(n) : `${n > 0 ? "+" : "−"}${words(Math.abs(n))}`);
+  return [flops && `flops ${signed(flops, count)}`, kept && `kept ${signed(kept, size)}`, peak && `peak ${signed(peak, size)}`].filter(Boolean).join(", ");
+}
+
+function matchedRow(app, a, b, { source, change, note }) {
+  if (source) return h("div", { class: "line from" }, source.file ? `${source.file.replace(/^.*[/\\]/, "")}:${source.line}  ${source.text.trim().slice(0, 200)}` : "of no known place", h("span", { class: "dim" }, `  ${weight(source)}`));
+  if (note) return h("div", { class: "line note" }, note.slice(0, 300));
+  const view = change.kind === "removed" ? a : b;
+  const text = change.after || change.before;
+  const line = lineOf(view, text);
+  const title = change.kind === "changed" ? `was: ${change.before.slice(0, 600)}` : change.derivation;
+  return h("div", { class: `line k${change.kind === "alike" ? "same" : change.kind}`, title, onclick: () => line >= 0 && app.select(view, line), onmouseenter: () => line >= 0 && app.hover(view, line) },
+    h("span", { class: "sign" }, SIGNS[change.kind]), h("span", { class: "number" }, line >= 0 ? line + 1 : ""), h("code", {}, text.slice(0, 600)), h("span", { class: "dim" }, `  ${weight(change)}`));
+}
+
+/** The line of a stage that an op's text is on; what it defines is told apart by its name. */
+function lineOf(view, text) {
+  const lines = view.once("lineOfName", () => new Map(view.lines.map((line, at) => [/^\s*(%[\w$.-]+)/.exec(line)?.[1], at])));
+  return lines.get(/^(%[\w$.-]+)/.exec(text)?.[1]) ?? -1;
+}
 
 function entry(app, a, b, [x, y, kind]) {
   if (x === "fold") return h("div", { class: "line fold" }, h("span", { class: "sign" }, "⋯"), `${y} lines alike`);

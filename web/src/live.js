@@ -4,6 +4,7 @@ import { App } from "./app.js";
 import { h, plural, replace, time } from "./dom.js";
 import { unpack } from "./model.js";
 
+const ON_DEMAND = ["memory", "kept", "diff", "costs", "strategies"]; // tabs that ask for an analysis
 const WAIT = 180; // milliseconds after the last key
 
 /** The editor in the place of the pane of the source: it answers what panes are asked. */
@@ -105,8 +106,16 @@ class Live {
     replace(this.app.bar, this.mode, this.wrt, this.of, this.strategy, this.residuals, this.pipeline, start.plugins?.length ? h("span", { class: "badge", title: start.plugins.join(", ") }, plural(start.plugins.length, "plug-in")) : null, this.status);
     this.app.state.addEventListener("change", ({ detail }) => {
       const tab = this.app.state.get("tab");
-      if (detail.has("tab") && ["memory", "kept", "costs", "strategies"].includes(tab) && this.app.model && !this.app.model.analyses[tab]) this.changed();
+      if (!this.app.model || !ON_DEMAND.includes(tab)) return;
+      const missing = tab === "diff" && detail.size && !this.app.model.analyses.diff?.pairs?.[this.pair(":")];
+      if ((detail.has("tab") && !this.app.model.analyses[tab]) || (missing && (detail.has("a") || detail.has("b")))) this.changed();
     });
+  }
+
+  /** The stages that the tab of differences shows, the earlier one first. */
+  pair(between) {
+    const numbers = [this.app.state.get("a"), this.app.state.get("b")].map(Number).sort((a, b) => a - b);
+    return between ? numbers.join(between) : numbers;
   }
 
   changed() {
@@ -131,7 +140,8 @@ class Live {
       residuals: this.residuals.value,
       pipeline: this.pipeline.value.trim(),
       code,
-      analyses: code && ["memory", "kept", "costs", "strategies"].includes(tab) ? [tab] : [],
+      analyses: code && ON_DEMAND.includes(tab) ? [tab] : [],
+      pair: tab === "diff" && this.app.state.get("a") && this.app.state.get("b") ? this.pair() : null,
     };
   }
 

@@ -1,22 +1,28 @@
 // The document as the page reads it: stages with lines, ops and places, indexed when they are first asked for.
 
+import { gunzipSync } from "fflate";
+
 export const VERSION = 1;
 const ARGUMENT = "argument";
 
 /** What is in an element: base64 of compressed bytes. */
 export async function unpack(text) {
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text.trim());
   const packed = atob(text.trim());
   const bytes = new Uint8Array(packed.length);
   for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
+  return bytes;
 }
 
 /** A text with lines, each of which came from places in the sources. */
 class View {
-  constructor(model, text, form) {
+  constructor(model, form) {
     this.model = model;
-    this.text = text;
     this.form = form;
     this.cache = {};
   }
@@ -67,10 +73,25 @@ class View {
 /** A stage of the pipeline. */
 export class StageView extends View {
   constructor(model, index, stage) {
-    super(model, stage.text, stage.form);
+    super(model, stage.form);
     Object.assign(this, { index, stage, key: String(index), name: stage.name, section: stage.section });
-    this.ops = stage.operations;
     this.kind = "stage";
+  }
+
+  /** The text and the ops: of a page in a file each stage has an element of its own, which is read when the stage is first looked at. */
+  get contents() {
+    return this.once("contents", () => {
+      const element = this.stage.text === null ? document.getElementById(`stage-${this.index}`) : null;
+      return element ? JSON.parse(new TextDecoder().decode(gunzipSync(bytesOf(element.textContent)))) : this.stage;
+    });
+  }
+
+  get text() {
+    return this.contents.text;
+  }
+
+  get ops() {
+    return this.contents.operations;
   }
 
   get count() {
@@ -175,8 +196,8 @@ export class StageView extends View {
 /** A text that ops come from. */
 export class SourceView extends View {
   constructor(model, index, source) {
-    super(model, source.text, source.language);
-    Object.assign(this, { index, source, key: `s${index}`, name: source.name, section: "source", kind: "source", ops: null });
+    super(model, source.language);
+    Object.assign(this, { text: source.text, index, source, key: `s${index}`, name: source.name, section: "source", kind: "source", ops: null });
     this.words = source.words;
   }
 

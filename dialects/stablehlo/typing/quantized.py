@@ -13,7 +13,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
-from wengert.dialects.quant import UniformQuantizedType, quantized
+from wengert.dialects.quant import UniformQuantizedType, is_plain, quantized
 from wengert.dialects.stablehlo import quantization as ops
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
@@ -29,6 +29,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 )
 from wengert.ir.element_classes import FLOAT, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC
+from wengert.ir.traversal import operands_of
 from wengert.ir.verification.typing_rules import TYPING_RULES, TypingRule, typing_rule
 
 _ANYWHERE = (
@@ -129,15 +130,20 @@ def with_quantized(rule: TypingRule) -> TypingRule:
     """The rule of an op, after what is said of quantized operands and results where there are any."""
 
     def check(op: Operation) -> None:
-        for value in (*op.operands, *op.results):
-            if isinstance(value.type, TupleType):
-                check_parts(value.type)
-        operands, results = [quantized(v.type) for v in op.operands], [quantized(r.type) for r in op.results]
-        if any(e is not None for e in operands) or any(e is not None for e in results):
-            check_quantized(op, operands, results)
+        if not all(is_plain(value.type) for value in (*operands_of(op), *op.results)):
+            _check_parts_and_scales(op)
         rule(op)
 
     return check
+
+
+def _check_parts_and_scales(op: Operation) -> None:
+    for value in (*op.operands, *op.results):
+        if isinstance(value.type, TupleType):
+            check_parts(value.type)
+    operands, results = [quantized(v.type) for v in op.operands], [quantized(r.type) for r in op.results]
+    if any(e is not None for e in operands) or any(e is not None for e in results):
+        check_quantized(op, operands, results)
 
 
 @typing_rule(ops.UniformQuantizeOp)

@@ -93,7 +93,7 @@ with Database(sys.argv[1], create=True) as database:
 
 
 def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    path, support = tmp_path / "r.db", str(Path(__file__).parents[2] / "support")
+    path, support = tmp_path / "r.db", str(Path(__file__).parents[2] / "support" / "programs")
     with subprocess.Popen([sys.executable, "-c", WRITER, str(path), support], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         told = [int(process.stdout.readline()) for _ in range(30)]
@@ -107,7 +107,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    path, support = tmp_path / "r.db", str(Path(__file__).parents[2] / "support")
+    path, support = tmp_path / "r.db", str(Path(__file__).parents[2] / "support" / "programs")
     code = WRITER.replace("100000", "25").replace("print(number, flush=True)", "pass")
     processes = [subprocess.Popen([sys.executable, "-c", code, str(path), support]) for _ in range(2)]
     assert [process.wait(120) for process in processes] == [0, 0]

@@ -274,3 +274,34 @@ def test_the_command_says_what_it_wrote_and_refuses_what_is_not_there(tmp_path: 
     assert main(["report", str(EXAMPLES / "scalar.mlir"), "--skip", "cost"]) == 2
     assert "costs" in capsys.readouterr().err
     assert main(["report", "nothing.mlir"]) == 1
+
+
+def test_stages_are_compared_as_diff_compares_them():
+    text = (EXAMPLES / "transformer_block.mlir").read_text()
+    compared = document_of(text, Wanted(Request("vjp"), "simplify"), ("diff",)).to_json()["analyses"]["diff"]
+    assert compared["all"]
+    numbers = sorted({int(n) for pair in compared["pairs"] for n in pair.split(":")})
+    assert len(compared["pairs"]) == len(numbers) * (len(numbers) - 1) // 2
+    program = wg.parse(text)
+    (last,) = [found for pair, found in compared["pairs"].items() if pair == f"{numbers[0]}:{numbers[-1]}"]
+    expected = wg.diff(program, program.vjp()).to_json()
+    assert {name: last[name] for name in ("added", "removed", "changed", "alike", "totals")} == {
+        name: expected[name] for name in ("added", "removed", "changed", "alike", "totals")
+    }
+
+
+def test_neighbours_are_always_compared_and_others_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wengert.lab.report.differences.MOST_OPS", 0)
+    text = (EXAMPLES / "transformer_block.mlir").read_text()
+    wanted = Wanted(Request("vjp"), "simplify", pair=(0, 2))
+    compared = document_of(text, wanted, ("diff",)).to_json()["analyses"]["diff"]
+    assert not compared["all"]
+    assert {"0:1", "1:2", "0:2"} <= set(compared["pairs"])
+
+
+def test_long_programs_are_not_compared_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wengert.lab.report.assemble.LARGE", 5)
+    left_out = document_of(LOOP, Wanted(None, "dce"), ("diff",)).to_json()["analyses"]["diff"]
+    assert left_out["left_out"].startswith("It is left out of reports of more than 5 ops")
+    asked = document_of(LOOP, Wanted(None, "to-core,dce", only=frozenset({"diff"})), ("diff",)).to_json()["analyses"]["diff"]
+    assert asked["pairs"]

@@ -14,7 +14,7 @@ from browser import Browser, Seen, chromium, needs_browser
 
 import wengert as wg
 from wengert.lab.report.assemble import ANALYSES, Wanted, assemble
-from wengert.lab.report.page import packed, page
+from wengert.lab.report.page import page, parts_of
 from wengert.lab.report.source_texts import SourceText
 from wengert.lab.report.stages import Stage
 
@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
 def written(folder: Path, text: str, name: str, wanted: Wanted | None = None, analyses: tuple[str, ...] = ANALYSES) -> Path:
     document = assemble(wg.parse(text, name), [SourceText(name, "mlir", text)], wanted or Wanted(), name, analyses)
     path = folder / "report.html"
-    path.write_text(page(name, packed(document)), encoding="utf-8")
+    path.write_text(page(name, *parts_of(document)), encoding="utf-8")
     return path
 
 
@@ -377,7 +377,7 @@ def test_debug_locations_of_llvm_text_are_links(browser: Browser, tmp_path: Path
     document = assemble(wg.parse(text, "p.mlir"), [SourceText("p.mlir", "mlir", text)], Wanted(None, "to-core"), "p.mlir", ())
     code = Stage("emit-llvm", "emit-llvm", "code", "ll", LLVM)
     path = tmp_path / "report.html"
-    path.write_text(page("p", packed(replace(document, stages=(*document.stages, code)))))
+    path.write_text(page("p", *parts_of(replace(document, stages=(*document.stages, code)))))
     with browser.page(path) as (shown, seen):
         shown.click('.toggles [data-slot="lowered"]')
         row(shown, "source", "stablehlo.sine").click()

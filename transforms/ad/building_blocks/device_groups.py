@@ -106,5 +106,3 @@ def _numbers(b: OpBuilder, groups: Sequence[Sequence[int]]) -> Value:
 
 def _spread(b: OpBuilder, x: Value, groups: Sequence[Sequence[int]]) -> Value:
     return b.broadcast_in_dim(x, [], [len(groups[0])])
-
-

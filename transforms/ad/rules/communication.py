@@ -83,9 +83,7 @@ def all_gather_transpose(b: OpBuilder, op: hlo.AllGatherOp, linear: Sequence[boo
 def all_to_all_transpose(b: OpBuilder, op: hlo.AllToAllOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
     # the exchange back: split <-> concatenate
     properties = {**op.properties, "split_dimension": op.concat_dimension, "concat_dimension": op.split_dimension}
-    return [
-        None if y_bar is None else b.create(hlo.AllToAllOp, (y_bar,), (x.type,), properties)[0] for x, y_bar in zip(op.operands, y_bars, strict=True)
-    ]
+    return [None if y_bar is None else b.create(hlo.AllToAllOp, (y_bar,), (x.type,), properties)[0] for x, y_bar in zip(op.operands, y_bars, strict=True)]
 
 
 @transpose(hlo.CollectivePermuteOp)

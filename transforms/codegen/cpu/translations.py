@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.locations import error_at
+from wengert.ir.pass_options import print_pass
 from wengert.ir.translations import Translation
 from wengert.transforms.bufferize.bufferize import check_kernel_level
 from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, assembly, optimized
@@ -51,6 +52,10 @@ class EmitLlvm(Translation):
             raise DiagnosticError(Diagnostic(f"flush-subnormals: it is not known how a processor of the family '{target.family}' is told"))
         return generate(module, target, strict=self.strict, flush=self.flush_subnormals, debug_lines=self.debug_lines, describe=True).text
 
+    @property
+    def next(self) -> str:
+        return f"{print_pass(OptimizeLlvm(self.target))},{print_pass(EmitAsm(target=self.target))}"
+
 
 @dataclass(frozen=True)
 class OptimizeLlvm(Translation):
@@ -65,6 +70,10 @@ class OptimizeLlvm(Translation):
 
     def translate(self, source: ModuleOp | str) -> str:
         return _accepted(lambda text: optimized(text, self.target), source)
+
+    @property
+    def next(self) -> str:
+        return print_pass(EmitAsm(target=self.target))
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ def _annotated(lines: list[str], metadata: _Metadata) -> Iterator[str]:
 
 
 def _first_mark(lines: list[str], start: int) -> Place | None:
-    for line in lines[start:]:
+    for number in range(start, len(lines)):
+        line = lines[number]
         if (place := _MARK.fullmatch(line)) is not None:
             return place[3], int(place[1]), int(place[2])
         if line == "}":

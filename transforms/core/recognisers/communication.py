@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects import core
@@ -183,8 +183,7 @@ def expand_reduce_scatter(b: OpBuilder, op: core.ReduceScatterOp) -> list[SSAVal
     return list(b.create(hlo.ReduceScatterOp, (op.operand,), (op.result.type,), properties, (region_of(op.kind.data, element(op.operand)),)))
 
 
-def reversed_pairs(op: hlo.CollectivePermuteOp) -> DenseIntOrFPElementsAttr[Any]:
+def reversed_pairs(op: hlo.CollectivePermuteOp) -> Attribute:
     """The pairs of a collective_permute with sources and targets exchanged."""
     pairs = np.array(rows(op.source_target_pairs), np.int64).reshape(-1, 2)[:, ::-1]
-    return cast("DenseIntOrFPElementsAttr[Any]", from_numpy(np.ascontiguousarray(pairs)))
-
+    return from_numpy(np.ascontiguousarray(pairs))

@@ -21,13 +21,17 @@ MOST_VECTORS = 2
 """The registers beside one another in a tile: more would read A less often, which is in the first-level cache, and leave fewer rows to each element of B."""
 MOST_COLUMNS = 1024
 LEAST_DEPTH, MOST_DEPTH = 64, 384
-"""Fewer terms at a time write C too often; more push the panel of A out of the first-level cache."""
+"""Fewer terms at a time write C too often."""
+PANEL_BYTES = 1 << 14
+"""A panel of A of more bytes does not stay in the first-level cache while those of B pass by."""
 DEPTH_UNIT = 16
 """Terms that lie side by side are copied so many at once."""
 COPY_BYTE_NS = 0.05
 """Copying a byte of an operand into a panel."""
 THREADS = (1, 2, 4, 8, 16)
 """For so many threads the blocks are balanced."""
+MOST_LOST = 1.08
+"""One thread does not take longer for blocks that several can share by more than this."""
 MOST_BLOCKS = 256
 
 
@@ -45,21 +49,25 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
     columns = min(MOST_COLUMNS, max(width, room // LEAST_DEPTH), _whole(plan.n, width))
     if not parallel:
         wide = _even(plan.n, ceil(plan.n / columns), width)
-        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, room // wide))
+        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide))
 
-    def mean_cost(rows: int, wide: int) -> float:
-        count = -(-plan.m // rows) * -(-plan.n // wide) * prod(loop.size for loop in plan.loops)
-        each = _block_ns(plan, rows, wide, size, flops_per_ns)
-        return sum(threads * -(-count // threads) * each for threads in THREADS)
+    around = prod(loop.size for loop in plan.loops)
+
+    def cost(rows: int, wide: int, threads: int) -> float:
+        """The time of so many threads together, those that wait for others among them."""
+        count = ceil(plan.m / rows) * ceil(plan.n / wide) * around
+        return threads * ceil(count / threads) * _block_ns(plan, rows, wide, size, flops_per_ns)
 
     sizes = [(rows, wide) for rows in _parts(plan.m, tile.rows) for wide in _parts(plan.n, width) if wide <= columns]
-    rows, wide = min(sizes, key=lambda shape: (mean_cost(*shape), -shape[0] * shape[1]))
-    return Blocks(rows, wide, _depth(plan.k, room // wide))
+    alone = min(cost(*shape, 1) for shape in sizes)
+    sizes = [shape for shape in sizes if cost(*shape, 1) <= MOST_LOST * alone]
+    rows, wide = min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
+    return Blocks(rows, wide, _depth(plan.k, tile, size, room // wide))
 
 
-def _depth(terms: int, most: int) -> int:
+def _depth(terms: int, tile: Tile, size: int, most: int) -> int:
     """The terms at a time: equal parts of all, of about as many as there is room for."""
-    most = max(LEAST_DEPTH, min(MOST_DEPTH, most))
+    most = max(LEAST_DEPTH, min(MOST_DEPTH, PANEL_BYTES // (tile.rows * size), most))
     return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT)
 
 

@@ -118,8 +118,9 @@ def _kernel(product: Product, target: Target) -> ProductSchedule:
     if core.element in COMPLEX:
         return replace(schedule, kernel="scalar")
     wide = _lanes(target, core.element)
-    if is_blocked(core, wide):
-        return replace(schedule, kernel="blocked")
+    layout_copies = needed_copies(product, converting=True)
+    if is_blocked(core_of(product, layout_copies), wide):
+        return replace(schedule, kernel="blocked", copied=layout_copies)
     if core.a_m == 1 and core.n < min(wide, core.m) and (core.k >= wide or core.n == 1):
         # For few columns and contiguous columns of A, vectors along m are better.
         core, schedule = exchanged(core), replace(schedule, exchanged=True)
@@ -148,7 +149,7 @@ def _tile(plan: MatmulPlan, m: int, n: int, target: Target) -> Tile:
 
 def is_blocked(core: MatmulPlan, lanes: int) -> bool:
     """Whether panels in the caches are worth their copies."""
-    as_it_lies = core.a_k == 1 and core.b_n == 1
+    as_it_lies = core.a_k == 1 and core.b_n == 1 and core.stored == (core.element, core.element)
     if core.a_k == 1 and core.n < 2 * lanes:
         return False
     return min(core.m, core.n) >= LEAST_BLOCKED and core.m * core.n * core.k >= (BLOCKED_VOLUME if as_it_lies else BLOCKED_VOLUME_TURNED)
@@ -157,7 +158,7 @@ def is_blocked(core: MatmulPlan, lanes: int) -> bool:
 def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, parallel: bool) -> ProductSchedule:
     """The tile and the blocks, and how many of these threads take at a time."""
     tile, work = block_tile(plan, target), nanoseconds(plan, target)
-    parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None and plan.result_element == plan.element
+    parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None
     blocks = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
     count = replace(plan, blocks=blocks).block_count
     share = _ranges("blocks", count, work, most=count) if parallel else None

@@ -60,7 +60,7 @@ def _copies(product: Product, schedule: ProductSchedule) -> Problem:
     if is_empty_sum(product.a):
         return ("copies", "its sums are empty, and nothing is read") if schedule.copied else None
     for side, stored in zip(("lhs", "rhs"), product.stored, strict=True):
-        if stored != product.element and side not in schedule.copied:
+        if stored != product.element and side not in schedule.copied and schedule.kernel != "blocked":
             return f"no copy of the {side}", f"its elements are converted from {stored} to {product.element}"
     order = copy_order(product, schedule.copied)
     a = laid_out(product.a, order) if "lhs" in schedule.copied else product.a
@@ -123,7 +123,8 @@ def _shared(asked: _Asked) -> Problem:
         return what, f"the kernel '{asked.schedule.kernel}' has no blocks"
     if asked.schedule.kernel == "blocked" and share.over not in ("loop", "blocks"):
         return what, "a product in blocks is shared by blocks, or by iterations around it"
-    if core.copy_a is not None or core.result_element != core.element or core.k == 0:
+    whole = core.result_element != core.element and asked.schedule.kernel != "blocked"
+    if core.copy_a is not None or whole or core.k == 0:
         return what, "all of an operand or of the result is converted, copied or filled in one piece"
     if share.over != "rows" and (core.copy_b is not None or asked.schedule.turned):
         return what, "all of B is copied in one piece"

@@ -121,13 +121,13 @@ def is_empty_sum(a: Operand) -> bool:
     return 0 in [a.shape[d] for d in a.contracting]
 
 
-def needed_copies(product: Product) -> tuple[Side, ...]:
+def needed_copies(product: Product, *, converting: bool = False) -> tuple[Side, ...]:
     """The operands that must be copied, since they are converted or their contracted dimensions do not merge, in the order of their places in scratch memory.
 
-    Empty sums read nothing, and nothing is copied for them.
+    Empty sums read nothing, and nothing is copied for them. A kernel that is ``converting`` what it reads needs no copy for that.
     """
     a, b, element = product.a, product.b, product.element
-    converted = [stored != element for stored in product.stored]
+    converted = [stored != element and not converting for stored in product.stored]
     if is_empty_sum(a):
         return ()
     merges = len(contraction(a, b)) <= 1

@@ -54,6 +54,8 @@ class Copy(Struct, frozen=True):
 class MatmulPlan(Struct, frozen=True):
     """C[i, j] = sum over p of A[i, p] B[p, j] inside `loops`; strides count elements.
 
+    ``stored`` are the element types of A and B as the kernel reads them, which are not ``element`` where it converts them.
+
     The method, the tile and `exchanged` are those of the schedule (:mod:`wengert.dialects.kernel.product_schedule`). The function needs
     `scratch_bytes` bytes of scratch memory; packed panels start at `panel_offset`, those of A before those of B where both are packed.
     """
@@ -73,6 +75,7 @@ class MatmulPlan(Struct, frozen=True):
     copy_b: Copy | None
     scratch_bytes: int
     result_element: str
+    stored: tuple[str, str] = ("", "")
     method: Method = "rows"
     tile: Tile = Tile()
     blocks: Blocks | None = None
@@ -133,6 +136,19 @@ class MatmulPlan(Struct, frozen=True):
         """The elements of the panels of B of one block."""
         return self._panels(self.n, self.blocks.columns if self.blocks else 0, self.tile.columns * self.tile.lanes)
 
+    @property
+    def apart_elements(self) -> int:
+        """The elements of a block of C whose sums are of another type than the result, and are converted when they are complete."""
+        if self.blocks is None or self.element == self.result_element:
+            return 0
+        return min(self.m, self.blocks.rows) * self.block_pitch
+
+    @property
+    def block_pitch(self) -> int:
+        """The distance of the rows of a block of C that is computed apart."""
+        assert self.blocks is not None
+        return min(self.n, self.blocks.columns)
+
     def _panels(self, extent: int, block: int, width: int) -> int:
         assert self.blocks is not None
         return -(-min(extent, block) // width) * width * min(self.k, self.blocks.depth)
@@ -171,8 +187,9 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
     core = replace(core, method=schedule.kernel, tile=schedule.tile, blocks=schedule.blocks, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
     if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
         return core
-    core = replace(core, panel_offset=core.scratch_bytes)
-    return with_panel(core) if schedule.kernel == "packed" else with_panels(core)
+    if schedule.kernel == "packed":
+        return with_panel(replace(core, panel_offset=core.scratch_bytes))
+    return with_panels(replace(core, panel_offset=core.scratch_bytes if core.element == core.result_element else core.result_offset))
 
 
 def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
@@ -254,7 +271,8 @@ def core_of(product: Product, copied: tuple[Side, ...]) -> MatmulPlan:
     m, (a_m, _) = rows[-1] if rows else (m_size, (0, 0))
     n, (_, b_n) = columns[-1] if columns else (n_size, (0, 1))
     loops = (*_loops_over(batches, m_size * n_size), *_loops_over(rows[:-1], m * n_size), *_loops_over(columns[:-1], n))
-    core = MatmulPlan(product.element, loops, m, n, k, a_m, a_k, b_k, b_n, n_size, 1, copies[0], copies[1], scratch, product.result)
+    stored = (product.element if copies[0] else product.stored[0], product.element if copies[1] else product.stored[1])
+    core = MatmulPlan(product.element, loops, m, n, k, a_m, a_k, b_k, b_n, n_size, 1, copies[0], copies[1], scratch, product.result, stored)
     if product.element == product.result:
         return core
     size = aligned(core.result_size * ELEMENT_BYTES[product.element])
@@ -294,7 +312,8 @@ def with_panel(plan: MatmulPlan) -> MatmulPlan:
 def with_panels(plan: MatmulPlan) -> MatmulPlan:
     """The plan with room for the panels of one block."""
     size = ELEMENT_BYTES[plan.element]
-    return replace(plan, scratch_bytes=plan.panel_offset + aligned(plan.a_panels * size) + aligned(plan.b_panels * size))
+    sizes = (plan.a_panels, plan.b_panels, plan.apart_elements)
+    return replace(plan, scratch_bytes=plan.panel_offset + sum(aligned(count * size) for count in sizes))
 
 
 def aligned(size: int) -> int:
@@ -306,7 +325,7 @@ def exchanged(core: MatmulPlan) -> MatmulPlan:
     """C^T = B^T A^T."""
     loops = tuple(Loop(loop.size, loop.b, loop.a, loop.c) for loop in core.loops)
     sizes = {"m": core.n, "n": core.m, "a_m": core.b_n, "a_k": core.b_k, "b_k": core.a_k, "b_n": core.a_m, "c_m": core.c_n, "c_n": core.c_m}
-    return replace(core, loops=loops, copy_a=core.copy_b, copy_b=core.copy_a, exchanged=True, **sizes)
+    return replace(core, loops=loops, copy_a=core.copy_b, copy_b=core.copy_a, stored=core.stored[::-1], exchanged=True, **sizes)
 
 
 def with_turned_b(core: MatmulPlan) -> MatmulPlan:

@@ -12,6 +12,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.ad import RequestOp
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.upstream import UpstreamOp
 from wengert.ir.tensor_types import DYNAMIC, element, i64, is_complex, is_float, is_integer, rank, shape, tensor
@@ -117,7 +118,10 @@ class Converter:
         return self._copied(op)
 
     def _copied(self, op: Operation) -> Sequence[Value]:
-        """A StableHLO op of a program in several dialects, as it stands."""
+        """A StableHLO op of a program in several dialects, or a request for a derivative, as it stands."""
+        if isinstance(op, RequestOp):
+            types = [static_type(op, result.type) for result in op.results]
+            return self.b.create(type(op), self.operands(op), types, op.properties)
         if not written_name(op).startswith(("stablehlo.", "chlo.")) or any(has_open_type(r.type) for r in op.results):
             raise refusal(op, "this op has no meaning among upstream ops")
         copy = op.clone(value_mapper={operand: self[operand] for operand in op.operands})

@@ -168,6 +168,8 @@ def _concat(c: Converter, op: UpstreamOp) -> Sequence[Value]:
 
 def element_at(c: Converter, x: Value, at: Sequence[Value]) -> Value:
     """The element at computed positions, all of them scalars."""
+    if not at:
+        return x
     b, known = c.b, [constant_integer(i) for i in at]
     ones = [1] * rank(x)
     if all(k is not None and 0 <= k < n for k, n in zip(known, shape(x), strict=True)):

@@ -10,6 +10,8 @@ computed by any thread.
 from __future__ import annotations
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
+from wengert.transforms.codegen.cpu.matmul.conversion import convert
+from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
 from wengert.transforms.codegen.cpu.matmul.tile_function import tile_function, tile_name
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
@@ -22,9 +24,10 @@ def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     """The functions for panels and tiles, which all products with such tiles share, by their symbols."""
     tile, element = plan.tile, plan.element
     functions = {tile_name(element, tile): tile_function(element, tile)}
-    for width, step, turn in ((tile.rows, plan.a_m, plan.a_k), (tile.columns * tile.lanes, plan.b_n, plan.b_k)):
+    sides = ((plan.stored[0], tile.rows, plan.a_m, plan.a_k), (plan.stored[1], tile.columns * tile.lanes, plan.b_n, plan.b_k))
+    for stored, width, step, turn in sides:
         form = panel_form(step, turn)
-        functions[panel_name(element, width, tile.lanes, form)] = panel_function(element, width, tile.lanes, form)
+        functions[panel_name((stored, element), width, tile.lanes, form)] = panel_function((stored, element), width, tile.lanes, form)
     return functions
 
 
@@ -34,41 +37,62 @@ def block_function(plan: MatmulPlan, name: str) -> str:
     builder, size = FunctionBuilder(), ELEMENT_BYTES[plan.element]
     a_panels = builder.offset("%scratch", "i8", plan.panel_offset)
     b_panels = builder.offset(a_panels, "i8", aligned(plan.a_panels * size))
+    apart = plan.apart_elements > 0
+    c, step = (builder.offset(b_panels, "i8", aligned(plan.b_panels * size)), plan.block_pitch) if apart else ("%c", plan.c_m)
     with builder.rotated_loop(plan.k, step=plan.blocks.depth) as terms:
         depth = _least(builder, plan.blocks.depth, plan.k, terms.index) if plan.k % plan.blocks.depth else plan.blocks.depth
-        a = builder.offset("%a", f"[{size} x i8]", builder.multiply(terms.index, plan.a_k))
-        b = builder.offset("%b", f"[{size} x i8]", builder.multiply(terms.index, plan.b_k))
-        _copy_panels(builder, plan, (b, b_panels), "%columns", depth, (plan.b_n, plan.b_k), plan.tile.columns * plan.tile.lanes)
-        _tiles(builder, plan, a, a_panels, b_panels, depth, builder.icmp("ne", "i64", terms.index, 0))
+        a = builder.offset("%a", _bytes(plan.stored[0]), builder.multiply(terms.index, plan.a_k))
+        b = builder.offset("%b", _bytes(plan.stored[1]), builder.multiply(terms.index, plan.b_k))
+        _copy_panels(builder, plan, (b, b_panels), "%columns", depth)
+        _tiles(builder, plan, (a, a_panels), b_panels, (c, step), depth, builder.icmp("ne", "i64", terms.index, 0))
+    if apart:
+        _convert_block(builder, plan, c)
     return builder.definition(name, BLOCK_PARAMETERS, attributes="noinline nounwind")
 
 
-def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], count: str, depth: Index, distances: tuple[int, int], width: int) -> None:
-    """Copies all panels of an operand of a block, which has so many rows (columns)."""
-    kind, (source, target), (step, turn) = f"[{ELEMENT_BYTES[plan.element]} x i8]", copy, distances
-    symbol = panel_name(plan.element, width, plan.tile.lanes, panel_form(step, turn))
+def _bytes(element: str) -> str:
+    """The LLVM type by which addresses of such elements are counted."""
+    return f"[{ELEMENT_BYTES[element]} x i8]"
+
+
+def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], count: str, depth: Index) -> None:
+    """Copies all panels of B of a block, which has so many columns."""
+    (source, target), width = copy, plan.tile.columns * plan.tile.lanes
+    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k))
     with builder.rotated_loop(count, step=width) as loop:
-        first = builder.offset(source, kind, builder.multiply(loop.index, step))
-        panel = builder.offset(target, kind, builder.multiply(loop.index, depth))
+        first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
+        panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
         left = _least(builder, width, count, loop.index)
-        builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", step), ("i64", turn)])
+        builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", plan.b_n), ("i64", plan.b_k)])
 
 
-def _tiles(builder: FunctionBuilder, plan: MatmulPlan, a: str, a_panel: str, b_panels: str, depth: Index, add: str) -> None:
-    """All tiles of a block, those beside one another after one another."""
-    kind, rows, width = f"[{ELEMENT_BYTES[plan.element]} x i8]", plan.tile.rows, plan.tile.columns * plan.tile.lanes
-    symbol = panel_name(plan.element, rows, plan.tile.lanes, panel_form(plan.a_m, plan.a_k))
+def _tiles(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], b_panels: str, result: tuple[str, int], depth: Index, add: str) -> None:
+    """All tiles of a block, those beside one another after one another; the result, and how far its rows are apart."""
+    (a, a_panel), (c, step), rows, width = copy, result, plan.tile.rows, plan.tile.columns * plan.tile.lanes
+    symbol, kind = panel_name((plan.stored[0], plan.element), rows, plan.tile.lanes, panel_form(plan.a_m, plan.a_k)), _bytes(plan.element)
     with builder.rotated_loop("%rows", step=rows) as row:
         left = _least(builder, rows, "%rows", row.index)
-        first = builder.offset(a, kind, builder.multiply(row.index, plan.a_m))
+        first = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(row.index, plan.a_m))
         builder.call_void(symbol, [("ptr", first), ("ptr", a_panel), ("i64", left), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
-        below = builder.offset("%c", kind, builder.multiply(row.index, plan.c_m))
+        below = builder.offset(c, kind, builder.multiply(row.index, step))
         with builder.rotated_loop("%columns", step=width) as column:
             columns = _least(builder, width, "%columns", column.index)
             b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
-            c = builder.offset(below, kind, builder.multiply(column.index, plan.c_n))
-            sizes: list[tuple[str, Index]] = [("i64", plan.c_m), ("i64", depth), ("i64", left), ("i64", columns)]
-            builder.call_void(tile_name(plan.element, plan.tile), [("ptr", a_panel), ("ptr", b), ("ptr", c), *sizes, ("i1", add)])
+            beside = builder.offset(below, kind, column.index)
+            sizes: list[tuple[str, Index]] = [("i64", step), ("i64", depth), ("i64", left), ("i64", columns)]
+            builder.call_void(tile_name(plan.element, plan.tile), [("ptr", a_panel), ("ptr", b), ("ptr", beside), *sizes, ("i1", add)])
+
+
+def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sums: str) -> None:
+    """The complete sums of a block, rounded to the elements of the result."""
+    given, kind = Arithmetic(plan.element, 1).scalar, Arithmetic(plan.result_element, 1).scalar
+    with builder.rotated_loop("%rows") as row:
+        source = builder.offset(sums, given, builder.multiply(row.index, plan.block_pitch))
+        target = builder.offset("%c", kind, builder.multiply(row.index, plan.c_m))
+        with builder.rotated_loop("%columns") as column:
+            value = builder.load(given, builder.offset(source, given, column.index), ELEMENT_BYTES[plan.element])
+            rounded = convert(builder, value, plan.element, plan.result_element)
+            builder.store(kind, rounded, builder.offset(target, kind, column.index), ELEMENT_BYTES[plan.result_element])
 
 
 def _least(builder: FunctionBuilder, most: int, extent: Index, index: Index) -> str:
@@ -86,12 +110,13 @@ def emit_blocks(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, b
 def emit_numbered_block(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], number: str) -> None:
     """The block of this number, of those in all iterations of the loops around the product."""
     a, b, c, scratch = pointers
-    kind, left = f"[{ELEMENT_BYTES[plan.element]} x i8]", number
+    left = number
     row, left = _digit(builder, left, plan.block_rows)
     column, left = _digit(builder, left, plan.block_columns)
     for loop in reversed(plan.loops):
         index, left = _digit(builder, left, loop.size)
-        a, b, c = (builder.offset(pointer, kind, builder.multiply(index, step)) for pointer, step in ((a, loop.a), (b, loop.b), (c, loop.c)))
+        moved = zip((a, b, c), (*plan.stored, plan.result_element), (loop.a, loop.b, loop.c), strict=True)
+        a, b, c = (builder.offset(pointer, _bytes(element), builder.multiply(index, step)) for pointer, element, step in moved)
     _call_block(builder, plan, name, (a, b, c, scratch), row, column)
 
 
@@ -105,10 +130,9 @@ def _digit(builder: FunctionBuilder, number: str, base: int) -> tuple[Index, str
 def _call_block(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], row: Index, column: Index) -> None:
     assert plan.blocks is not None
     a, b, c, scratch = pointers
-    kind = f"[{ELEMENT_BYTES[plan.element]} x i8]"
     first_row, first_column = (builder.multiply(int(i) if i == "0" else i, size) for i, size in ((row, plan.blocks.rows), (column, plan.blocks.columns)))
-    a = builder.offset(a, kind, builder.multiply(first_row, plan.a_m))
-    b = builder.offset(b, kind, builder.multiply(first_column, plan.b_n))
-    c = builder.offset(c, kind, builder.linear([(first_row, plan.c_m), (first_column, plan.c_n)]))
+    a = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(first_row, plan.a_m))
+    b = builder.offset(b, _bytes(plan.stored[1]), builder.multiply(first_column, plan.b_n))
+    c = builder.offset(c, _bytes(plan.result_element), builder.linear([(first_row, plan.c_m), (first_column, plan.c_n)]))
     rows, columns = _least(builder, plan.blocks.rows, plan.m, first_row), _least(builder, plan.blocks.columns, plan.n, first_column)
     builder.call_void(name, [("ptr", a), ("ptr", b), ("ptr", c), ("ptr", scratch), ("i64", rows), ("i64", columns)])

@@ -44,14 +44,17 @@ def emit_body(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> None:
     first, second = ("%b", "%a") if plan.exchanged else ("%a", "%b")
     a = copied_or_direct(builder, plan.element, plan.copy_a, first)
     b = copied_or_direct(builder, plan.element, plan.copy_b, second)
-    c = "%c" if plan.result_element == plan.element else builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
-    kind = f"[{ELEMENT_BYTES[plan.element]} x i8]"
+    apart = plan.result_element != plan.element and plan.method != "blocked"
+    c = "%c" if not apart else builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
+    kinds = [f"[{ELEMENT_BYTES[element]} x i8]" for element in (*plan.stored, plan.element if apart else plan.result_element)]
     with ExitStack() as nest:
         for loop in plan.loops:
             index = nest.enter_context(builder.repeat(loop.size))
-            a, b, c = (builder.shared_offset(pointer, kind, index, step) for pointer, step in ((a, loop.a), (b, loop.b), (c, loop.c)))
+            a, b, c = (
+                builder.shared_offset(pointer, kind, index, step) for pointer, kind, step in zip((a, b, c), kinds, (loop.a, loop.b, loop.c), strict=True)
+            )
         emit_product(builder, plan, name, a, b, c)
-    if plan.result_element != plan.element:
+    if apart:
         result = builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
         copy_scalars(builder, (plan.element, plan.result_element), (plan.result_size,), result, 0, (1,), "%c", 0, (1,))
 

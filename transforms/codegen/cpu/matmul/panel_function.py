@@ -1,12 +1,15 @@
 """Writes the functions that copy a panel of an operand: for each term of the sums, that element of so many rows of A, or columns of B, side by side.
 
-What a panel at an edge has too much is filled with zeros, whose products nobody looks at.
+Elements of another type are converted on the way. What a panel at an edge has too much is filled with zeros, whose products nobody looks at.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import Struct
+
+from wengert.transforms.codegen.cpu.matmul.conversion import convert_vector
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.row_kernel import write_turned
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
@@ -23,65 +26,88 @@ def panel_form(step: int, turn: int) -> Form:
     return "across" if step == 1 else "along" if turn == 1 else "apart"
 
 
-def panel_name(element: str, width: int, lanes: int, form: Form) -> str:
-    """The symbol of the function for panels of this width."""
-    return f"wg.panel.{element}.{width}x{lanes}.{form}"
+def panel_name(elements: tuple[str, str], width: int, lanes: int, form: Form) -> str:
+    """The symbol of the function for panels of this width, of elements of the first type that become those of the second."""
+    stored, element = elements
+    return f"wg.panel.{element}{f'.of.{stored}' if stored != element else ''}.{width}x{lanes}.{form}"
 
 
-def panel_function(element: str, width: int, lanes: int, form: Form) -> str:
-    """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads registers of ``lanes`` elements."""
-    builder, arithmetic = FunctionBuilder(), Arithmetic(element, lanes)
+def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form) -> str:
+    """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads ``lanes`` elements at once."""
+    builder, (stored, element) = FunctionBuilder(), elements
+    panel = _Copied(stored, Arithmetic(element, lanes))
     if form == "apart" or lanes == 1:
-        _copy_singly(builder, arithmetic, width, 0)
+        _copy_singly(builder, panel, width, 0)
     else:
         with builder.conditional(builder.icmp("eq", "i64", "%count", width)) as branches:
-            _copy_rows(builder, arithmetic, width) if form == "across" else _copy_turned(builder, arithmetic, width)
+            _copy_rows(builder, panel, width) if form == "across" else _copy_turned(builder, panel, width)
             branches.otherwise()
-            _copy_singly(builder, arithmetic, width, 0)
-    return builder.definition(panel_name(element, width, lanes, form), PARAMETERS, attributes="noinline nounwind")
+            _copy_singly(builder, panel, width, 0)
+    return builder.definition(panel_name(elements, width, lanes, form), PARAMETERS, attributes="noinline nounwind")
 
 
-def _copy_rows(builder: FunctionBuilder, arithmetic: Arithmetic, width: int) -> None:
+class _Copied(Struct, frozen=True):
+    """What a panel is copied from, and the arithmetic of its own elements."""
+
+    stored: str
+    arithmetic: Arithmetic
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        """The LLVM types of an element of the source and of the panel."""
+        return Arithmetic(self.stored, 1).scalar, self.arithmetic.scalar
+
+    def read(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
+        """So many neighbours, converted."""
+        source = Arithmetic(self.stored, lanes)
+        return convert_vector(builder, builder.load(source.vector, place, source.bytes), self.stored, self.arithmetic.element, lanes)
+
+    def write(self, builder: FunctionBuilder, value: str, place: str, lanes: int) -> None:
+        """So many elements of the panel."""
+        target = Arithmetic(self.arithmetic.element, lanes)
+        builder.store(target.vector, value, place, target.bytes)
+
+
+def _copy_rows(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
     """The elements of a term are neighbours."""
-    kind = arithmetic.scalar
+    given, kind = panel.kinds
     with builder.rotated_loop("%depth") as loop:
-        source = builder.offset("%source", kind, builder.multiply(loop.index, "%turn"))
+        source = builder.offset("%source", given, builder.multiply(loop.index, "%turn"))
         target = builder.offset("%target", kind, builder.multiply(loop.index, width))
         start = 0
         while start < width:
-            lanes = min(arithmetic.lanes, 1 << ((width - start).bit_length() - 1))
-            piece = Arithmetic(arithmetic.element, lanes).vector
-            value = builder.load(piece, builder.offset(source, kind, start), arithmetic.bytes)
-            builder.store(piece, value, builder.offset(target, kind, start), arithmetic.bytes)
+            lanes = min(panel.arithmetic.lanes, 1 << ((width - start).bit_length() - 1))
+            panel.write(builder, panel.read(builder, builder.offset(source, given, start), lanes), builder.offset(target, kind, start), lanes)
             start += lanes
 
 
-def _copy_turned(builder: FunctionBuilder, arithmetic: Arithmetic, width: int) -> None:
+def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
     """The terms of a row are neighbours: a register of each row, which are turned together."""
-    kind, lanes = arithmetic.scalar, arithmetic.lanes
+    (given, kind), lanes = panel.kinds, panel.arithmetic.lanes
     whole = builder.multiply(builder.binary("udiv", "i64", "%depth", lanes), lanes)
     with builder.loop(0, whole, step=lanes) as loop:
-        source = builder.offset("%source", kind, loop.index)
+        source = builder.offset("%source", given, loop.index)
         target = builder.offset("%target", kind, builder.multiply(loop.index, width))
-        most = lanes & -lanes
-        for start in range(0, width, most):
-            rows = [
-                builder.load(arithmetic.vector, builder.offset(source, kind, builder.multiply(w, "%step")), arithmetic.bytes)
-                for w in range(start, min(start + most, width))
-            ]
-            write_turned(builder, arithmetic, rows, builder.offset(target, kind, start), width)
-    _copy_singly(builder, arithmetic, width, whole)
+        most = min(lanes & -lanes, width)
+        for count, start, each in ((width // most, 0, most), (1, width - width % most, width % most)):
+            if not each:
+                continue
+            with builder.repeat(count) as group:
+                first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
+                rows = [builder.offset(source, given, builder.multiply(builder.add(first, w), "%step")) for w in range(each)]
+                write_turned(builder, panel.arithmetic, [panel.read(builder, row, lanes) for row in rows], builder.offset(target, kind, first), width)
+    _copy_singly(builder, panel, width, whole)
 
 
-def _copy_singly(builder: FunctionBuilder, arithmetic: Arithmetic, width: int, first: Index) -> None:
+def _copy_singly(builder: FunctionBuilder, panel: _Copied, width: int, first: Index) -> None:
     """One element after the other, from a term on; zeros where there are no more rows."""
-    kind, size = arithmetic.scalar, arithmetic.bytes
-    zero = Arithmetic(arithmetic.element, 1).zero
+    given, kind = panel.kinds
+    zero = Arithmetic(panel.arithmetic.element, 1).zero
     with builder.loop(first, "%depth") as term:
-        source = builder.offset("%source", kind, builder.multiply(term.index, "%turn"))
+        source = builder.offset("%source", given, builder.multiply(term.index, "%turn"))
         target = builder.offset("%target", kind, builder.multiply(term.index, width))
         with builder.loop(0, "%count") as row:
-            value = builder.load(kind, builder.offset(source, kind, builder.multiply(row.index, "%step")), size)
-            builder.store(kind, value, builder.offset(target, kind, row.index), size)
+            value = panel.read(builder, builder.offset(source, given, builder.multiply(row.index, "%step")), 1)
+            panel.write(builder, value, builder.offset(target, kind, row.index), 1)
         with builder.loop("%count", width) as row:
-            builder.store(kind, zero, builder.offset(target, kind, row.index), size)
+            panel.write(builder, zero, builder.offset(target, kind, row.index), 1)

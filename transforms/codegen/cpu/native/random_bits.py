@@ -5,7 +5,9 @@ Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 20
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from math import prod
 
 from wengert.dialects import stablehlo
@@ -15,11 +17,16 @@ from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import raw
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.tasks import BEGIN
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.schedule.target import Target
 
 _U64 = Element("u", "i64", "i64", 8)
+RANGE = 4096
+"""The blocks, of those along one dimension, that a thread takes at a time: a multiple of the lanes."""
+_WORD_NS = 0.6
+"""About the nanoseconds of one word."""
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
@@ -40,6 +47,29 @@ class RandomBits(NativeKernel):
         states = shape(op.initial_state)
         element = element_type(op.output)
         return element_type(op.initial_state) == ui64 and states in ((2,), (3,)) and element != i1 and value_element(op.output).kind != "c"
+
+    @cached_property
+    def form(self) -> tuple[int, int, int]:
+        """The blocks in their order: those of dimensions before the one along which a block's words are neighbours, along it, and after it."""
+        if not self.threefry:
+            per_block = 2 if self.wide else 4
+            return 1, -(-self.count // per_block), 1
+        if self.wide or not self.extents:
+            return 1, self.count, 1
+        return prod(self.extents[: self.axis]), (self.extents[self.axis] + 1) // 2, prod(self.extents[self.axis + 1 :])
+
+    @property
+    def axis(self) -> int:
+        """The dimension along which the two words of a block are neighbours: the first even one, else the largest."""
+        return next((d for d, n in enumerate(self.extents) if n % 2 == 0), self.extents.index(max(self.extents)))
+
+    @property
+    def ranges(self) -> int:
+        """Ranges of blocks along that dimension."""
+        return -(-self.form[1] // RANGE)
+
+    def parallel_work(self) -> tuple[int, float]:
+        return self.form[0] * self.ranges, _WORD_NS * self.count * (2 if self.wide else 1)
 
     def emit(self, builder: KernelBuilder) -> None:
         (_Threefry if self.threefry else _Philox)(self, builder).run()
@@ -104,6 +134,27 @@ class _Generator:
         return word
 
     def set_state(self, words: Sequence[str]) -> None:
+        """The next state, which the first chunk writes."""
+        with nullcontext() if self.kernel.cut is None else self.builder.when(self.builder.icmp("eq", "i64", BEGIN, 0)):
+            self._set_state(words)
+
+    @contextmanager
+    def ranges(self) -> Generator[tuple[Index, Index, Index]]:
+        """A parallel loop over all ranges of blocks: the index before them, the first block of a range and the one after its last."""
+        builder, (outer, blocks, _), count = self.builder, self.kernel.form, self.kernel.ranges
+        with builder.parallel_loops([outer, count]) as (o, number):
+            first = builder.multiply(number, RANGE)
+            yield o, first, blocks if count == 1 else builder.intrinsic("umin", "i64", builder.add(first, RANGE), blocks)
+
+    def run_range(self, extent: int, first: Index, end: Index, body: Callable[[int, Index], None]) -> None:
+        """Lanes at a time as far as they are full in all of the extent, then one block after the other."""
+        builder, whole = self.builder, extent // self.lanes * self.lanes
+        with builder.loop(first, _least(builder, end, whole), step=self.lanes) as loop:
+            body(self.lanes, loop.index)
+        with builder.loop(_most(builder, first, whole), end) as loop:
+            body(1, loop.index)
+
+    def _set_state(self, words: Sequence[str]) -> None:
         for number, word in enumerate(words):
             self.builder.memory().store(_U64, word, self.builder.address("%q0", _U64, number))
 
@@ -121,6 +172,14 @@ class _Generator:
             builder.memory(lanes).store_lanes(kernel.word, value, lambda lane: builder.address(address, kernel.word, lane * step))
 
 
+def _least(builder: KernelBuilder, x: Index, y: int) -> Index:
+    return min(x, y) if isinstance(x, int) else builder.intrinsic("umin", "i64", x, y)
+
+
+def _most(builder: KernelBuilder, x: Index, y: int) -> Index:
+    return max(x, y) if isinstance(x, int) else builder.intrinsic("umax", "i64", x, y)
+
+
 class _Threefry(_Generator):
     """A block gives one 64-bit word, or two of 32 bits: neighbours along the first even dimension, else the largest."""
 
@@ -128,30 +187,20 @@ class _Threefry(_Generator):
         builder, kernel = self.builder, self.kernel
         key, self.counter = self.state(0), self.state(1)
         self.key = _Words(builder, 1).split(key)
-        extents = kernel.extents
-        self.pairs = not kernel.wide and bool(extents)
-        axis = next((d for d, n in enumerate(extents) if n % 2 == 0), extents.index(max(extents))) if self.pairs else 0
-        self.extent = extents[axis] if self.pairs else kernel.count
-        outer, self.inner = (prod(extents[:axis]), prod(extents[axis + 1 :])) if self.pairs else (1, 1)
-        self.half = (self.extent + 1) // 2 if self.pairs else self.extent
+        self.pairs = not kernel.wide and bool(kernel.extents)
+        outer, self.half, self.inner = kernel.form
+        self.extent = kernel.extents[kernel.axis] if self.pairs else kernel.count
         total = outer * self.half * self.inner
         self.set_state([key, builder.binary("add", "i64", self.counter, total)])
         if total == 0:
             return
-        with builder.loops([outer]) as (o,):
+        with self.ranges() as (o, first, end):
             if self.inner >= self.lanes:
-                with builder.loop(0, self.half) as row:
-                    self._run(self.inner, lambda lanes, i: self._blocks(lanes, o, row.index, i, along_inner=True))
+                with builder.loop(first, end) as row:
+                    self.run_range(self.inner, 0, self.inner, lambda lanes, i: self._blocks(lanes, o, row.index, i, along_inner=True))
             else:
                 with builder.loop(0, self.inner) as column:
-                    self._run(self.half, lambda lanes, h: self._blocks(lanes, o, h, column.index, along_inner=False))
-
-    def _run(self, extent: int, body: Callable[[int, Index], None]) -> None:
-        whole = extent // self.lanes * self.lanes
-        with self.builder.loop(0, whole, step=self.lanes) as loop:
-            body(self.lanes, loop.index)
-        with self.builder.loop(whole, extent) as loop:
-            body(1, loop.index)
+                    self.run_range(self.half, first, end, lambda lanes, h: self._blocks(lanes, o, h, column.index, along_inner=False))
 
     def _blocks(self, lanes: int, o: Index, h: Index, i: Index, *, along_inner: bool) -> None:
         builder = self.builder
@@ -195,19 +244,22 @@ class _Philox(_Generator):
         size = shape(kernel.op.initial_state)[0]
         self.key, self.low, self.high = self.state(0), self.state(1), self.state(2 if size == 3 else 0)
         self.per = 2 if kernel.wide else 4
-        blocks = -(-kernel.count // self.per)
+        blocks = kernel.form[1]
         end = builder.binary("add", "i64", self.low, blocks)
         carry = builder.cast("zext", builder.icmp("ult", "i64", end, self.low), "i1", "i64")
         self.set_state([self.key, end, builder.binary("add", "i64", self.high, carry)][:size])
-        whole = kernel.count // self.per // self.lanes * self.lanes
-        with builder.loop(0, whole, step=self.lanes) as loop:
-            for number, word in enumerate(self._block(self.lanes, loop.index)):
-                self.store(self.lanes, word, builder.add(builder.multiply(loop.index, self.per), number), self.per)
-        with builder.loop(whole, blocks) as loop:
-            for number, word in enumerate(self._block(1, loop.index)):
-                at = builder.add(builder.multiply(loop.index, self.per), number)
-                with builder.when(builder.icmp("slt", "i64", at, kernel.count)):
-                    self.store(1, word, at, 1)
+        with self.ranges() as (_, first, last):
+            self.run_range(kernel.count // self.per, first, last, self._store_block)
+
+    def _store_block(self, lanes: int, number: Index) -> None:
+        builder = self.builder
+        for place, word in enumerate(self._block(lanes, number)):
+            at = builder.add(builder.multiply(number, self.per), place)
+            if lanes > 1:
+                self.store(lanes, word, at, self.per)
+                continue
+            with builder.when(builder.icmp("slt", "i64", at, self.kernel.count)):
+                self.store(1, word, at, 1)
 
     def _block(self, lanes: int, number: Index) -> list[str]:
         words = _Words(self.builder, lanes)

@@ -24,6 +24,7 @@ def choose_native(op: NativeOp, target: Target, *, parallel: bool, room: int | N
     """
     kernel = native_kernel(op, target)
     if parallel and (cut := kernel.choose_cut()) is not None:
+        kernel = native_kernel(op, target)  # what this one knows of itself holds without the cut
         kernel.schedule = Schedule(cut=cut)
         if room is not None and kernel.scratch_bytes() > room:
             kernel = native_kernel(op, target)

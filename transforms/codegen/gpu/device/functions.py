@@ -17,15 +17,14 @@ from xdsl.dialects.builtin import ArrayAttr, ComplexType, DenseIntOrFPElementsAt
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import gpu
-from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp, GenericAtomicRMWOp
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import is_complex
 from wengert.ir.traversal import all_ops, ops_in
-from wengert.transforms.codegen.gpu.device import matrices
-from wengert.transforms.codegen.gpu.device.targets import GLOBAL, NVPTX, WORKGROUP, DeviceTarget
+from wengert.transforms.codegen.gpu.device import atomics, matrices, threads
+from wengert.transforms.codegen.gpu.device.targets import GLOBAL, WORKGROUP, DeviceTarget
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.module import ModuleBuilder
@@ -55,20 +54,6 @@ _INDEX_OPCODES: dict[type[Operation], str] = {
 }
 _INDEX_INTRINSICS: dict[type[Operation], str] = {arith.MaxSIOp: "smax", arith.MinSIOp: "smin", arith.MaxUIOp: "umax", arith.MinUIOp: "umin"}
 _PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-_IDS: dict[type[Operation], str] = {gpu.ThreadIdOp: "thread", gpu.BlockIdOp: "block", gpu.BlockDimOp: "block_size", gpu.GridDimOp: "grid_size"}
-_ATOMICS = {
-    AtomicKind.ADDF: "fadd",
-    AtomicKind.ADDI: "add",
-    AtomicKind.ASSIGN: "xchg",
-    AtomicKind.MAXS: "max",
-    AtomicKind.MAXU: "umax",
-    AtomicKind.MINS: "min",
-    AtomicKind.MINU: "umin",
-    AtomicKind.ORI: "or",
-    AtomicKind.ANDI: "and",
-    AtomicKind.XORI: "xor",
-}
-"""The atomic kinds that LLVM has an instruction for."""
 
 
 class KernelEmitter:
@@ -100,12 +85,13 @@ class KernelEmitter:
             self.known[buffer] = self._workgroup(number, buffer)
         for buffer in self.kernel.private_buffers:
             self.known[buffer] = self.builder.alloca(_array(buffer.type), ALIGNMENT)
-        self._ops(self.kernel.body.block)
-        x, y, z = self._sizes()
+        self.ops(self.kernel.body.block)
+        x, y, z = self.block_size()
         attributes = " ".join(text for text in (self.target.attributes.format(x=x, y=y, z=z, size=x * y * z), self.attributes) if text)
         return self.builder.definition(self.symbol, parameters, head=self.target.convention, attributes=attributes)
 
-    def _sizes(self) -> tuple[int, ...]:
+    def block_size(self) -> tuple[int, ...]:
+        """The threads of a work-group in each dimension; an error if the kernel does not say."""
         if self.kernel.known_block_size is None:
             raise error_at(self.kernel.location, f"@{self.symbol} does not say how many threads a work-group has", "add known_block_size = array<i32: ...>")
         return ints(self.kernel.known_block_size)
@@ -168,7 +154,7 @@ class KernelEmitter:
 
     # -- ops
 
-    def _ops(self, block: Block) -> Operation:
+    def ops(self, block: Block) -> Operation:
         """Writes a block but for its end, which is returned."""
         ops = ops_in(block)
         for op in ops[:-1]:
@@ -211,7 +197,7 @@ class KernelEmitter:
         before, after = int(source[1:]), int(target[1:])
         return x if before == after else self.builder.cast("trunc" if before > after else "sext", x, source, target)
 
-    # -- constants and positions
+    # -- constants and choices
 
     def constant(self, op: arith.ConstantOp) -> None:
         """A number."""
@@ -242,36 +228,6 @@ class KernelEmitter:
         parts = [self.builder.select(str(condition), type, a, b) for type, a, b in zip(self.types([op.result]), _parts(x), _parts(y), strict=True)]
         self.bind([op.result], parts)
 
-    def id(self, op: Operation) -> None:
-        """Where a thread is."""
-        dimension = "xyz".index(cast("Any", op.properties["dimension"]).data.value)
-        what = _IDS[type(op)]
-        if what == "block_size":
-            self.known[op.results[0]] = self._sizes()[dimension]
-        elif what not in self.target.ids:
-            if self.kernel.known_grid_size is None:
-                raise error_at(op.location, f"'{op.name}' is not known on {self.target.name}", "add known_grid_size = array<i32: ...> to the kernel")
-            self.known[op.results[0]] = ints(self.kernel.known_grid_size)[dimension]
-        else:
-            self.known[op.results[0]] = self.target.id(self.builder, what, dimension)
-
-    def barrier(self, op: gpu.BarrierOp) -> None:
-        """All threads of a work-group wait for one another."""
-        self.target.wait(self.builder)
-
-    def shuffle(self, op: gpu.ShuffleOp) -> None:
-        """The register of another thread of the warp, which has to be there."""
-        mode, width, element = op.mode.data, self.known[op.width], element_of(op.value.type)
-        if self.target is not NVPTX or mode is not gpu.ShuffleMode.XOR or str(width) != "32" or element.register not in ("float", "i32"):
-            raise error_at(op.location, f"'{op.name} {mode.value}' of {op.value.type} among {width} threads has no code for {self.target.name}")
-        suffix = "f32" if element.register == "float" else "i32"
-        name = f"llvm.nvvm.shfl.sync.bfly.{suffix}"
-        self.module.externals[name] = f"declare {element.register} @{name}(i32, {element.register}, i32, i32)"
-        self.known[op.shuffled] = self.builder.op(
-            f"call {element.register} @{name}(i32 -1, {element.register} {self._stored(op.value)}, i32 {self._stored(op.offset)}, i32 31)"
-        )
-        self.known[op.valid] = "true"
-
     def call(self, op: func.CallOp) -> None:
         """A device function by its name."""
         function = meaning_of_name(op.callee.string_value())
@@ -297,43 +253,16 @@ class KernelEmitter:
     def store(self, op: memref.StoreOp) -> None:
         """An element changes."""
         element, address = self.address(op.memref, op.indices)
-        self.memory.store(element, self._stored(op.value), address)
+        self.memory.store(element, self.stored(op.value), address)
 
-    def _stored(self, value: SSAValue) -> Any:
+    def stored(self, value: SSAValue) -> Any:
+        """A value as an operand: the register of a value, a pair of them, or the text of a number."""
         known = self.known[value]
         return str(known) if isinstance(known, int) else known
 
     def alloca(self, op: memref.AllocaOp) -> None:
         """Memory of one thread."""
         self.known[op.memref] = self.builder.alloca(_array(op.memref.type), ALIGNMENT)
-
-    def atomic(self, op: AtomicRMWOp) -> None:
-        """An element and a value are combined, with nothing in between."""
-        kind = AtomicKind(int_of(op.kind))
-        element, address = self.address(op.memref, op.indices)
-        if kind not in _ATOMICS or element.memory != element.register:
-            raise error_at(op.location, f"'{op.name} {kind.word}' on {op.value.type} has no instruction", "memref.generic_atomic_rmw takes any function")
-        text = f"atomicrmw {_ATOMICS[kind]} {self.builder.pointer(address)}, {element.register} {self._stored(op.value)} monotonic, align {element.size}"
-        self.known[op.result] = self.builder.op(text)
-
-    def generic_atomic(self, op: GenericAtomicRMWOp) -> None:
-        """An element is replaced by a function of it, which is computed again as long as somebody else was faster."""
-        element, address = self.address(op.memref, op.indices)
-        if element.size not in (4, 8) or element.kind == "c":
-            raise error_at(op.location, f"an element of {element.size} bytes is not exchanged atomically")
-        bits, builder = f"i{8 * element.size}", self.builder
-        same = element.memory == bits
-        with builder.while_loop([(bits, builder.load(bits, address, element.size))]) as loop:
-            old = loop.values[0]
-            self.known[op.body.block.args[0]] = old if same else builder.cast("bitcast", old, bits, element.memory)
-            new = str(self._stored(self._ops(op.body.block).operands[0]))
-            wanted = new if same else builder.cast("bitcast", new, element.memory, bits)
-            pair = builder.op(f"cmpxchg {builder.pointer(address)}, {bits} {old}, {bits} {wanted} monotonic monotonic, align {element.size}")
-            failed = builder.op(f"xor i1 {builder.op(f'extractvalue {{ {bits}, i1 }} {pair}, 1')}, true")
-            seen = builder.op(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
-            loop.test(failed)
-            loop.carry(seen)
-        self.known[op.result] = old if same else builder.cast("bitcast", old, bits, element.memory)
 
     # -- control flow
 
@@ -347,7 +276,7 @@ class KernelEmitter:
         with self.builder.loop(self.position(op.lb), self.position(op.ub), initial, step=step) as loop:
             self.known[index] = loop.index
             self.bind(carried, loop.values)
-            loop.carry(*self.parts(self._ops(op.body.block).operands))
+            loop.carry(*self.parts(self.ops(op.body.block).operands))
         self.bind(op.results, loop.results)
 
     def if_(self, op: scf.IfOp) -> None:
@@ -355,15 +284,15 @@ class KernelEmitter:
         condition = str(self.known[op.cond])
         if not op.results:
             with self.builder.when(condition):
-                self._ops(op.true_region.block)
+                self.ops(op.true_region.block)
             if op.false_region.blocks and len(op.false_region.block.ops) > 1:
                 with self.builder.when(self.builder.op(f"xor i1 {condition}, true")):
-                    self._ops(op.false_region.block)
+                    self.ops(op.false_region.block)
             return
         with self.builder.conditional(condition, self.types(op.results)) as branches:
-            branches.give(*self.parts(self._ops(op.true_region.block).operands))
+            branches.give(*self.parts(self.ops(op.true_region.block).operands))
             branches.otherwise()
-            branches.give(*self.parts(self._ops(op.false_region.block).operands))
+            branches.give(*self.parts(self.ops(op.false_region.block).operands))
         self.bind(op.results, branches.results)
 
     def while_(self, op: scf.WhileOp) -> None:
@@ -371,11 +300,11 @@ class KernelEmitter:
         before, after = op.before_region.block, op.after_region.block
         with self.builder.while_loop(list(zip(self.types(before.args), self.parts(op.arguments), strict=True))) as loop:
             self.bind(before.args, loop.values)
-            end = self._ops(before)
+            end = self.ops(before)
             handed = self.parts(end.operands[1:])
             loop.test(str(self.known[end.operands[0]]))
             self.bind(after.args, handed)
-            loop.carry(*self.parts(self._ops(after).operands))
+            loop.carry(*self.parts(self.ops(after).operands))
         self.bind(op.results, handed)
 
 
@@ -407,17 +336,14 @@ _WRITERS: dict[type[Operation], Callable[[KernelEmitter, Any], None]] = {
     complex.ConstantOp: KernelEmitter.complex_constant,
     arith.IndexCastOp: KernelEmitter.index_cast,
     arith.SelectOp: KernelEmitter.select,
-    gpu.BarrierOp: KernelEmitter.barrier,
-    gpu.ShuffleOp: KernelEmitter.shuffle,
     func.CallOp: KernelEmitter.call,
     memref.LoadOp: KernelEmitter.load,
     memref.StoreOp: KernelEmitter.store,
     memref.AllocaOp: KernelEmitter.alloca,
-    AtomicRMWOp: KernelEmitter.atomic,
-    GenericAtomicRMWOp: KernelEmitter.generic_atomic,
     scf.ForOp: KernelEmitter.for_,
     scf.IfOp: KernelEmitter.if_,
     scf.WhileOp: KernelEmitter.while_,
-    **dict.fromkeys(_IDS, KernelEmitter.id),
+    **threads.WRITERS,
+    **atomics.WRITERS,
     **matrices.WRITERS,
 }

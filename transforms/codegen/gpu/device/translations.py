@@ -37,6 +37,10 @@ class EmitGpuLlvm(Translation):
         _, processor = targets_of(module)[0]
         return processor.text(module)
 
+    @property
+    def next(self) -> str:
+        return f"{OptimizeGpuLlvm.name},{EmitGpuAsm.name}"
+
     def _module(self, source: ModuleOp) -> gpu.ModuleOp:
         known = {op.sym_name.data: op for op in ops_in(source.body.block) if isinstance(op, gpu.ModuleOp)}
         if not self.module and len(known) == 1:
@@ -64,6 +68,10 @@ class OptimizeGpuLlvm(Translation):
 
     def translate(self, source: ModuleOp | str) -> str:
         return _accepted(Processor.optimized, source, self.O)
+
+    @property
+    def next(self) -> str:
+        return EmitGpuAsm.name
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ PREPARED_NS = 0.4
 """The nanoseconds of padding or packing an element."""
 REPEATED = 0.05
 """The share of the work that may be repeated, or added, so that threads can share the rest."""
-ADDED_NS = 0.1
-"""The nanoseconds of adding up an element of the sums of one range of terms."""
+ADDED_NS = 0.5
+"""The nanoseconds that an element of the result costs for each range of terms: it is written apart, which takes room in the caches, and added up."""
 MOST_RANGES = 32
 FINISHED = 4096
 """The elements of the result that a chunk adds up at the end."""
@@ -197,7 +197,7 @@ class DirectConvolution(NativeKernel):
 
     @cached_property
     def work(self) -> float:
-        """Nanoseconds of one block of images, about."""
+        """Nanoseconds of one block of images, or of one range of features, about."""
         return 2.0 * self.looped_groups * sum(points((*p.rows, *p.columns, *p.contracted)) for p in self.whole_parts) / FLOPS_PER_NS
 
     def rows_to_cut(self) -> int:
@@ -306,7 +306,7 @@ class DirectConvolution(NativeKernel):
 
     def parallel_work(self) -> tuple[int, float]:
         blocks = self.images // self.block
-        return blocks * self.pieces * self.ranges, blocks * self.work
+        return blocks * self.pieces * self.ranges, blocks * self.ranges * self.work
 
     def finishing(self) -> tuple[int, float]:
         elements = prod(shape(self.op.result))

@@ -1,0 +1,171 @@
+"""``python -m benchmarks.strategies [--only checkpointing] [--json FILE]``: the figures that strategies are held to.
+
+Each section is a function that returns lines and numbers; nothing here depends on the load of the machine, but for seconds of planning, which are
+processor time.
+"""
+
+# Functions of traced arrays, whose parameters have no types.
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import factorial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert import numpy as wnp
+from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
+from wengert.runtime.program import Program
+from wengert.transforms.analysis.program_cost import program_cost
+from wengert.transforms.checkpoint.binomial import advances
+from wengert.transforms.checkpoint.frontier import Frontier, arena_of
+from wengert.transforms.checkpoint.liveness import Liveness
+from wengert.transforms.checkpoint.order import added_work, arranged
+
+Section = tuple[list[str], dict[str, Any]]
+
+
+def transformer(layers: int, tokens: int = 64, width: int = 32) -> Program:
+    """A transformer of one head: attention and an MLP, each behind a normalisation and added to what it was given."""
+
+    def normal(x):
+        centred = x - wnp.mean(x, axis=-1, keepdims=True)
+        return centred / wnp.sqrt(wnp.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
+
+    def softmax(x):
+        e = wnp.exp(x - wnp.max(x, axis=-1, keepdims=True))
+        return e / wnp.sum(e, axis=-1, keepdims=True)
+
+    @wg.jit
+    def loss(x, *weights):
+        for q, k, v, o, a, b in zip(*[iter(weights)] * 6, strict=True):
+            h = normal(x)
+            x = x + softmax((h @ q) @ wnp.swapaxes(h @ k, 0, 1) * 0.25) @ (h @ v) @ o
+            x = x + wnp.tanh(normal(x) @ a) @ b
+        return wnp.sum(x * x)
+
+    shapes = [(width, width)] * 4 + [(width, 4 * width), (4 * width, width)]
+    return loss.program(np.zeros((tokens, width)), *[np.zeros(shape) for _ in range(layers) for shape in shapes])
+
+
+def network(*widths: int, rows: int = 64) -> Program:
+    """Layers of these widths."""
+
+    @wg.jit
+    def loss(x, *weights):
+        for w in weights:
+            x = wnp.tanh(x @ w)
+        return wnp.sum(x * x)
+
+    return loss.program(np.zeros((rows, widths[0])), *[np.zeros((a, b)) for a, b in pairwise(widths)])
+
+
+def checkpointing() -> Section:
+    """A 6-layer and a 100-layer transformer, planning time, the integer program, and binomial steps."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    least: dict[int, int] = {}
+    for layers in (6, 25, 100):
+        derivative = transformer(layers).vjp()
+        start = time.process_time()
+        frontier = derivative.frontier
+        seconds = time.process_time() - start
+        first, total = frontier.best[0], sum(work or 0 for work in frontier.graph.work)
+        third = next((plan for plan in frontier.best if plan.arena <= 0.33 * first.arena), None)
+        least[layers] = min(plan.arena for plan in frontier.best if plan.work <= 0.34 * total)
+        at = "no plan" if third is None else f"{1 + third.work / total:.3f} times the flops"
+        head = f"transformer of {layers} layers, {len(frontier.graph.ops)} ops: {len(frontier.plans)} plans in {seconds:.1f} s of processor time"
+        lines.append(f"{head}; {first.arena} bytes of arena; within 0.33 of it {at}; within one forward part more {least[layers]} bytes")
+        exact = [derivative.within(plan.arena).compile().stats.arena_bytes == plan.arena for plan in (first, frontier.best[-1], third or first)]
+        lines.append(f"  predicted arena = allocated arena on {sum(exact)} of {len(exact)} plans that were compiled")
+        flops = None if third is None else 1 + third.work / total
+        count = len(frontier.graph.ops)
+        numbers[f"transformer {layers}"] = {"ops": count, "seconds": seconds, "arena": first.arena, "flops at 0.33": flops, "least": least[layers]}
+    lines.append(f"least memory within one forward part more, 100 layers against 25: {least[100] / least[25]:.2f} (a root of the depth: 2)")
+    ratios = list(_against_the_integer_program())
+    lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
+    steps = {(length, slots): advances(length, slots) for length in (10, 100, 1000) for slots in (2, 5, 10)}
+    lines.append("binomial steps: " + ", ".join(f"l={length} s={slots}: {count}" for (length, slots), count in steps.items()))
+    numbers |= {"integer program": max(ratios), "optima": len(ratios)}
+    return lines, numbers
+
+
+def _against_the_integer_program() -> list[float]:
+    ratios: list[float] = []
+    for widths in ((8, 64, 8, 32, 16, 64), (32, 32, 32, 32, 32), (64, 8, 64, 8, 64), (16, 32, 64, 32, 16)):
+        frontier: Frontier = network(*widths).vjp().frontier
+        graph = frontier.graph
+        if len(graph.ops) > LARGEST:
+            continue
+        full, total = Liveness(graph).peak(frontier.plans[0].order), sum(work or 0 for work in graph.work)
+        for part in (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6):
+            optimum = optimal_order(graph, int(part * full))
+            if optimum is not None and optimum.proven:
+                plan = frontier.within(arena_of(arranged(graph, optimum.order)))
+                ratios.append((total + plan.work) / (total + added_work(graph, optimum.order)))
+    return ratios
+
+
+def taylor() -> Section:
+    """How many ops Taylor mode takes for each order, beside nested JVPs, and how far the coefficients are from theirs."""
+    functions: dict[str, Callable[[Any], Any]] = {
+        "exp": wnp.exp,
+        "tanh": wnp.tanh,
+        "sin x / (2 + x x)": lambda x: wnp.sin(x) / (2.0 + x * x),
+        "(2 + sin x)^1.7": lambda x: (2.0 + wnp.sin(x)) ** 1.7,
+        "solve": lambda x: wnp.linalg.solve(x[:, None] * x[None, :] + 2.0 * wnp.eye(3), x),
+    }
+    point, along = np.array([0.3, 0.7, -0.4]), np.array([1.0, -2.0, 0.5])
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    for name, function in functions.items():
+        program = wg.jit(function).program(point)
+        counts = [int(program_cost(program.taylor(order).optimized_module).count.constant or 0) for order in (1, 2, 4, 6, 8, 16)]
+        current, inputs, error = program, [point], 0.0
+        made = program.taylor(6)(point, along)[-1]
+        nested: list[int] = []
+        for order in range(1, 5):
+            current = current.jvp(0, len(current.signature.results) - 1)
+            inputs = [*inputs, along]
+            expected = np.asarray(current(*inputs)[-1]) / factorial(order)
+            error = max(error, float(np.abs(made[order - 1] - expected).max() / np.abs(expected).max()))
+            nested.append(int(program_cost(current.optimized_module).count.constant or 0))
+        listed = ", ".join(f"{order}: {count}" for order, count in zip((1, 2, 4, 6, 8, 16), counts, strict=True))
+        lines.append(f"{name}: ops by order {listed}; nested JVPs 2: {nested[1]}, 4: {nested[3]}; error against these up to order 4 {error:.0e}")
+        numbers[name] = {"ops": counts, "nested": nested, "error": error}
+    return lines, numbers
+
+
+SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing, "taylor": taylor}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the figures of all sections, or of those that are named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.strategies", description="The figures that strategies are held to.")
+    parser.add_argument("--only", default=",".join(SECTIONS), metavar="A,B", help=f"sections: {', '.join(SECTIONS)} (default: all)")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers there")
+    options = parser.parse_args(arguments)
+    names: list[str] = options.only.split(",")
+    unknown = [name for name in names if name not in SECTIONS]
+    if unknown:
+        parser.error(f"there is no section {unknown[0]}; there are {', '.join(SECTIONS)}")
+    numbers: dict[str, Any] = {}
+    for name in names:
+        lines, numbers[name] = SECTIONS[name]()
+        print("\n".join([name, *(f"  {line}" for line in lines)]))
+    if options.json:
+        Path(options.json).write_text(json.dumps(numbers, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,220 @@
+"""A frame of the interpreter whose ops err, each in the ways that are open to its kind."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of, ints
+from wengert.ir.tensor_types import element, is_complex
+from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
+from wengert.lab.agreement.noise.floats import are_near, as_array, bits, finfo, has_few_bits, part, wider
+from wengert.lab.agreement.noise.kinds import (
+    ARITHMETIC,
+    CENTRED,
+    COMBINING,
+    EXACT,
+    EXTREMES,
+    FACTORED,
+    REFLECTED,
+    SATURATING,
+    combines_exactly,
+    drift,
+    has_a_formula,
+    is_inexact,
+    is_named,
+)
+from wengert.lab.agreement.noise.machine import NoisyMachine
+from wengert.runtime.interpreter.machine import Frame
+
+
+class NoisyFrame(Frame):
+    """A frame whose ops err."""
+
+    machine: NoisyMachine
+
+    def function(self, op: Operation) -> Callable[..., Any]:
+        exact = super().function(op)
+        if self.machine.noise.flushing and any(is_inexact(v) for v in op.results) and not op.regions:
+            exact = self._after(exact, lambda x: self.machine.noise.flushed(np.asarray(x))[()])
+        name = op.name.split(".", 1)[-1]
+        if name == "bitcast_convert" and is_inexact(op.operands[0]):
+            return self._scrambled(op, exact)
+        if isinstance(op, stablehlo.ReduceOp) and not is_named(op):
+            exact = self._in_any_order(op, exact)
+        if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(is_inexact(v) for v in op.results):
+            return exact
+        if name in EXTREMES:
+            return self._after(exact, self.machine.noise.signs)
+        if name == "divide" and self.machine.noise.flushing:
+            exact = self._quotients(exact)
+        if name in ARITHMETIC:
+            if name in ("multiply", "divide", "square", "sqrt") and any(is_complex(element(v)) for v in op.results):
+                return self._complex(exact)
+            return self._after(exact, lambda x: self.machine.noise.off(x, self.machine.noise.ulps, True))
+        if name in COMBINING:
+            if combines_exactly(op):
+                return self._after(exact, self.machine.noise.signs)
+            few = name not in FACTORED
+            if isinstance(op, stablehlo.TriangularSolveOp):
+                exact = self._by_inverse(op, exact)
+            if name == "reduce" and (len(op.results) > 1 or has_a_formula(op)):
+                exact = self._after(exact, self.machine.noise.overflown)
+            return self._around(
+                name, self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
+            )
+        if name == "power":
+            exact = self._powers(exact)
+        elif name in REFLECTED or name in CENTRED:
+            exact = self._with_operands_off(exact)
+        return self._after(exact, lambda x: self.machine.noise.off(x, 4 * self.machine.noise.ulps, False, units=name in SATURATING))
+
+    def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
+        def noisy(*operands: Any) -> Any:
+            results = exact(*operands)
+            changed = tuple(map(change, results)) if isinstance(results, tuple) else change(results)
+            return self.machine.noise.signs_of_nans(self.machine.noise.rng, operands, changed)
+
+        return noisy
+
+    def _complex(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """Complex arithmetic, which is exact on numbers of few bits only: there are several formulas for it."""
+
+        def noisy(*operands: Any) -> Any:
+            few = all(has_few_bits(part).all() for x in map(np.asarray, operands) for part in (x.real, x.imag))
+            return self.machine.noise.off(exact(*operands), 2 * self.machine.noise.ulps, few)
+
+        return noisy
+
+    def _quotients(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A quotient that may be lost where its denominator is extreme: XLA divides (x / y) / z by y z, which overflows or vanishes."""
+
+        def noisy(x: Any, y: Any) -> Any:
+            result = as_array(exact(x, y))
+            if result.dtype.kind not in "fcV":
+                return result[()]
+            info, size = finfo(part(result.dtype)), np.abs(np.asarray(y).astype(wider(result.dtype)))
+            great, small = (
+                far & (self.machine.noise.coins(result.shape) | (not self.machine.noise.rounds))
+                for far in (size > float(info.max) ** 0.5, size < float(info.smallest_normal) ** 0.5)
+            )
+            with np.errstate(all="ignore"):
+                above = np.where(self.machine.noise.coins(result.shape), result * np.inf, result * 0)
+                return np.where(small, above, np.where(great, result * 0, result)).astype(result.dtype)[()]
+
+        return noisy
+
+    def _with_operands_off(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of operands that have errors themselves."""
+        return lambda *operands: exact(*[self.machine.noise.off(x, self.machine.noise.ulps, False) for x in operands])
+
+    def _powers(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A power, which multiplies the errors of a logarithm by the exponent; complex ones may overflow on the way."""
+
+        def noisy(x: Any, y: Any) -> Any:
+            if np.asarray(x).dtype.kind != "c":
+                return exact(x, y)
+            result = as_array(exact(self.machine.noise.off(x, self.machine.noise.ulps, False), self.machine.noise.off(y, self.machine.noise.ulps, False)))
+            turns = np.abs(y) * np.maximum(np.abs(np.log(np.asarray(x))), 1)
+            lost = (turns > 1 / float(finfo(result.dtype).eps)) | np.isnan(turns)
+            return np.where(lost & self.machine.noise.coins(result.shape), np.nan, result).astype(result.dtype)[()]
+
+        return noisy
+
+    def _scrambled(self, op: Operation, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """The bits of a float: where it is not the same in all runs, its bits say nothing."""
+
+        def noisy(x: Any) -> Any:
+            given = np.array(x)
+            turn = self.machine.runs[op]
+            self.machine.runs[op] += 1
+            first = self.machine.taken.setdefault((op, turn), given)
+            result = as_array(exact(x))
+            if first.shape != given.shape:
+                return result[()]
+            other = bits(first) != bits(given)
+            if result.ndim > other.ndim:
+                other = np.broadcast_to(other[..., None], result.shape)
+            elif result.ndim < other.ndim:
+                other = other.any(-1)
+            if result.dtype.kind in "fcV":
+                return np.where(other, self.machine.noise.anything(result), result).astype(result.dtype)[()]
+            return (result ^ (other * self.machine.noise.rng.integers(0, 127, result.shape)).astype(result.dtype))[()]
+
+        return noisy
+
+    def _around(self, name: str, exact: Callable[..., Any], spared: int, few: bool) -> Callable[..., Any]:
+        """The function with errors of its operands, which stand for those of partial sums, and of its results; the first operands may be spared."""
+
+        def noisy(*operands: Any) -> Any:
+            exactly = few and all(map(are_near, operands))
+            moved = [*operands[:spared], *(self.machine.noise.off(x, self.machine.noise.ulps, exactly, units=few) for x in operands[spared:])]
+            moved = [self.machine.noise.off_by_size(x, backward_error(name, x)) for x in moved]
+            results = exact(*moved)
+            off = [
+                self.machine.noise.spread(self.machine.noise.signs(self.machine.noise.off(r, self.machine.noise.ulps * drift(operands, r), exactly)), operands)
+                for r in (results if isinstance(results, tuple) else (results,))
+            ]
+            return tuple(off) if isinstance(results, tuple) else off[0]
+
+        return noisy
+
+    def _in_any_order(self, op: stablehlo.ReduceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A reduction by a region of any kind: neighbours before of their results in some of the runs, and the initial value in front, behind, or nowhere.
+
+        The specification leaves open over which tree elements are combined, and where and how often the initial value is among them.
+        """
+        body, dims, n = self.scalar_region(op.body), sorted(ints(op.dimensions)), len(op.results)
+
+        def noisy(*operands: Any) -> Any:
+            xs, inits = operands[:n], operands[n:]
+            if xs[0].size == 0 or self.machine.noise.rng.random() < 0.5:
+                return exact(*operands)
+            kept = [extent for d, extent in enumerate(xs[0].shape) if d not in dims]
+            rows = list(zip(*[np.moveaxis(x, dims, range(len(dims))).reshape((-1, *kept)) for x in xs], strict=True))
+            while len(rows) > 1:
+                pairs = [body(*a, *b) for a, b in zip(rows[::2], rows[1::2], strict=False)]
+                rows = pairs + rows[len(pairs) * 2 :]
+            first, place = [np.broadcast_to(init, kept) for init in inits], self.machine.noise.rng.integers(0, 3)
+            ends = rows[0] if place == 0 else body(*first, *rows[0]) if place == 1 else body(*rows[0], *first)
+            results = tuple([np.asarray(y).astype(x.dtype)[()] for x, y in zip(xs, ends, strict=True)])
+            return results if n > 1 else results[0]
+
+        return noisy
+
+    def _by_inverse(self, op: stablehlo.TriangularSolveOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A system solved by substitution, or, in some of the runs, by a product with the inverse of the matrix, as XLA does."""
+        left = bool(int_of(op.left_side))
+
+        def noisy(a: Any, b: Any) -> Any:
+            if b.size == 0 or self.machine.noise.rng.random() < 0.5:
+                return exact(a, b)
+            inverse = self.machine.noise.off(inverse_by(exact, a, b.shape[-1 if left else -2], left), self.machine.noise.ulps, False, units=True)
+            return np.asarray(inverse @ b if left else b @ inverse).astype(b.dtype)[()]
+
+        return noisy
+
+    def _with_holes(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A convolution or factorization of numbers that are not finite: whether they meet zeros (of padding, dilation, half a matrix) is left open."""
+
+        def noisy(*operands: Any) -> Any:
+            results = exact(*operands)
+            if all(np.isfinite(x).all() for x in operands if np.asarray(x).dtype.kind in "fcV"):
+                return results
+            return tuple(map(drawn, results)) if isinstance(results, tuple) else drawn(results)
+
+        def drawn(result: Any) -> Any:
+            result = as_array(result)
+            if result.dtype.kind not in "fcV":
+                return result
+            if self.machine.noise.skips_holes:
+                return np.zeros_like(result)
+            return np.choose(self.machine.noise.rng.integers(0, 3, result.shape), [result, np.full_like(result, np.nan), np.zeros_like(result)])
+
+        return noisy

@@ -1,0 +1,140 @@
+"""What may be off in each kind of op: ops that are exact, rounded correctly, combine many elements, or have several formulas."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from wengert.dialects import stablehlo
+from wengert.ir.tensor_types import dtype_of, element
+
+EXACT = frozenset(
+    [
+        "constant",
+        "iota",
+        "broadcast_in_dim",
+        "broadcast",
+        "reshape",
+        "transpose",
+        "slice",
+        "pad",
+        "concatenate",
+        "reverse",
+        "select",
+        "compare",
+        "abs",
+        "negate",
+        "sign",
+        "floor",
+        "ceil",
+        "round_nearest_afz",
+        "round_nearest_even",
+        "gather",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "sort",
+        "top_k",
+        "bitcast_convert",
+        "real",
+        "imag",
+        "complex",
+        "conj",
+        "is_finite",
+        "is_inf",
+        "is_pos_inf",
+        "is_neg_inf",
+        "while",
+        "case",
+        "if",
+        "for",
+        "call",
+        "optimization_barrier",
+        "argreduce",
+        "while_loop",
+        "reduce_precision",
+        "guard",
+    ]
+)
+"""Ops whose results are not rounded; those with regions err within these."""
+EXTREMES = frozenset(("maximum", "minimum", "clamp"))
+"""Ops that are exact but for the sign of zeros and NaNs."""
+ARITHMETIC = frozenset(["add", "subtract", "multiply", "divide", "remainder", "sqrt", "square", "convert"])
+"""Ops that are correctly rounded, so exact where the result has few bits."""
+COMBINING = frozenset(
+    [
+        "dot_general",
+        "dot",
+        "convolution",
+        "reduce",
+        "reduce_window",
+        "window_reduce",
+        "cumulative",
+        "scatter",
+        "select_and_scatter",
+        "fft",
+        "cholesky",
+        "triangular_solve",
+        "einsum",
+        "cholesky_solve",
+        "lu",
+        "lu_solve",
+        "qr",
+        "eigh",
+        "svd",
+        "eig",
+        "tridiagonal_solve",
+        "custom_call",
+        "ragged_dot",
+        "window_scatter",
+    ]
+)
+"""Ops that sum or multiply many elements in some order."""
+FACTORED = frozenset(
+    ["fft", "cholesky", "triangular_solve", "cholesky_solve", "lu", "lu_solve", "qr", "eigh", "svd", "eig", "tridiagonal_solve", "custom_call"]
+)
+"""Those of them that also multiply by roots, roots of unity or quotients, so that they are not exact on any numbers."""
+SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
+"""Functions that come so near to one that some implementations are there and others are not."""
+REFLECTED = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
+"""Functions that are computed from their values elsewhere, and amplify the rounding of an operand near their poles."""
+CENTRED = frozenset(("batch_norm_inference", "batch_norm_training", "batch_norm_grad"))
+"""Ops that subtract a mean, which one implementation does before it scales and another, such as XLA, when each of the two has been scaled and rounded."""
+
+
+def combines_exactly(op: Operation) -> bool:
+    """Whether what is combined is only chosen, as by a maximum."""
+    if "kind" in op.properties:
+        return str(getattr(op.properties["kind"], "data", "")).rsplit(".", 1)[-1] in ("max", "min", "set", "and", "or", "xor", "and_", "or_")
+    regions = op.regions[-1:] if op.name == "stablehlo.select_and_scatter" else op.regions
+    names = {inner.name.split(".", 1)[-1] for region in regions for inner in region.walk()}
+    return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
+
+
+def is_named(op: stablehlo.ReduceOp) -> bool:
+    """Whether a reduction combines its two elements by one op that is commutative, and associative but for rounding."""
+    inner, *others = op.body.block.ops
+    if len(op.results) > 1 or len(others) != 1 or inner.name.split(".", 1)[-1] not in ("add", "multiply", "maximum", "minimum", "and", "or", "xor"):
+        return False
+    return set(inner.operands) == set(op.body.block.args) and tuple(others[0].operands) == tuple(inner.results)
+
+
+def has_a_formula(op: Operation) -> bool:
+    """Whether a reduction combines two elements by more than one op, so that what overflows depends on the order."""
+    return any(len(region.block.ops) > 2 for region in op.regions)
+
+
+def is_inexact(value: SSAValue) -> bool:
+    """Whether a value holds floats or complex numbers."""
+    return isinstance(value.type, TensorType) and dtype_of(element(value)).kind in "fcV"
+
+
+def drift(operands: Sequence[Any], result: Any) -> float:
+    """By how much more a sum of very many numbers errs than one addition: added up in order, equal numbers are rounded in one direction many times."""
+    terms = max((np.size(x) for x in operands), default=1) / max(np.size(result), 1)
+    return terms / 16 if terms > 256 else 1.0

@@ -1,0 +1,1 @@
+"""Commands about what derivatives cost: counted, predicted, measured and recorded."""

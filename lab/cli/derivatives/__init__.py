@@ -1,0 +1,1 @@
+"""Commands that run programs, and make and check their derivatives."""

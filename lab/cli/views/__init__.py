@@ -1,0 +1,1 @@
+"""Commands that look into programs, derivatives and runs of them."""

@@ -1,0 +1,77 @@
+"""Chooses among the plans that are one program with the arguments and results of ``jacfwd``, for :mod:`wengert.lab.strategies.default`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.lab.inputs import random_inputs
+from wengert.lab.strategies.choice import UNDECIDED, choose
+from wengert.lab.strategies.measuring import near, timed
+from wengert.lab.strategies.plan import Plan
+from wengert.lab.strategies.plans import modes, plans
+from wengert.lab.strategies.remembered import How, Question, remember
+from wengert.lab.strategies.row import PlanCosts, Row
+from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
+from wengert.runtime.jacobians import JacobianMode
+from wengert.runtime.program import Program
+from wengert.transforms.ad.strategies import DEFAULT
+from wengert.transforms.analysis.symbolic.unknowns import Unknowns
+
+
+def decided(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int], *, measure: bool) -> tuple[str, How]:
+    """The answer, and what it rests on: ``measured`` where plans were measured, or were to be and are too far apart for that.
+
+    Where the prediction depends on what only a run tells, or something is complex (holomorphic functions are not predicted), the number of directions decides,
+    and Hessians are forward over reverse.
+    """
+    rows = [row for row in _rows(program, question, wrt, of) if not row.problem]
+    choice = choose(rows)
+    if choice.row is None or choice.verdict not in ("faster", "tie", "only"):
+        return "forward over reverse" if question == "hessian" else _with_fewer_directions(program, wrt, of), "predicted"
+    worth = near(rows, UNDECIDED) if measure else []
+    if len(worth) < 2:
+        return _written(choice.row.plan, question), "measured" if measure else "predicted"
+    try:
+        best = choose(list(timed(worth, random_inputs(program.signature, 0)).values())).row
+    except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError):
+        best = None
+    return (_written(choice.row.plan, question), "predicted") if best is None else (_written(best.plan, question), "measured")
+
+
+def keep_measured(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int], table: Sequence[Row]) -> None:
+    """Keeps what the measured rows of a table say of the plans that ``p.jacobian()`` and ``p.hessian()`` choose among, if they say it."""
+    candidates = {plan.name for plan in _plans(program, question, wrt, of) if plan.at_once is None}
+    rows = [row for row in table if row.name in candidates and not row.problem]
+    close = near([row.unmeasured for row in rows], UNDECIDED)
+    measured = [row for row in rows if row.measured is not None]
+    if len(close) < 2 or not {row.name for row in close} <= {row.name for row in measured}:
+        return
+    best = choose(measured).row
+    if best is not None:
+        remember(program, question, wrt, of, "measured", _written(best.plan, question))
+
+
+def _rows(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int]) -> list[Row]:
+    try:
+        unknowns = Unknowns()
+        return [Row(PlanCosts(plan, unknowns)) for plan in _plans(program, question, wrt, of) if plan.at_once is None]
+    except InputError:
+        return []
+
+
+def _plans(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int]) -> Sequence[Plan]:
+    if question == "mode":
+        return modes(program, wrt, of)
+    return plans(program, "hessian", wrt, of) if question == "hessian" else plans(program, "jacobian", wrt, of, [DEFAULT])
+
+
+def _written(plan: Plan, question: Question) -> str:
+    return plan.passes or plan.name if question == "jacobian" else plan.name
+
+
+def _with_fewer_directions(program: Program, wrt: Sequence[int], of: Sequence[int]) -> JacobianMode:
+    signature = program.signature
+    arguments, results = sum(prod(signature.arguments[i].shape) for i in wrt), sum(prod(signature.results[j].shape) for j in of)
+    return "jacfwd" if arguments <= results else "jacrev"

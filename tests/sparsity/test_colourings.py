@@ -1,0 +1,118 @@
+"""Colourings: what shares a direction can be told apart, and known graphs take the colours that they need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides, divided
+from wengert.transforms.ad.colouring.columns import coloured, count, greedy
+from wengert.transforms.ad.colouring.orders import ORDERS, neighbours
+from wengert.transforms.ad.colouring.recovery import NotRecoverableError, Recovery, read_directly, read_symmetric, substituted
+from wengert.transforms.ad.colouring.symmetric import acyclic_coloured, star_coloured
+
+
+def _random(rows: int, columns: int, seed: int, density: float) -> Any:
+    return sparse.csr_array(np.random.default_rng(seed).random((rows, columns)) < density)
+
+
+def _symmetric(size: int, seed: int, density: float) -> Any:
+    half = np.random.default_rng(seed).random((size, size)) < density
+    return sparse.csr_array(half | half.T | np.eye(size, dtype=bool))
+
+
+def _recovered(recovery: Recovery, matrix: Any, columns: Any, rows: Any) -> Any:
+    """The elements of a matrix from its products with the directions."""
+    width, height = count(columns), count(rows)
+    forward = matrix @ (columns[:, None] == np.arange(width)) if width else np.zeros((matrix.shape[0], 0))
+    reverse = matrix.T @ (rows[:, None] == np.arange(height)) if height else np.zeros((matrix.shape[1], 0))
+    read = [(forward if ahead else reverse)[at, colour] for ahead, at, colour in zip(recovery.forward, recovery.at, recovery.colours, strict=True)]
+    total = np.zeros(int(recovery.elements.max(initial=-1)) + 1)
+    np.add.at(total, recovery.elements, np.asarray(read) * recovery.signs)
+    return total
+
+
+def _values(pattern: Any, seed: int, *, symmetric: bool = False) -> Any:
+    values = np.random.default_rng(seed).standard_normal(pattern.shape)
+    return np.where(pattern.toarray(), values + values.T if symmetric else values, 0)
+
+
+SIZES = st.integers(1, 10)
+DENSITIES = st.floats(0.02, 0.7)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SIZES, SIZES, SEEDS, DENSITIES, st.sampled_from(sorted(ORDERS)))
+def test_columns_are_told_apart_in_every_order(rows: int, columns: int, seed: int, density: float, order: str):
+    pattern = _random(rows, columns, seed, density)
+    colours = greedy(pattern, ORDERS[order](neighbours(pattern)), columns + 1)
+    assert colours is not None
+    matrix, nobody = _values(pattern, seed), np.full(rows, -1)
+    np.testing.assert_array_equal(_recovered(read_directly(pattern, colours, nobody), matrix, colours, nobody), matrix[pattern.toarray()])
+    assert count(coloured(pattern)) <= count(colours)
+
+
+@given(SIZES, SIZES, SEEDS, DENSITIES)
+def test_both_sides_are_told_apart(rows: int, columns: int, seed: int, density: float):
+    pattern = _random(rows, columns, seed, density)
+    sides, matrix = coloured_on_both_sides(pattern), _values(pattern, seed)
+    recovery = read_directly(pattern, sides.columns, sides.rows)
+    np.testing.assert_array_equal(_recovered(recovery, matrix, sides.columns, sides.rows), matrix[pattern.toarray()])
+    assert not (divided(pattern).toarray() & ~pattern.toarray()).any()
+
+
+@given(st.integers(1, 14), SEEDS, DENSITIES)
+def test_symmetric_matrices_are_recovered(size: int, seed: int, density: float):
+    pattern = _symmetric(size, seed, density)
+    matrix, nobody = _values(pattern, seed, symmetric=True), np.full(size, -1)
+    stars = star_coloured(pattern)
+    np.testing.assert_array_equal(_recovered(read_symmetric(pattern, stars), matrix, stars, nobody), matrix[pattern.toarray()])
+    trees = acyclic_coloured(pattern)
+    assert count(trees) <= count(coloured(pattern))
+    try:
+        recovery = substituted(pattern, trees)
+    except NotRecoverableError:
+        return  # sums longer than is sensible
+    np.testing.assert_allclose(_recovered(recovery, matrix, trees, nobody), matrix[pattern.toarray()], atol=1e-11)
+
+
+def test_a_half_of_a_symmetric_pattern_is_enough():
+    whole = _symmetric(9, 5, 0.3)
+    half = sparse.csr_array(sparse.tril(whole).astype(bool))
+    colours, matrix = star_coloured(half), _values(whole, 5, symmetric=True)
+    recovery = read_symmetric(half, colours)
+    np.testing.assert_array_equal(_recovered(recovery, matrix, colours, np.full(9, -1)), matrix[half.toarray()])
+
+
+def _arrow(size: int) -> Any:
+    dense = np.eye(size, dtype=bool)
+    dense[0], dense[:, 0] = True, True
+    return sparse.csr_array(dense)
+
+
+def _band(size: int, width: int) -> Any:
+    distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    return sparse.csr_array(distance <= width)
+
+
+def test_known_graphs():
+    assert count(coloured(_band(60, 1))) == 3
+    assert count(coloured(_band(60, 3))) == 7
+    assert count(coloured(_arrow(30))) == 30
+    assert coloured_on_both_sides(_arrow(30)).directions == 3
+    assert count(star_coloured(_arrow(30))) == 2  # Coleman and More: an arrow is one star
+    assert count(acyclic_coloured(_arrow(30))) == 2
+    assert count(star_coloured(_band(60, 1))) == 3
+    assert count(acyclic_coloured(_band(60, 1))) == 2  # a path is a tree
+
+
+def test_colours_that_do_not_tell_apart_are_refused():
+    with pytest.raises(NotRecoverableError):
+        read_directly(_band(5, 1), np.zeros(5, np.int64), np.full(5, -1))
+    with pytest.raises(NotRecoverableError):
+        read_symmetric(_band(6, 1), np.arange(6) % 2)

@@ -1,0 +1,81 @@
+"""Colours for columns, so that two of one colour have no row in common: a distance-2 colouring of one side of the bipartite graph.
+
+One direction of forward mode moves all columns of a colour; each row then has the element of at most one of them (A. R. Curtis, M. J. D. Powell, J. K. Reid,
+"On the estimation of sparse Jacobian matrices", 1974). Rows are coloured as the columns of the transpose, for reverse mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.transforms.ad.colouring.orders import ORDERS, Order, neighbours
+from wengert.transforms.analysis.sparsity.matrices import Pattern
+
+Colours = np.ndarray[Any, np.dtype[np.int64]]
+"""A colour for each column, from 0 on."""
+NONE = -1
+"""The colour of what moves in no direction."""
+
+MOST_NEIGHBOURS = 1 << 20
+"""A graph of the columns that may have more edges is not formed: the columns are taken from the fullest one on."""
+
+
+def coloured(pattern: Pattern, orders: Sequence[str] = tuple(ORDERS)) -> Colours:
+    """The colours with the fewest directions of those that the orders lead to."""
+    colours = coloured_with_fewer(pattern, pattern.shape[1] + 1, orders)
+    assert colours is not None, "a colour for each column does"
+    return colours
+
+
+def coloured_with_fewer(pattern: Pattern, than: int, orders: Sequence[str] = tuple(ORDERS)) -> Colours | None:
+    """The same; None if that takes at least so many: never fewer than the fullest row has columns."""
+    least = int(np.diff(pattern.indptr).max(initial=0))
+    if least >= than:
+        return None
+    best: Colours | None = None
+    for order in _orders(pattern, orders):
+        colours = greedy(pattern, order, than)
+        if colours is not None:
+            best, than = colours, count(colours)
+            if than <= max(least, 1):
+                break
+    return best
+
+
+def _orders(pattern: Pattern, names: Sequence[str]) -> Iterator[Order]:
+    lengths = np.diff(pattern.indptr).astype(np.int64)
+    if (lengths * lengths).sum() > MOST_NEIGHBOURS:
+        yield np.argsort(-np.bincount(pattern.indices, minlength=pattern.shape[1]), kind="stable")
+    else:
+        graph = neighbours(pattern)
+        yield from (ORDERS[name](graph) for name in names)
+
+
+def greedy(pattern: Pattern, order: Order, than: int) -> Colours | None:
+    """Each column in the order gets the first colour that no column with a row in common has; None at so many colours."""
+    columns = pattern.tocsc()
+    starts, rows = columns.indptr, columns.indices
+    colours = np.zeros(pattern.shape[1], np.int64)
+    taken = np.zeros((8, pattern.shape[0]), np.bool_)
+    used = 0
+    for column in order.tolist():
+        mine = rows[starts[column] : starts[column + 1]]
+        free = np.flatnonzero(~taken[:used, mine].any(axis=1))
+        colour = int(free[0]) if len(free) else used
+        if colour == used:
+            used += 1
+            if used >= than:
+                return None
+            if used > len(taken):
+                taken = np.concatenate([taken, np.zeros_like(taken)])
+        taken[colour, mine] = True
+        colours[column] = colour
+    return colours
+
+
+def count(colours: Colours) -> int:
+    """How many directions there are."""
+    return int(colours.max(initial=NONE)) + 1

@@ -1,0 +1,158 @@
+"""The index sets of a tensor: for each element, the elements of the arguments that it may depend on.
+
+Neighbouring elements often share a set, and ops that move elements make no new ones. So a tensor's sets are a list of sets, the rows of a sparse matrix, and
+for each element the number of its row. Row 0 is empty. (Sets of dependences, propagated from op to op: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd
+ed., sec. 7.1; R. Giering, T. Kaminski, "Automatic sparsity detection implemented as a source-to-source transformation", 2006.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from wengert.transforms.analysis.sparsity.matrices import csr_array, vstack
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+MOST_ENTRIES = 1 << 24
+"""More members than this, of sets or of unions that are to be formed, are too many."""
+
+
+class TooManyEntriesError(Exception):
+    """Sets would have more members than are looked at; whoever forms them takes a coarser union instead."""
+
+
+class IndexSets(Struct, frozen=True):
+    """The sets of a tensor's elements.
+
+    Attributes:
+        rows: ``[number of sets, elements of the arguments]``, of booleans; row 0 is empty.
+        numbers: the row of each element; of the tensor's shape.
+    """
+
+    rows: Any
+    numbers: Numbers
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The tensor's extents."""
+        return self.numbers.shape
+
+    @property
+    def columns(self) -> int:
+        """The number of elements of all arguments."""
+        return int(self.rows.shape[1])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no element depends on anything."""
+        return not self.rows.nnz or not self.numbers.any()
+
+    def with_numbers(self, numbers: Any) -> IndexSets:
+        """A tensor whose elements are given by the numbers of sets."""
+        return IndexSets(self.rows, np.asarray(numbers, np.int64))
+
+    def united(self, other: IndexSets) -> IndexSets:
+        """The union, element by element, of tensors that broadcast."""
+        if other.is_empty or self.is_empty:
+            one, none = (self, other) if other.is_empty else (other, self)
+            return one.with_numbers(np.broadcast_to(one.numbers, np.broadcast_shapes(one.shape, none.shape)))
+        if self.rows is other.rows and np.array_equal(self.numbers, other.numbers):
+            return self
+        count = other.rows.shape[0]
+        pairs, numbers = np.unique(self.numbers * count + other.numbers, return_inverse=True)
+        rows = _matrix(self.rows[pairs // count] + other.rows[pairs % count])
+        return _with_empty_row(rows, numbers.reshape(np.broadcast_shapes(self.shape, other.shape)))
+
+    def grouped(self, groups: Numbers) -> IndexSets:
+        """The unions of groups of sets, which the last dimension lists by their numbers."""
+        extents, length = groups.shape[:-1], groups.shape[-1]
+        if not length or not groups.any():
+            return nothing(extents, self.columns)
+        if length == 1:
+            return self.with_numbers(groups[..., 0])
+        if groups.size > MOST_ENTRIES:
+            raise TooManyEntriesError
+        flat = np.array(groups.reshape(-1, length))
+        if (flat == flat[:1]).all():
+            united = _matrix(csr_array(self.rows[np.unique(flat[0])].sum(axis=0, dtype=np.int64)[None, :] > 0))
+            return _with_empty_row(united, np.zeros(extents, np.int64))
+        starts = np.arange(len(flat) + 1) * length
+        choice = csr_array((np.ones(flat.size, np.bool_), flat.reshape(-1), starts), shape=(len(flat), self.rows.shape[0]))
+        choice.sum_duplicates()
+        return _with_empty_row(_matrix(choice @ self.rows), np.arange(len(flat)).reshape(extents))
+
+    def reduced(self, dimensions: Sequence[int], *, keep: bool = False) -> IndexSets:
+        """The unions along dimensions, which disappear, or become 1."""
+        dimensions = sorted(d % max(self.numbers.ndim, 1) for d in dimensions)
+        rest = [d for d in range(self.numbers.ndim) if d not in dimensions]
+        groups = np.transpose(self.numbers, [*rest, *dimensions])
+        united = self.grouped(groups.reshape(*groups.shape[: len(rest)], prod(groups.shape[len(rest) :])))
+        return united.with_numbers(np.expand_dims(united.numbers, tuple(dimensions))) if keep else united
+
+    def spread(self, dimensions: Sequence[int]) -> IndexSets:
+        """Every element gets the union along dimensions."""
+        united = self.reduced(dimensions, keep=True)
+        return united.with_numbers(np.broadcast_to(united.numbers, self.shape))
+
+    def everywhere(self, extents: Sequence[int]) -> IndexSets:
+        """A tensor of which each element depends on all that any element here does."""
+        united = self.reduced(range(self.numbers.ndim))
+        return united.with_numbers(np.broadcast_to(united.numbers, tuple(extents)))
+
+    def members(self) -> Any:
+        """The sets as a matrix with one row for each element, in row-major order; indices are sorted."""
+        matrix = _matrix(self.rows[self.numbers.reshape(-1)])
+        matrix.sort_indices()
+        return matrix
+
+    def count(self) -> int:
+        """The number of members of the sets of all elements. A union that adds nothing leaves it as it is."""
+        return int(np.diff(self.rows.indptr)[self.numbers].sum())
+
+
+def nothing(extents: Sequence[int], columns: int) -> IndexSets:
+    """The sets of a tensor that does not depend on the arguments."""
+    return IndexSets(csr_array((1, columns), dtype=np.bool_), np.zeros(tuple(extents), np.int64))
+
+
+def own(extents: Sequence[int], first: int, columns: int) -> IndexSets:
+    """The sets of an argument: each element is its own, numbered from ``first``."""
+    count = prod(extents)
+    indices = np.arange(first, first + count)
+    starts = np.concatenate([[0], np.arange(count + 1)])
+    rows = csr_array((np.ones(count, np.bool_), indices, starts), shape=(count + 1, columns))
+    return IndexSets(rows, np.arange(1, count + 1).reshape(tuple(extents)))
+
+
+def joined(tables: Sequence[IndexSets]) -> tuple[Any, list[Numbers]]:
+    """One list of sets for several tensors, and the numbers in it of each."""
+    kept: list[Any] = []
+    starts: dict[int, int] = {}
+    total = 0
+    for table in tables:
+        if id(table.rows) not in starts:
+            starts[id(table.rows)] = total
+            kept.append(table.rows)
+            total += table.rows.shape[0]
+    return _matrix(vstack(kept, format="csr")) if len(kept) > 1 else kept[0], [_shifted(table.numbers, starts[id(table.rows)]) for table in tables]
+
+
+def _shifted(numbers: Numbers, start: int) -> Numbers:
+    return np.where(numbers == 0, 0, numbers + start) if start else numbers
+
+
+def _matrix(rows: Any) -> Any:
+    if rows.nnz > MOST_ENTRIES:
+        raise TooManyEntriesError
+    return csr_array(rows)
+
+
+def _with_empty_row(rows: Any, numbers: Any) -> IndexSets:
+    """Puts the empty set in front."""
+    starts = np.concatenate([[0], rows.indptr])
+    return IndexSets(csr_array((rows.data, rows.indices, starts), shape=(rows.shape[0] + 1, rows.shape[1])), numbers + 1)
