@@ -19,8 +19,11 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Operation
 
-from wengert.dialects.kernel.buffers import StripLoopOp, is_bufferized
+from wengert.dialects.kernel.buffers import ForOp, StripLoopOp, is_bufferized
+from wengert.dialects.kernel.buffers.control import known_number
+from wengert.ir.attributes import int_of
 from wengert.ir.locations import Role, provenance
 from wengert.ir.traversal import all_ops
 from wengert.lab.costs.features import kernel_features
@@ -288,9 +291,8 @@ def _kernels(timed: TimedProgram, runs: Sequence[Run], cost: CompiledCost, names
     least, middle = (ticks.min(axis=0), np.median(ticks, axis=0)) if len(timed.ops) else (ticks, ticks)
     times: list[KernelTime] = []
     for number, op in enumerate(timed.ops):
-        inside = [known[inner] for inner in all_ops(op) if inner in known]
+        inside = [(known[inner], _runs_within(inner, op)) for inner in all_ops(op) if inner in known]
         count = int(runs[0].runs[number])
-        strips = op.iterations.value.data if isinstance(op, StripLoopOp) else 1
         location = location_of(op)
         derived = provenance(location)
         times.append(
@@ -301,11 +303,25 @@ def _kernels(timed: TimedProgram, runs: Sequence[Run], cost: CompiledCost, names
                 count,
                 float(least[number]),
                 float(middle[number]),
-                count * strips * sum(kernel.flops for kernel in inside),
-                count * strips * sum(kernel.bytes for kernel in inside),
-                count * strips * sum(_predicted(kernel) for kernel in inside),
+                count * sum(times_run * kernel.flops for kernel, times_run in inside),
+                count * sum(times_run * kernel.bytes for kernel, times_run in inside),
+                count * sum(times_run * _predicted(kernel) for kernel, times_run in inside),
             )
         )
+    return times
+
+
+def _runs_within(kernel: Operation, op: Operation) -> int:
+    """How often a kernel runs in one run of the strips that it is timed with: in how many strips, and iterations of counted loops in these."""
+    times, around = 1, kernel
+    while around is not op:
+        parent = around.parent_op()
+        assert parent is not None
+        around = parent
+        if isinstance(around, StripLoopOp):
+            times *= int_of(around.iterations)
+        elif isinstance(around, ForOp):
+            times *= known_number(around.count) or 1
     return times
 
 

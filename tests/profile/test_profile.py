@@ -172,3 +172,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["profile", str(path), "--backend", "cpuu"]) == 1
     assert "did you mean 'cpu'" in capsys.readouterr().err
     assert main(["profile", str(path), "--budget", "-1"]) == 2
+
+
+ATTENTION = """func.func public @main(%q: tensor<2x1024x16xf32>, %k: tensor<2x1024x16xf32>) -> tensor<2x1024x16xf32> {
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x1024x16xf32>, tensor<2x1024x16xf32>) -> tensor<2x1024x1024xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %e = stablehlo.exponential %s : tensor<2x1024x1024xf32>
+  %t = stablehlo.reduce(%e init: %z) applies stablehlo.add across dimensions = [2] : (tensor<2x1024x1024xf32>, tensor<f32>) -> tensor<2x1024xf32>
+  %b = stablehlo.broadcast_in_dim %t, dims = [0, 1] : (tensor<2x1024xf32>) -> tensor<2x1024x1024xf32>
+  %p = stablehlo.divide %e, %b : tensor<2x1024x1024xf32>
+  %o = stablehlo.dot_general %p, %k, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x1024x1024xf32>, tensor<2x1024x16xf32>) -> tensor<2x1024x16xf32>
+  return %o : tensor<2x1024x16xf32> }"""
+
+
+def test_tiles_count_once_for_each_block_of_rows() -> None:
+    report = profile(wg.parse(ATTENTION), budget=0)
+    products = 2 * 2 * 2 * 1024 * 1024 * 16
+    assert products <= sum(kernel.flops for kernel in report.kernels) <= 1.2 * products

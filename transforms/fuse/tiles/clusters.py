@@ -30,6 +30,10 @@ LEAST_RATIO = 4
 """A wide value is so many times as large as one operand of its product, and more than half as many times as both."""
 MOST_CONTRACTED = 256
 """A product that adds up more terms takes longer to compute again than its result takes to read."""
+MOST_ADDED = 2 << 20
+"""A sum across rows of more bytes is out of the caches when the next tile is added to it,"""
+WORTH_ADDING = 64
+"""which is put up with where wide values have so many times as many elements."""
 LEAST_SUMMED = 4
 """Floats of fewer bytes are not added up."""
 MOST_FOLLOWERS = 64
@@ -202,7 +206,16 @@ def _is_worth_it(cluster: Cluster) -> bool:
     """Whether rows are reduced, and wide values read by products."""
     reduces = any(isinstance(op, core.ReduceOp) and ROW in cluster.labels[result_of(op)] for op in cluster.members)
     reads = any(isinstance(op, stablehlo.DotGeneralOp) and not cluster.wide.isdisjoint(operands_of(op)) for op in cluster.members)
-    return reduces and reads
+    return reduces and reads and not any(_is_too_long(cluster, op) for op in cluster.members)
+
+
+def _is_too_long(cluster: Cluster, op: Operation) -> bool:
+    """Whether adding to a sum across rows, for every tile, takes longer than a tile is worth."""
+    value = result_of(op)
+    if ROW in cluster.labels[value]:
+        return False
+    bytes_added = size(value) // cluster.groups * dtype_of(element(value)).itemsize
+    return bytes_added > MOST_ADDED and size(cluster.root.result) < WORTH_ADDING * size(value)
 
 
 def _follow(cluster: Cluster) -> None:

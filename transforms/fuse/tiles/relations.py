@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.facts import facts_of
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import is_splat
 from wengert.ir.tensor_types import rank, shape
 from wengert.ir.traversal import operands_of, result_of
@@ -49,6 +49,8 @@ def relate(op: Operation) -> Relation | None:
         return Relation((tuple(range(len(order))),), order)
     if isinstance(op, stablehlo.ReshapeOp):
         return _reshape(op)
+    if isinstance(op, stablehlo.GatherOp):
+        return _gather(op)
     if isinstance(op, stablehlo.IotaOp) or (isinstance(op, stablehlo.ConstantOp) and is_splat(op.value)):
         return Relation((), tuple(range(rank(result_of(op)))))
     if facts_of(type(op)).elementwise and facts_of(type(op)).has_function:
@@ -87,6 +89,20 @@ def _broadcast(op: stablehlo.BroadcastInDimOp) -> Relation:
     extents, wide = shape(op.operand), shape(op.result)
     dims = ints(op.broadcast_dimensions)
     return Relation((tuple(d if n == wide[d] else next(fresh) for n, d in zip(extents, dims, strict=True)),), tuple(range(len(wide))))
+
+
+def _gather(op: stablehlo.GatherOp) -> Relation | None:
+    """A gather of single elements: the dimensions of its batch run together, and in the others it may read anywhere."""
+    numbers = op.dimension_numbers
+    if numbers.dims("offset_dims") or any(n != 1 for n in ints(op.slice_sizes)):
+        return None
+    fresh, vector = count(rank(op.result)), int_of(numbers.index_vector_dim)
+    positions = [d for d in range(rank(op.start_indices)) if d != vector]
+    starts = [next(fresh) if d == vector else positions.index(d) for d in range(rank(op.start_indices))]
+    batch = dict(zip(numbers.dims("operand_batching_dims"), numbers.dims("start_indices_batching_dims"), strict=True))
+    operand = [starts[batch[d]] if d in batch else next(fresh) for d in range(rank(op.operand))]
+    whole = frozenset(axis for d, axis in enumerate(operand) if d not in batch)
+    return Relation((tuple(operand), tuple(starts)), tuple(range(rank(op.result))), whole=whole)
 
 
 def _reshape(op: stablehlo.ReshapeOp) -> Relation:
