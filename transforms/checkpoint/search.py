@@ -23,9 +23,11 @@ from wengert.transforms.checkpoint.order import Order, added_work
 SMALL = 60
 """Ops up to which every single change of a plan is a candidate."""
 LOWERED = 18_000
-"""About how many ops are lowered in all, in at least 16 and at most 200 plans."""
+"""About how many ops are lowered in all, in at least 16 and at most 120 plans."""
 WORTH = 1e-4
-"""Candidates that promise less gain are not lowered."""
+"""Candidates that promise less gain come behind all others, those with the smallest estimates first."""
+IN_VAIN = 12
+"""How many of those in a row are lowered; in small programs all."""
 
 
 class Plan(Struct, frozen=True):
@@ -103,11 +105,13 @@ def search(graph: Graph, evaluate: Callable[[str, Order], Plan]) -> None:
     state = _Search(graph, evaluate, Liveness(graph), sum(work or 0 for work in graph.work))
     for candidate in families(graph):
         state.add(candidate)
-    limit = max(16, min(200, LOWERED // max(1, len(graph.ops))))
+    limit = max(16, min(120, LOWERED // max(1, len(graph.ops))))
     state.lower(state.waiting[0])
+    in_vain = 0
     for _ in range(limit - 1):
-        gain, best = max(((state.gain(each), each) for each in state.waiting), key=lambda pair: pair[0], default=(0.0, None))
-        if best is None or gain < WORTH:
+        gain, _, best = max(((state.gain(each), -each.peak, each) for each in state.waiting), key=lambda found: found[:2], default=(0.0, 0, None))
+        in_vain = 0 if gain >= WORTH else in_vain + 1
+        if best is None or (in_vain > IN_VAIN and len(graph.ops) > SMALL):
             break
         state.lower(best)
 
