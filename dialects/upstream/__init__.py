@@ -3,7 +3,8 @@
 
 Every op has one class, whose operands, results and regions are as many as its text has, and whose attributes bear the names of MLIR 22's properties. Both
 forms of the text are read: the generic one by the parser, the custom one by the forms in this package. What an op means is said by
-:mod:`wengert.transforms.upstream`; kernels for devices, which use some of these dialects too, keep xDSL's classes (:func:`wengert.dialects.registry.is_upstream`).
+:mod:`wengert.transforms.upstream`; kernels for devices, which use some of these dialects too, keep xDSL's classes
+(:func:`wengert.dialects.registry.is_upstream`).
 """
 
 from wengert.dialects.upstream.context import UpstreamContext

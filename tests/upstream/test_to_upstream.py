@@ -101,6 +101,23 @@ def test_loops_branches_and_computed_positions() -> None:
                 np.testing.assert_allclose(b, a, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "x", "w", "out"),
+    [
+        ("conv_2d_nhwc_hwcf", (1, 6, 7, 2), (3, 2, 2, 3), (1, 2, 6, 3)),
+        ("depthwise_conv_2d_nhwc_hwc", (2, 6, 7, 3), (3, 2, 3), (2, 2, 6, 3)),
+        ("depthwise_conv_2d_nhwc_hwcm", (2, 6, 7, 3), (3, 2, 3, 2), (2, 2, 6, 3, 2)),
+    ],
+)
+def test_convolutions(name: str, x: tuple[int, ...], w: tuple[int, ...], out: tuple[int, ...]) -> None:
+    types = ["tensor<" + "".join(f"{n}x" for n in shape) + "f64>" for shape in (x, w, out)]
+    text = f"""func.func @main(%x: {types[0]}, %w: {types[1]}) -> {types[2]} {{
+      %z = arith.constant dense<0.0> : {types[2]}
+      %y = linalg.{name} {{strides = dense<[2, 1]> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}} ins(%x, %w : {types[0]}, {types[1]}) outs(%z : {types[2]}) -> {types[2]}
+      return %y : {types[2]} }}"""
+    check(text, RNG.standard_normal(x), RNG.standard_normal(w))
+
+
 def test_gather_scatter_and_complex_numbers() -> None:
     text = """func.func @main(%x: tensor<4xf64>, %i: tensor<3x1xindex>) -> tensor<3xf64> {
       %g = tensor.gather %x[%i] gather_dims([0]) : (tensor<4xf64>, tensor<3x1xindex>) -> tensor<3xf64>

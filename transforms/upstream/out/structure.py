@@ -155,12 +155,12 @@ def _dot(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         of_x[i] = of_y[j] = kept + k
     count = kept + len(joint_x)
     maps = [AffineMap(count, 0, dims(*(of[d] for d in range(len(of))))) for of in (of_x, of_y)] + [AffineMap(count, 0, dims(*range(kept)))]
-    return sum_of_products(out, op, x, y, maps, [True] * kept + [False] * len(joint_x))
+    return sum_of_products(out, op, x, y, maps, [True] * kept + [False] * len(joint_x), _result(op))
 
 
-def sum_of_products(out: Out, op: Operation, x: Value, y: Value, maps: Sequence[AffineMap], parallel: Sequence[bool]) -> Sequence[Value]:
-    """A ``linalg.generic`` that adds up products of elements of two operands."""
-    type, result = _result(op), inner(op.results[0])
+def sum_of_products(out: Out, op: Operation, x: Value, y: Value, maps: Sequence[AffineMap], parallel: Sequence[bool], type: Attribute) -> Sequence[Value]:
+    """A ``linalg.generic`` of a type that adds up products of elements of two operands."""
+    result = inner(op.results[0])
     if signless(inner(op.operands[0])) != signless(result) or signless(inner(op.operands[1])) != signless(result):
         raise refusal(op, "products of other elements than the result's are not written")
 
@@ -239,42 +239,59 @@ def _reduce_window(out: Out, op: Operation, operands: Sequence[Value]) -> Sequen
     return results
 
 
+def _turned(out: Out, op: Operation, w: Value, spatial: Sequence[int]) -> Value:
+    """The kernel with those of its windows reversed that the op says."""
+    reversal = op.properties.get("window_reversal")
+    turned = {d for d, is_turned in zip(spatial, cast(Any, reversal).get_values(), strict=True) if is_turned} if reversal is not None else set[int]()
+    if not turned:
+        return w
+
+    def at(place: Sequence[Value]) -> Value:
+        return out.element(w, [out.arith("subi", out.index(shape(w)[d] - 1), i) if d in turned else i for d, i in enumerate(place)])
+
+    return out.generate(w.type, at)
+
+
+def _split(out: Out, x: Value, d: int, groups: int) -> Value:
+    """x with a dimension split into groups and what is in each: the groups come first."""
+    extents = list(shape(x))
+    return out.reshape(x, [*extents[:d], groups, extents[d] // groups, *extents[d + 1 :]])
+
+
 def _convolution(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    """The space: groups, batch, output feature, windows' places, input feature, windows' offsets."""
     x, w = operands
     (xb, xf, xs), (wi, wo, ws), (ob, of, os) = cast(Any, op.properties["dimension_numbers"]).roles
-    rank = len(xs)
-    groups, batches = (int_of(op.properties[key]) for key in ("feature_group_count", "batch_group_count"))
-    reversal = op.properties.get("window_reversal")
-    if batches != 1 or groups != 1:
-        return _grouped_convolution(out, op, operands)
-    if reversal is not None and any(cast(Any, reversal).get_values()):
-        turned = {ws[i] for i, is_turned in enumerate(cast(Any, reversal).get_values()) if is_turned}
-        kernel = w
-
-        def at(place: Sequence[Value]) -> Value:
-            return out.element(kernel, [out.arith("subi", out.index(shape(kernel)[d] - 1), i) if d in turned else i for d, i in enumerate(place)])
-
-        w = out.generate(kernel.type, at)
+    rank, type = len(xs), _result(op)
+    features, batches = (int_of(op.properties[key]) for key in ("feature_group_count", "batch_group_count"))
+    w = _turned(out, op, w, ws)
     strides, base, dilations = (_window_parts(op, key, rank) for key in ("window_strides", "lhs_dilation", "rhs_dilation"))
     low, high, interior = [0] * len(shape(x)), [0] * len(shape(x)), [0] * len(shape(x))
     for d, (lo, hi), n in zip(xs, _padding(op, rank), base, strict=True):
         low[d], high[d], interior[d] = lo, hi, n - 1
     x = padded(out, x, _zero(out, element(x)), low, high, interior)
-    # the space: batch, output feature, windows' places, input feature, windows' offsets
-    total = 3 + 2 * rank
-    of_x: dict[int, AffineExpr] = {xb: AffineDimExpr(0), xf: AffineDimExpr(2 + rank)}
-    of_w: dict[int, AffineExpr] = {wi: AffineDimExpr(2 + rank), wo: AffineDimExpr(1)}
-    of_o: dict[int, AffineExpr] = {ob: AffineDimExpr(0), of: AffineDimExpr(1)}
+    feature = 3 + rank
+    of_x: dict[int, AffineExpr] = {xb: AffineDimExpr(1), xf: AffineDimExpr(feature)}
+    of_w: dict[int, AffineExpr] = {wi: AffineDimExpr(feature), wo: AffineDimExpr(2)}
+    of_o: dict[int, AffineExpr] = {ob: AffineDimExpr(1), of: AffineDimExpr(2)}
     for k in range(rank):
-        of_x[xs[k]] = _strided(2 + k, 3 + rank + k, strides[k], dilations[k])
-        of_w[ws[k]] = AffineDimExpr(3 + rank + k)
-        of_o[os[k]] = AffineDimExpr(2 + k)
-    maps = [AffineMap(total, 0, tuple(places[d] for d in range(2 + rank))) for places in (of_x, of_w, of_o)]
-    return sum_of_products(out, op, x, w, maps, [True] * (2 + rank) + [False] * (1 + rank))
+        of_x[xs[k]] = _strided(3 + k, feature + 1 + k, strides[k], dilations[k])
+        of_w[ws[k]] = AffineDimExpr(feature + 1 + k)
+        of_o[os[k]] = AffineDimExpr(3 + k)
+    groups, grouped = max(features, batches), xf if features > 1 else xb
+    x, w = _split(out, x, grouped, groups), _split(out, w, wo, groups)
+    extents = [*type.get_shape()[:of], groups, type.get_shape()[of] // groups, *type.get_shape()[of + 1 :]]
+    places = [_with_groups(of_x, grouped, 2 + rank), _with_groups(of_w, wo, 2 + rank), _with_groups(of_o, of, 2 + rank)]
+    maps = [AffineMap(4 + 2 * rank, 0, place) for place in places]
+    parallel = [True] * (3 + rank) + [False] * (1 + rank)
+    (result,) = sum_of_products(out, op, x, w, maps, parallel, tensor(tuple(extents), type.element_type))
+    return [out.reshape(result, type.get_shape())]
 
 
-def _grouped_convolution(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    raise refusal(op, "convolutions in groups are not written as linalg")
+def _with_groups(places: dict[int, AffineExpr], d: int, rank: int) -> tuple[AffineExpr, ...]:
+    """Where an operand is indexed, the groups in front of a dimension."""
+    listed = [places[e] for e in range(rank)]
+    return (*listed[:d], AffineDimExpr(0), *listed[d:])
 
 
 def _zero(out: Out, type: Attribute) -> Value:

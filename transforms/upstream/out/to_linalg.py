@@ -46,7 +46,7 @@ class ToLinalgPass(ModulePass):
 def to_linalg(module: ModuleOp) -> None:
     """Writes all functions of a module of plain StableHLO in upstream dialects, in place.
 
-    Raises a DiagnosticError at an op that has no form there: custom calls, sorts, random bits, collectives, convolutions in groups, reductions by
+    Raises a DiagnosticError at an op that has no form there: custom calls, sorts, random bits, collectives, reductions by
     unusual regions.
     """
     inline(module)
