@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.installation import command
@@ -23,6 +23,9 @@ from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.loading import parse
 from wengert.runtime.program import Program
 from wengert.transforms.shapes.arguments import fix_integer_argument
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
 
 
 def _jax(module: str = "jax") -> Any:
@@ -133,7 +136,9 @@ def _name_arguments(program: Program, names: Sequence[str]) -> None:
     from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
     main = entry_function(program.module, program.entry)
-    given = [entry.data for entry in main.arg_attrs] if main.arg_attrs is not None else [{}] * len(names)
+    given: list[dict[str, Attribute]] = [{}] * len(names)
+    if main.arg_attrs is not None:
+        given = [dict(entry.data) for entry in main.arg_attrs]
     shardings = [{key: value for key, value in entry.items() if key.startswith("sdy.")} for entry in given]
     main.arg_attrs = ArrayAttr([DictionaryAttr({"jax.arg_info": StringAttr(name), **kept}) for name, kept in zip(names, shardings, strict=True)])
 

@@ -16,7 +16,7 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 _PACKAGES = frozenset(("xdsl", "wengert"))
 _ONE = re.compile(r"def __create_fn__\([^\n]*\):\n def (\w+)\([^\n]*\n(?:  [^\n]*\n)* return (\w+)")
@@ -80,7 +80,7 @@ class _Methods:
 
         def stand_in(self_: Any, /, *args: Any, **kwargs: Any) -> Any:
             real = self.compiled.get(name)
-            if real is None or getattr(type(self_), name) is stand_in:
+            if real is None or getattr(cast("type[Any]", type(self_)), name) is stand_in:
                 real = self.compile()[name]
                 real.__qualname__ = stand_in.__qualname__
                 for cls in type(self_).__mro__:
