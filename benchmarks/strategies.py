@@ -14,12 +14,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from math import factorial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.sparse_problems import HESSIANS, JACOBIANS
 
 import wengert as wg
 from wengert import numpy as wnp
@@ -145,7 +147,38 @@ def taylor() -> Section:
     return lines, numbers
 
 
-SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing, "taylor": taylor}
+def sparsity() -> Section:
+    """Directions of sparse derivatives, by colouring, and the processor time until the first matrix beside that of the dense one by forward mode."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    for problems, colourings in ((JACOBIANS, ("columns", "rows", "both")), (HESSIANS, ("star", "acyclic"))):
+        for name, (function, size) in problems.items():
+            directions, elements, seconds = _sparse(function, np.linspace(0.5, 1.5, size), colourings)
+            listed = ", ".join(f"{colouring} {count}" for colouring, count in directions.items())
+            times = f"first matrix after {seconds[0]:.3f} s, the dense one after {seconds[1]:.3f} s"
+            lines.append(f"{name}, {size} columns, {elements} elements: directions by {listed}; {times}")
+            numbers[name] = {"directions": directions, "elements": elements, "seconds": seconds}
+    return lines, numbers
+
+
+def _sparse(function: Any, x: Any, colourings: Sequence[Any]) -> tuple[dict[str, int], int, list[float]]:
+    """Directions by colouring, elements, and seconds for a sparse and a dense derivative of a program that was not differentiated before."""
+
+    def made() -> Program:
+        return wg.jit(partial(function, wnp)).program(x)
+
+    program, fresh, of_hessian = made(), made(), "star" in colourings
+    start = time.process_time()
+    sparse = program.hessian(sparse=True) if of_hessian else program.jacobian(sparse=True)
+    sparse(x)
+    middle = time.process_time()
+    (fresh.jacrev().jacfwd() if of_hessian else fresh.jacfwd())(x)
+    seconds = [middle - start, time.process_time() - middle]
+    derivatives = {c: program.sparse_hessian(colouring=c) if of_hessian else program.sparse_jacobian(colouring=c) for c in colourings}
+    return {c: sum(derivative.directions) for c, derivative in derivatives.items()}, sparse.pattern.nnz, seconds
+
+
+SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing, "taylor": taylor, "sparsity": sparsity}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
