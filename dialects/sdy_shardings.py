@@ -166,17 +166,17 @@ class _Reader:
 
     def axes(self) -> tuple[tuple[Axis, ...], bool]:
         """``{"x", ?}`` and whether it is open; a priority behind it is skipped."""
-        found, is_open = list[Axis](), False
+        listed, is_open = list[Axis](), False
         self.take("{")
         while not self.accept("}"):
             if self.accept("?"):
                 is_open = True
             else:
-                found.append(self.axis())
+                listed.append(self.axis())
             self.accept(",")
         if re.fullmatch(r"p\d*", self.peek()):
             self.take()
-        return tuple(found), is_open
+        return tuple(listed), is_open
 
     def dimensions(self) -> list[tuple[tuple[Axis, ...], bool]]:
         self.take("[")
@@ -234,15 +234,15 @@ def _sharding(text: str) -> Sharding:
 
 @cache
 def _per_value(text: str) -> tuple[Sharding, ...]:
-    reader, found = _Reader(text), list[Sharding]()
+    reader, listed = _Reader(text), list[Sharding]()
     reader.take("[")
     while not reader.accept("]"):
         reader.take("<")
-        found.append(reader.sharding())
+        listed.append(reader.sharding())
         reader.take(">")
         reader.accept(",")
     reader.end()
-    return tuple(found)
+    return tuple(listed)
 
 
 def mesh_of(attribute: Attribute) -> Mesh:

@@ -113,9 +113,9 @@ def _map_and_values(reader: Reader) -> tuple[Any, list[Operand]]:
 
 
 def _apply(reader: Reader, state: OpState) -> None:
-    state.attributes["map"], found = _map_and_values(reader)
+    state.attributes["map"], reached = _map_and_values(reader)
     dictionary(reader, state)
-    indexes(state, found)
+    indexes(state, reached)
     state.result_types = [INDEX]
 
 
@@ -149,8 +149,8 @@ def _for(reader: Reader, state: OpState) -> None:
 
 
 def _if(reader: Reader, state: OpState) -> None:
-    state.attributes["condition"], found = _map_and_values(reader)
-    indexes(state, found)
+    state.attributes["condition"], reached = _map_and_values(reader)
+    indexes(state, reached)
     state.result_types = types_if(reader)
     state.regions.append(ended(reader, reader.region(), "affine.yield"))
     state.regions.append(ended(reader, reader.region(), "affine.yield") if reader.accept_word("else") else Region())
@@ -254,12 +254,12 @@ def _linearize(reader: Reader, state: OpState) -> None:
     """``disjoint [%i, %j] by (4, %n) : index``."""
     if reader.accept_word("disjoint"):
         state.attributes["disjoint"] = integer(1)
-    found = bracketed(reader, "[", "]")
+    reached = bracketed(reader, "[", "]")
     reader.need_word("by")
     static, dynamic = mixed(reader, "(", ")")
     state.attributes["static_basis"] = dense(static)
-    indexes(state, found + dynamic)
-    segments(state, len(found), len(dynamic))
+    indexes(state, reached + dynamic)
+    segments(state, len(reached), len(dynamic))
     dictionary(reader, state)
     reader.need(":")
     state.result_types = [reader.type()]

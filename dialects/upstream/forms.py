@@ -50,10 +50,10 @@ def operands(reader: Reader, until: str = "") -> list[Operand]:
     """Reads ``%a, %b``, nothing where no operand comes next."""
     if reader.peek() != "%":
         return []
-    found = [reader.operand()]
+    known = [reader.operand()]
     while reader.accept(","):
-        found.append(reader.operand())
-    return found
+        known.append(reader.operand())
+    return known
 
 
 def bracketed(reader: Reader, open: str = "(", close: str = ")") -> list[Operand]:

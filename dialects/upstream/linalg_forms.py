@@ -31,25 +31,25 @@ INDEX = IndexType()
 
 def _typed_list(reader: Reader) -> tuple[list[Operand], list[Attribute]]:
     reader.need("(")
-    found, types = operands(reader), list[Attribute]()
+    listed, types = operands(reader), list[Attribute]()
     if reader.accept(":"):
         types = reader.types()
     reader.need(")")
-    return found, types
+    return listed, types
 
 
 def _ins_outs(reader: Reader, state: OpState) -> None:
     """``ins(%a : T) outs(%b : U)``."""
     sizes: list[int] = []
     for word in ("ins", "outs"):
-        found, types = list[Operand](), list[Attribute]()
+        listed, types = list[Operand](), list[Attribute]()
         if word == "outs":
             reader.need_word(word)
-            found, types = _typed_list(reader)
+            listed, types = _typed_list(reader)
         elif reader.accept_word(word):
-            found, types = _typed_list(reader)
-        use(state, found, types)
-        sizes.append(len(found))
+            listed, types = _typed_list(reader)
+        use(state, listed, types)
+        sizes.append(len(listed))
     segments(state, *sizes)
 
 

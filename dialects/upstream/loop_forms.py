@@ -181,13 +181,13 @@ def _assert(reader: Reader, state: OpState) -> None:
 
 def _successor(reader: Reader, state: OpState) -> list[Operand]:
     state.successors = [*state.successors, reader.successor()]
-    found = list[Operand]()
+    known = list[Operand]()
     if reader.accept("("):
-        found = operands(reader)
+        known = operands(reader)
         reader.need(":")
-        use(state, found, reader.types())
+        use(state, known, reader.types())
         reader.need(")")
-    return found
+    return known
 
 
 def _branch(reader: Reader, state: OpState) -> None:

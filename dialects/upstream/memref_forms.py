@@ -47,40 +47,40 @@ def _alloc(reader: Reader, state: OpState) -> None:
 
 def _one(reader: Reader, state: OpState) -> None:
     """``%m : T``."""
-    found = operands(reader)
+    known = operands(reader)
     dictionary(reader, state)
     reader.need(":")
-    use(state, found, reader.types())
+    use(state, known, reader.types())
 
 
 def _store(reader: Reader, state: OpState) -> None:
     value = [reader.operand()]
     reader.need(",")
     target = [reader.operand()]
-    found = bracketed(reader, "[", "]")
+    known = bracketed(reader, "[", "]")
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
     use(state, value + target, [element_of(type), type])
-    indexes(state, found)
+    indexes(state, known)
 
 
 def _cast(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    known = operands(reader)
     dictionary(reader, state)
     reader.need(":")
-    use(state, found, [reader.type()])
+    use(state, known, [reader.type()])
     reader.need_word("to")
     state.result_types = [reader.type()]
 
 
 def _copy(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    known = operands(reader)
     dictionary(reader, state)
     reader.need(":")
     first = reader.type()
     reader.need_word("to")
-    use(state, found, [first, reader.type()])
+    use(state, known, [first, reader.type()])
 
 
 def _reinterpret(reader: Reader, state: OpState) -> None:
@@ -161,22 +161,22 @@ def _atomic(reader: Reader, state: OpState) -> None:
     value = [reader.operand()]
     reader.need(",")
     target = [reader.operand()]
-    found = bracketed(reader, "[", "]")
+    known = bracketed(reader, "[", "]")
     dictionary(reader, state)
     reader.need(":")
     inputs, state.result_types = reader.function_type()
     use(state, value + target, inputs)
-    indexes(state, found)
+    indexes(state, known)
 
 
 def _generic_atomic(reader: Reader, state: OpState) -> None:
     """``%m[%i] : T { ^bb0(%old: f64): ... }``."""
     target = [reader.operand()]
-    found = bracketed(reader, "[", "]")
+    known = bracketed(reader, "[", "]")
     reader.need(":")
     type = reader.type()
     use(state, target, [type])
-    indexes(state, found)
+    indexes(state, known)
     state.regions.append(reader.region())
     dictionary(reader, state)
     state.result_types = [element_of(type)]
@@ -189,13 +189,13 @@ def _scope(reader: Reader, state: OpState) -> None:
 
 
 def _alignment(reader: Reader, state: OpState) -> None:
-    found = [reader.operand()]
+    known = [reader.operand()]
     reader.need(",")
     state.attributes["alignment"] = integer(reader.integer())
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
-    use(state, found, [type])
+    use(state, known, [type])
     state.result_types = [type]
 
 
@@ -207,13 +207,13 @@ def _refused(reader: Reader, state: OpState) -> None:
 
 
 def _to_tensor(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    known = operands(reader)
     for word in ("restrict", "writable"):
         keyword(reader, state, word)
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
-    use(state, found, [type])
+    use(state, known, [type])
     if reader.accept_word("to"):
         state.result_types = [reader.type()]
     else:  # texts of before MLIR 21
@@ -222,17 +222,17 @@ def _to_tensor(reader: Reader, state: OpState) -> None:
 
 
 def _to_buffer(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    known = operands(reader)
     keyword(reader, state, "read_only")
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
     if reader.accept_word("to"):
-        use(state, found, [type])
+        use(state, known, [type])
         state.result_types = [reader.type()]
     else:
         buffer = cast("MemRefType[Any]", type)
-        use(state, found, [tensor(buffer.get_shape(), buffer.element_type)])
+        use(state, known, [tensor(buffer.get_shape(), buffer.element_type)])
         state.result_types = [type]
 
 
@@ -253,8 +253,8 @@ def _alloc_tensor(reader: Reader, state: OpState) -> None:
     while reader.next_word() in ("copy", "size_hint"):
         word = reader.word()
         reader.need("=") if word == "size_hint" else None
-        found = bracketed(reader) if word == "copy" else [reader.operand()]
-        copied += found if word == "copy" else []
+        known = bracketed(reader) if word == "copy" else [reader.operand()]
+        copied += known if word == "copy" else []
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()

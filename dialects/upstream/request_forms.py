@@ -15,13 +15,13 @@ def _call(reader: Reader, state: OpState) -> None:
 
 
 def _arguments(reader: Reader, state: OpState) -> None:
-    found = bracketed(reader)
+    listed = bracketed(reader)
     if reader.peek() == "<":
         _properties(reader, state)
     dictionary(reader, state)
     reader.need(":")
     inputs, state.result_types = reader.function_type()
-    use(state, found, inputs)
+    use(state, listed, inputs)
 
 
 def _properties(reader: Reader, state: OpState) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ComplexType, DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.upstream.forms import Form, boolean, dictionary, element_of, flags, integer, operands, use, with_element
 from wengert.ir.parsing.operations import OpState, Reader
+from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.tensor_types import i1
 
 INDEX = IndexType()
@@ -21,23 +22,23 @@ CMPF = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", 
 
 def _same(reader: Reader, state: OpState) -> None:
     """``%a, %b flags {} : T``: operands and result of one type."""
-    found = operands(reader)
+    known = operands(reader)
     flags(reader, state)
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
-    use(state, found, [type] * len(found))
+    use(state, known, [type] * len(known))
     state.result_types = [type]
 
 
 def _same_or_given(reader: Reader, state: OpState) -> None:
     """``%a, %b : T, U``: one type for each operand, or one for all; the result has the first."""
-    found = operands(reader)
+    known = operands(reader)
     flags(reader, state)
     dictionary(reader, state)
     reader.need(":")
     types = reader.types()
-    use(state, found, types if len(types) == len(found) else [types[0]] * len(found))
+    use(state, known, types if len(types) == len(known) else [types[0]] * len(known))
     state.result_types = [types[0]]
 
 
@@ -49,14 +50,14 @@ def _test(reader: Reader, state: OpState) -> None:
 
 def _cast(reader: Reader, state: OpState) -> None:
     """``%a flags : T to U``."""
-    found = operands(reader)
+    known = operands(reader)
     flags(reader, state)
     dictionary(reader, state)
     reader.need(":")
     types = [reader.type()]
     while reader.accept(","):
         types.append(reader.type())
-    use(state, found, types)
+    use(state, known, types)
     reader.need_word("to")
     state.result_types = [reader.type()]
 
@@ -77,12 +78,12 @@ def _compare(predicates: tuple[str, ...]) -> Any:
 
 def _select(reader: Reader, state: OpState) -> None:
     """``%c, %a, %b : T``, or ``: C, T`` where the condition is no single boolean."""
-    found = operands(reader)
+    known = operands(reader)
     flags(reader, state)
     dictionary(reader, state)
     reader.need(":")
     types = reader.types()
-    use(state, found, [i1 if len(types) == 1 else types[0], types[-1], types[-1]])
+    use(state, known, [i1 if len(types) == 1 else types[0], types[-1], types[-1]])
     state.result_types = [types[-1]]
 
 
@@ -114,24 +115,24 @@ def _extended_product(reader: Reader, state: OpState) -> None:
 
 
 def _same_or_given_types(reader: Reader, state: OpState, results: int) -> None:
-    found = operands(reader)
+    known = operands(reader)
     dictionary(reader, state)
     reader.need(":")
     types = reader.types()
-    use(state, found, [types[0]] * len(found))
+    use(state, known, [types[0]] * len(known))
     state.result_types = types if len(types) == results else [types[0], boolean(types[0])]
 
 
 def _clamp(reader: Reader, state: OpState) -> None:
     """``%x to [%low, %high] : T``."""
-    found = [reader.operand()]
+    known = [reader.operand()]
     reader.need_word("to")
-    found += reader.listed("[", "]", reader.operand)
+    known += reader.listed("[", "]", reader.operand)
     flags(reader, state)
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
-    use(state, found, [type] * 3)
+    use(state, known, [type] * 3)
     state.result_types = [type]
 
 
@@ -139,6 +140,45 @@ def _two(reader: Reader, state: OpState) -> None:
     """``%x : T``: two results of this type."""
     _same(reader, state)
     state.result_types = [state.result_types[0]] * 2
+
+
+# -- the same, written
+
+
+def _write_same(op: Operation, writer: Writer) -> None:
+    """``%a, %b : T``; what has other attributes or types is left to the generic form."""
+    if op.attributes or op.properties or len({value.type for value in (*op.operands, *op.results)}) != 1:
+        raise Unwritable
+    writer.write(f" {writer.values(op.operands)} : {writer.types([op.results[0].type])}")
+
+
+def _write_cast(op: Operation, writer: Writer) -> None:
+    """``%a : T to U``."""
+    if op.attributes or op.properties:
+        raise Unwritable
+    source, target = [value.type for value in op.operands], [op.results[0].type]
+    writer.write(f" {writer.values(op.operands)} : {writer.types(source)} to {writer.types(target)}")
+
+
+def _write_compare(predicates: tuple[str, ...]) -> Any:
+    def write(op: Operation, writer: Writer) -> None:
+        """``predicate, %a, %b : T``."""
+        attributes = {**op.attributes, **op.properties}
+        predicate = attributes.pop("predicate", None)
+        if attributes or not isinstance(predicate, IntegerAttr) or op.operands[0].type != op.operands[1].type:
+            raise Unwritable
+        writer.write(f" {predicates[predicate.value.data]}, {writer.values(op.operands)} : {writer.types([op.operands[0].type])}")
+
+    return write
+
+
+def _write_constant(op: Operation, writer: Writer) -> None:
+    """``1.0 : f64``."""
+    attributes = {**op.attributes, **op.properties}
+    value = attributes.pop("value", None)
+    if attributes or value is None:
+        raise Unwritable
+    writer.write(f" {writer.attribute_text(value)}")
 
 
 # -- complex
@@ -156,11 +196,11 @@ def _part(reader: Reader, state: OpState) -> None:
 
 
 def _create(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    known = operands(reader)
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
-    use(state, found, [real_of(type)] * 2)
+    use(state, known, [real_of(type)] * 2)
     state.result_types = [type]
 
 
@@ -179,18 +219,18 @@ def _complex_constant(reader: Reader, state: OpState) -> None:
 
 
 def _index(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    known = operands(reader)
     dictionary(reader, state)
-    use(state, found, [INDEX] * len(found))
+    use(state, known, [INDEX] * len(known))
     state.result_types = [INDEX]
 
 
 def _index_compare(reader: Reader, state: OpState) -> None:
     word = reader.word_in(CMPI, "predicate")
     state.attributes["pred"] = reader.unregistered("index.cmp_predicate", word)
-    found = reader.listed("(", ")", reader.operand)
+    known = reader.listed("(", ")", reader.operand)
     dictionary(reader, state)
-    use(state, found, [INDEX] * 2)
+    use(state, known, [INDEX] * 2)
     state.result_types = [i1]
 
 
@@ -214,8 +254,8 @@ def _none(reader: Reader, state: OpState) -> None:
     state.result_types = [INDEX]
 
 
-def _all(dialect: str, names: str, read: Any) -> Iterable[tuple[str, Form]]:
-    return ((f"{dialect}.{name}", Form(read)) for name in names.split())
+def _all(dialect: str, names: str, read: Any, write: Any = None) -> Iterable[tuple[str, Form]]:
+    return ((f"{dialect}.{name}", Form(read, write)) for name in names.split())
 
 
 ARITH_SAME = (
@@ -231,20 +271,20 @@ COMPLEX_SAME = "add atan2 conj cos div exp expm1 log log1p mul neg pow rsqrt sig
 _INDEX_SAME = "add and ceildivs ceildivu divs divu floordivs maxs maxu mins minu mul or rems remu shl shrs shru sub xor"
 
 FORMS: dict[str, Form] = {
-    **dict(_all("arith", ARITH_SAME, _same)),
-    **dict(_all("arith", _ARITH_CASTS, _cast)),
-    **dict(_all("math", MATH_SAME, _same)),
+    **dict(_all("arith", ARITH_SAME, _same, _write_same)),
+    **dict(_all("arith", _ARITH_CASTS, _cast, _write_cast)),
+    **dict(_all("math", MATH_SAME, _same, _write_same)),
     **dict(_all("math", "isfinite isinf isnan isnormal", _test)),
-    **dict(_all("complex", COMPLEX_SAME, _same)),
+    **dict(_all("complex", COMPLEX_SAME, _same, _write_same)),
     **dict(_all("complex", "abs angle im re", _part)),
     **dict(_all("complex", "eq neq", _test)),
     **dict(_all("index", _INDEX_SAME, _index)),
     **dict(_all("index", "casts castu", _index_cast)),
     "arith.addui_extended": Form(_extended_add),
     "arith.subui_extended": Form(_extended_add),
-    "arith.cmpf": Form(_compare(CMPF)),
-    "arith.cmpi": Form(_compare(CMPI)),
-    "arith.constant": Form(_constant),
+    "arith.cmpf": Form(_compare(CMPF), _write_compare(CMPF)),
+    "arith.cmpi": Form(_compare(CMPI), _write_compare(CMPI)),
+    "arith.constant": Form(_constant, _write_constant),
     "arith.mulsi_extended": Form(_extended_product),
     "arith.mului_extended": Form(_extended_product),
     "arith.select": Form(_select),

@@ -27,36 +27,36 @@ from wengert.ir.tensor_types import DYNAMIC
 INDEX = IndexType()
 
 
-def indexes(state: OpState, found: list[Operand]) -> None:
+def indexes(state: OpState, listed: list[Operand]) -> None:
     """Adds operands of type index."""
-    use(state, found, [INDEX] * len(found))
+    use(state, listed, [INDEX] * len(listed))
 
 
 def _cast(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    listed = operands(reader)
     dictionary(reader, state)
     reader.need(":")
-    use(state, found, [reader.type()])
+    use(state, listed, [reader.type()])
     reader.need_word("to")
     state.result_types = [reader.type()]
 
 
 def dim(reader: Reader, state: OpState) -> None:
     """``%t, %d : T``."""
-    found = operands(reader)
+    listed = operands(reader)
     dictionary(reader, state)
     reader.need(":")
-    use(state, found[:1], [reader.type()])
-    indexes(state, found[1:])
+    use(state, listed[:1], [reader.type()])
+    indexes(state, listed[1:])
     state.result_types = [INDEX]
 
 
 def rank(reader: Reader, state: OpState) -> None:
     """``%t : T``."""
-    found = operands(reader)
+    listed = operands(reader)
     dictionary(reader, state)
     reader.need(":")
-    use(state, found, [reader.type()])
+    use(state, listed, [reader.type()])
     state.result_types = [INDEX]
 
 
@@ -70,12 +70,12 @@ def _empty(reader: Reader, state: OpState) -> None:
 def load(reader: Reader, state: OpState) -> None:
     """``%t[%i, %j] : T``: an element."""
     source = [reader.operand()]
-    found = bracketed(reader, "[", "]")
+    listed = bracketed(reader, "[", "]")
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
     use(state, source, [type])
-    indexes(state, found)
+    indexes(state, listed)
     state.result_types = [element_of(type)]
 
 
@@ -83,12 +83,12 @@ def _insert(reader: Reader, state: OpState) -> None:
     value = [reader.operand()]
     reader.need_word("into")
     target = [reader.operand()]
-    found = bracketed(reader, "[", "]")
+    listed = bracketed(reader, "[", "]")
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
     use(state, value + target, [element_of(type), type])
-    indexes(state, found)
+    indexes(state, listed)
     state.result_types = [type]
 
 
@@ -163,15 +163,15 @@ def collapse_shape(reader: Reader, state: OpState) -> None:
 
 def reshape(reader: Reader, state: OpState) -> None:
     """``%t(%shape) : (T, U) -> V``."""
-    found = [reader.operand(), *bracketed(reader)]
+    listed = [reader.operand(), *bracketed(reader)]
     dictionary(reader, state)
-    _typed(reader, state, found)
+    _typed(reader, state, listed)
 
 
-def _typed(reader: Reader, state: OpState, found: list[Operand]) -> None:
+def _typed(reader: Reader, state: OpState, listed: list[Operand]) -> None:
     reader.need(":")
     inputs, outputs = reader.function_type()
-    use(state, found, inputs)
+    use(state, listed, inputs)
     state.result_types = outputs
 
 
@@ -180,17 +180,17 @@ def _concat(reader: Reader, state: OpState) -> None:
     reader.need("(")
     state.attributes["dim"] = integer(reader.integer())
     reader.need(")")
-    found = operands(reader)
+    listed = operands(reader)
     dictionary(reader, state)
-    _typed(reader, state, found)
+    _typed(reader, state, listed)
 
 
 def _from_elements(reader: Reader, state: OpState) -> None:
-    found = operands(reader)
+    listed = operands(reader)
     dictionary(reader, state)
     reader.need(":")
     type = reader.type()
-    use(state, found, [element_of(type)] * len(found))
+    use(state, listed, [element_of(type)] * len(listed))
     state.result_types = [type]
 
 
@@ -235,16 +235,16 @@ def _pad(reader: Reader, state: OpState) -> None:
 
 def one_yield(reader: Reader, state: OpState) -> None:
     """``%a, %b : T, U``: what ends a region."""
-    found = operands(reader)
+    listed = operands(reader)
     dictionary(reader, state)
-    use(state, found, reader.types() if reader.accept(":") else [])
+    use(state, listed, reader.types() if reader.accept(":") else [])
 
 
 def _gather(reader: Reader, state: OpState) -> None:
     """``%t[%i] gather_dims([0]) unique : (T, U) -> V``."""
     source = [reader.operand()]
-    found = bracketed(reader, "[", "]")
-    _gathered(reader, state, source + found, "gather_dims")
+    listed = bracketed(reader, "[", "]")
+    _gathered(reader, state, source + listed, "gather_dims")
 
 
 def _scatter(reader: Reader, state: OpState) -> None:
@@ -254,14 +254,14 @@ def _scatter(reader: Reader, state: OpState) -> None:
     _gathered(reader, state, source + target + bracketed(reader, "[", "]"), "scatter_dims")
 
 
-def _gathered(reader: Reader, state: OpState, found: list[Operand], name: str) -> None:
+def _gathered(reader: Reader, state: OpState, listed: list[Operand], name: str) -> None:
     reader.need_word(name)
     reader.need("(")
     state.attributes[name] = dense(reader.integers())
     reader.need(")")
     keyword(reader, state, "unique")
     dictionary(reader, state)
-    _typed(reader, state, found)
+    _typed(reader, state, listed)
 
 
 FORMS: dict[str, Form] = {

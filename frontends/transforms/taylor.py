@@ -82,13 +82,13 @@ def derivative_tensor(program: Program, order: int, point: Sequence[Any], argume
     inputs = len(program.signature.arguments)
     batched = program.taylor(order, argument, result).vmap([None] * inputs + [0], size=len(rays))
     coefficients = batched(*point, seeds)[-1][:, order - 1]
-    found: dict[tuple[int, ...], Array] = {}
+    listed: dict[tuple[int, ...], Array] = {}
     for index in rays:
         weights = np.array([_weight(index, ray) for ray in rays])
-        found[index] = np.tensordot(weights, coefficients, 1)
+        listed[index] = np.tensordot(weights, coefficients, 1)
     whole = np.empty((*shape, *[n] * order), coefficients.dtype)
     for at in product(range(n), repeat=order):
-        whole[(..., *at)] = found[tuple(at.count(k) for k in range(n))]
+        whole[(..., *at)] = listed[tuple(at.count(k) for k in range(n))]
     return whole
 
 

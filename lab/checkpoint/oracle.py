@@ -87,8 +87,10 @@ class _Model:
         rows, columns, factors = zip(*entries, strict=True)
         matrix: Any = coo_array((factors, (rows, columns)), shape=(len(self.rows), size))
         constraint = cast(Any, LinearConstraint)(matrix.tocsr(), -np.inf, np.array([most for _, most in self.rows]))
-        found = cast(Any, milp)(weights, constraints=constraint, integrality=np.ones(size), bounds=cast(Any, Bounds)(0, upper), options={"time_limit": seconds})
-        return None if found.x is None else Optimum(self._order(np.asarray(found.x) > 0.5), found.status == 0)
+        solution = cast(Any, milp)(
+            weights, constraints=constraint, integrality=np.ones(size), bounds=cast(Any, Bounds)(0, upper), options={"time_limit": seconds}
+        )
+        return None if solution.x is None else Optimum(self._order(np.asarray(solution.x) > 0.5), solution.status == 0)
 
     def _dependences(self) -> None:
         for stage, reverse in enumerate(self.stages):

@@ -38,15 +38,15 @@ def assert_near_the_integer_program(frontier: Frontier, shares: tuple[float, ...
     graph = frontier.graph
     total = sum(work or 0 for work in graph.work)
     full = Liveness(graph).peak(frontier.plans[0].order)
-    found = 0
+    listed = 0
     for part in shares:
         optimum = optimal_order(graph, int(part * full), seconds=10)
         if optimum is None or not optimum.proven:
             continue
-        found += 1
+        listed += 1
         arena = arena_of(arranged(graph, optimum.order))
         assert total + frontier.within(arena).work <= NEAR * (total + added_work(graph, optimum.order))
-    return found
+    return listed
 
 
 @pytest.mark.parametrize("widths", [(8, 64, 8, 32, 16, 64), (32, 32, 32, 32, 32), (64, 8, 64, 8, 64)])

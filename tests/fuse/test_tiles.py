@@ -255,12 +255,12 @@ def test_memory_is_linear_in_the_length() -> None:
 
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     p, inputs = long(512)
-    found: list[bytes] = []
+    listed: list[bytes] = []
     for threads in ("1", "2", "8"):
         monkeypatch.setenv("WENGERT_NUM_THREADS", threads)
         results = p.vjp().compile(opt="best")(*inputs, np.float32(1))
-        found.append(b"".join(np.asarray(result).tobytes() for result in results))
-    assert found[0] == found[1] == found[2]
+        listed.append(b"".join(np.asarray(result).tobytes() for result in results))
+    assert listed[0] == listed[1] == listed[2]
 
 
 def test_strict_programs_add_up_rows_in_their_order() -> None:

@@ -47,10 +47,10 @@ class Collective(Struct, frozen=True):
 
 def collectives_of(module: ModuleOp, grid: Grid, entry: str = "main") -> list[Collective]:
     """The collectives of a core-level program in the order of its text."""
-    found = list[Collective]()
+    listed = list[Collective]()
     for block, times in executions(module, entry, STATIC, Unknowns()).blocks:
-        found.extend(_described(op, grid, times) for op in block.ops if is_collective(op))
-    return found
+        listed.extend(_described(op, grid, times) for op in block.ops if is_collective(op))
+    return listed
 
 
 def _described(op: Operation, grid: Grid, times: Polynomial) -> Collective:

@@ -101,11 +101,11 @@ class Graph:
         arguments = self.function.body.block.args
         placed = [a for a in arguments if (known := provenance(a.location)) is not None and known.role is Role.COTANGENT]
         named = [a for a, name in zip(arguments, self._argument_names, strict=True) if name.startswith(COTANGENT)]
-        found = placed or named
-        if not found:
+        listed = placed or named
+        if not listed:
             hint = "checkpoint goes behind vjp: vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=65536}"
             raise error_at(self.function.location, f"@{self.function.sym_name.data} is no reverse derivative: no argument is a cotangent", hint=hint)
-        return found
+        return listed
 
     @property
     def _argument_names(self) -> list[str]:

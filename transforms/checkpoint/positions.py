@@ -61,12 +61,12 @@ class Positions:
         """Positions that fewer bytes cross than any near them: with layers, those between layers."""
         live, count = self.live, len(self.ops)
         reach = max(1, count // 64)
-        found = [k for k in range(count - 1) if live[k] > 0 and live[k] == min(live[max(0, k - reach) : k + reach + 1])]
-        if not found:
+        listed = [k for k in range(count - 1) if live[k] > 0 and live[k] == min(live[max(0, k - reach) : k + reach + 1])]
+        if not listed:
             return []
-        smallest = sorted(live[k] for k in found)[len(found) // 4]
+        smallest = sorted(live[k] for k in listed)[len(listed) // 4]
         chosen: list[int] = []
-        for k in found:
+        for k in listed:
             if live[k] <= 2 * smallest and not (chosen and live[chosen[-1]] == live[k] and self.across(chosen[-1]) == self.across(k)):
                 chosen.append(k)
         return chosen

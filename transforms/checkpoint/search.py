@@ -109,7 +109,7 @@ def search(graph: Graph, evaluate: Callable[[str, Order], Plan]) -> None:
     state.lower(state.waiting[0])
     in_vain = 0
     for _ in range(limit - 1):
-        gain, _, best = max(((state.gain(each), -each.peak, each) for each in state.waiting), key=lambda found: found[:2], default=(0.0, 0, None))
+        gain, _, best = max(((state.gain(each), -each.peak, each) for each in state.waiting), key=lambda listed: listed[:2], default=(0.0, 0, None))
         in_vain = 0 if gain >= WORTH else in_vain + 1
         if best is None or (in_vain > IN_VAIN and len(graph.ops) > SMALL):
             break

@@ -63,8 +63,8 @@ def localized(module: ModuleOp) -> Local:
     copy = copy_module(module)
     inline(copy)
     main = next(op for op in copy.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
-    found = [op for op in all_ops(main) if isinstance(op, sdy.ManualComputationOp)]
-    mesh = _only_mesh(found, meshes_of(copy))
+    listed = [op for op in all_ops(main) if isinstance(op, sdy.ManualComputationOp)]
+    mesh = _only_mesh(listed, meshes_of(copy))
     if len(main.body.block.ops) == 2 and _is_whole(main, first := cast("sdy.ManualComputationOp", main.body.block.first_op)):
         in_specs, out_specs = _unwrapped(main, first)
     else:
@@ -87,10 +87,10 @@ def _only_mesh(ops: Sequence[sdy.ManualComputationOp], meshes: dict[str, Mesh]) 
     mesh = Mesh(())
     for op in ops:
         for sharding in (*shardings_of(op.in_shardings), *shardings_of(op.out_shardings)):
-            found = resolved(sharding, meshes)
-            if found.axes and mesh.axes and found != mesh:
-                raise error_at(op.location, f"sdy.manual_computation is on the mesh <{found.text()}>, and another one in this program on <{mesh.text()}>")
-            mesh = found if found.axes else mesh
+            own = resolved(sharding, meshes)
+            if own.axes and mesh.axes and own != mesh:
+                raise error_at(op.location, f"sdy.manual_computation is on the mesh <{own.text()}>, and another one in this program on <{mesh.text()}>")
+            mesh = own if own.axes else mesh
     return mesh
 
 

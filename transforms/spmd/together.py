@@ -52,8 +52,8 @@ def join_devices(module: ModuleOp) -> None:
 
 def _mesh(meshes: dict[str, Mesh], shardings: Sequence[Any]) -> Mesh:
     """The mesh of a manual computation: the one of its shardings that has axes."""
-    found = [resolved(sharding, meshes) for sharding in shardings]
-    return next((mesh for mesh in found if mesh.axes), Mesh(()))
+    listed = [resolved(sharding, meshes) for sharding in shardings]
+    return next((mesh for mesh in listed if mesh.axes), Mesh(()))
 
 
 def _joined(b: OpBuilder, module: ModuleOp, op: sdy.ManualComputationOp, mesh: Mesh) -> list[Value]:

@@ -104,13 +104,13 @@ class CommunicationReport(Struct, frozen=True):
         group = self.group_on(c, ranks)
         if group < 2:
             return None
-        held = c.bytes * self.devices / ranks if strong and c.name in _BLOCKS else c.bytes
-        algorithm = fastest(c.name, group, held, self.network.alpha, self.network.beta)
+        per_rank = c.bytes * self.devices / ranks if strong and c.name in _BLOCKS else c.bytes
+        algorithm = fastest(c.name, group, per_rank, self.network.alpha, self.network.beta)
         times = c.times.constant
         runs = 1 if times is None else int(times)
-        rounds, sent = algorithm.rounds(group), algorithm.blocks(group) * held / group
-        time = runs * algorithm.seconds(group, held, self.network.alpha, self.network.beta)
-        return Line(part.name, c, runs, group, int(held), algorithm.name, rounds, sent, time)
+        rounds, sent = algorithm.rounds(group), algorithm.blocks(group) * per_rank / group
+        time = runs * algorithm.seconds(group, per_rank, self.network.alpha, self.network.beta)
+        return Line(part.name, c, runs, group, int(per_rank), algorithm.name, rounds, sent, time)
 
     def group_on(self, c: Collective, ranks: int) -> int:
         """The size of a collective's groups on so many ranks."""

@@ -36,15 +36,15 @@ def directions(program: Program, wrt, seed: int = 0):
 def nested(program: Program, order: int, inputs, vs, wrt, of):
     """Taylor coefficients by JVPs of JVPs, along the same directions each time: for each result one array for each order."""
     current, last, given_inputs = program, list(of), list(inputs)
-    found = [[] for _ in of]
+    listed = [[] for _ in of]
     for j in range(1, order + 1):
         count = len(current.signature.results)
         current, given_inputs = current.jvp(wrt, last), [*given_inputs, *vs]
         last = list(range(count, count + len(of)))
         results = current(*given_inputs)
         for k, position in enumerate(last):
-            found[k].append(np.asarray(results[position]) / factorial(j))
-    return found
+            listed[k].append(np.asarray(results[position]) / factorial(j))
+    return listed
 
 
 def assert_taylor(program: Program, order: int, inputs, wrt=None, of=None, tolerance: float = 1e-10) -> None:

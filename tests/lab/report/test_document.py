@@ -283,7 +283,7 @@ def test_stages_are_compared_as_diff_compares_them():
     numbers = sorted({int(n) for pair in compared["pairs"] for n in pair.split(":")})
     assert len(compared["pairs"]) == len(numbers) * (len(numbers) - 1) // 2
     program = wg.parse(text)
-    (last,) = [found for pair, found in compared["pairs"].items() if pair == f"{numbers[0]}:{numbers[-1]}"]
+    (last,) = [known for pair, known in compared["pairs"].items() if pair == f"{numbers[0]}:{numbers[-1]}"]
     expected = wg.diff(program, program.vjp()).to_json()
     assert {name: last[name] for name in ("added", "removed", "changed", "alike", "totals")} == {
         name: expected[name] for name in ("added", "removed", "changed", "alike", "totals")

@@ -42,16 +42,16 @@ def _factors_of(op: stablehlo.DotGeneralOp) -> Factors:
     """The dimensions of a product's batch that are made of several dimensions elsewhere."""
     numbers = op.dot_dimension_numbers
     left, right = (numbers.dims(f"{side}_batching_dimensions") for side in ("lhs", "rhs"))
-    found: Factors = {}
+    listed: Factors = {}
     for value, dims in ((op.lhs, left), (op.rhs, right)):
         if isinstance(value.owner, stablehlo.ReshapeOp):
             merged = _merged(shape(value.owner.operand), shape(value))
-            found |= {number: merged[d] for number, d in enumerate(dims) if d in merged}
+            listed |= {number: merged[d] for number, d in enumerate(dims) if d in merged}
     for use in op.result.uses:
         if isinstance(user := use.operation, stablehlo.ReshapeOp):
             merged = _merged(shape(user.result), shape(op.result))
-            found |= {number: merged[number] for number in range(len(left)) if number in merged}
-    return found
+            listed |= {number: merged[number] for number in range(len(left)) if number in merged}
+    return listed
 
 
 def _merged(fine: Sequence[int], coarse: Sequence[int]) -> Factors:

@@ -37,22 +37,22 @@ class Window(Struct, frozen=True):
 
 def _windows(map: AffineMap, s: Structured) -> list[int | Window] | None:
     """What each dimension of an input is indexed by: one dimension of the space, or a window; None for anything else, or where there is no window."""
-    found: list[int | Window] = []
+    listed: list[int | Window] = []
     for expr in map.results:
         d = single_dim(expr)
         form = linear_form(expr)
         if d is not None:
-            found.append(d)
+            listed.append(d)
         elif form is not None and form[1] == 0 and len(form[0]) == 2 and all(n > 0 for n in form[0].values()):
             out = [d for d in form[0] if s.parallel[d]]
             reduced = [d for d in form[0] if not s.parallel[d]]
             if len(out) != 1 or len(reduced) != 1:
                 return None
-            found.append(Window(out[0], reduced[0], form[0][out[0]], form[0][reduced[0]]))
+            listed.append(Window(out[0], reduced[0], form[0][out[0]], form[0][reduced[0]]))
         else:
             return None
-    dims = [e for d in found for e in ((d.out, d.reduced) if isinstance(d, Window) else (d,))]
-    return found if len(set(dims)) == len(dims) and any(isinstance(d, Window) for d in found) else None
+    dims = [e for d in listed for e in ((d.out, d.reduced) if isinstance(d, Window) else (d,))]
+    return listed if len(set(dims)) == len(dims) and any(isinstance(d, Window) for d in listed) else None
 
 
 def convolution(c: Converter, s: Structured, extents: Sequence[int]) -> list[Value] | None:

@@ -165,14 +165,14 @@ class Threading:
 
     def resolve_region(self, op: Operation) -> list[View]:
         """The roots that exist before an op and that ops in its regions write, in the order of the first writes."""
-        found: dict[View, None] = {}
+        reached: dict[View, None] = {}
         for region in op.regions:
             for inner in region.walk():
                 for value in written_by(inner) if isinstance(inner, UpstreamOp) else ():
                     root = self._root_of(value)
                     if root is not None:
-                        found[root] = None
-        return list(found)
+                        reached[root] = None
+        return list(reached)
 
     def _root_of(self, value: SSAValue) -> View | None:
         while value not in self.buffers.views and isinstance(value.owner, UpstreamOp) and value.owner.name in VIEWS:

@@ -215,12 +215,12 @@ def linear(w: Writer, at: Sequence[SSAValue], sizes: Sequence[SSAValue]) -> SSAV
 
 def digits(w: Writer, position: SSAValue, sizes: Sequence[SSAValue]) -> list[SSAValue]:
     """The indices of a position in row-major order."""
-    found: list[SSAValue] = []
+    known: list[SSAValue] = []
     for size in reversed(sizes[1:]):
         quotient = w.one("arith.divsi", (position, size))
-        found.append(w.one("arith.subi", (position, w.multiply(quotient, size))))
+        known.append(w.one("arith.subi", (position, w.multiply(quotient, size))))
         position = quotient
-    return [position, *reversed(found)] if sizes else []
+    return [position, *reversed(known)] if sizes else []
 
 
 def transposed(w: Writer, value: SSAValue, order: Sequence[int], type: Attribute) -> SSAValue:
