@@ -13,7 +13,7 @@ equation for every call, from which JAX can evaluate, differentiate and transpos
 :mod:`wengert.transforms.core.recognisers.stopped`. Not where it stops what only ``lax.custom_linear_solve`` solves with, such as the factors in
 ``jnp.linalg.solve``: JAX takes the derivative from the matrix there, and we take it from the solution as it is computed, factors included.
 
-The incomplete gamma functions are primitives of JAX with rules of their own, while their text is a loop, whose derivative differs from the
+The incomplete gamma and beta functions are primitives of JAX with rules of their own, while their text is a loop, whose derivative differs from the
 rule outside of their domain. They are treated as functions with a rule, in which a zero tangent is no number but absent, as in JAX's rules of
 primitives (``ad.symbolic_zeros``).
 
@@ -34,6 +34,8 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from wengert.frontends.jax_beta_rule import NAME as BETA
+from wengert.frontends.jax_beta_rule import beta_rule
 from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
@@ -41,8 +43,8 @@ from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOL
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
-_PRIMITIVES = frozenset(("igamma", "igammac"))
-"""Primitives whose rule is kept. (That of the incomplete beta function, ``regularized_incomplete_beta``, has derivatives in one argument only.)"""
+_PRIMITIVES = frozenset(("igamma", "igammac", BETA))
+"""Primitives whose rule is kept."""
 _DEPTH = 6
 """The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
 that a text can only say the first few derivatives; asking for more is an error."""
@@ -199,6 +201,8 @@ def _evaluation(eqn: Any) -> Any:
 def _rules(eqn: Any) -> list[Any]:
     """``[jvp]``: (inputs, tangents) -> (outputs, tangents), or ``[forward, backward]``, of one equation, as :mod:`wengert.dialects.ad` has them."""
     call = eqn.params["call_jaxpr"]
+    if eqn.primitive.name == BETA:
+        return [beta_rule(call.jaxpr.eqns[0])]
 
     def evaluate(*inputs: Any) -> Any:
         if eqn.primitive.name in _PRIMITIVES:

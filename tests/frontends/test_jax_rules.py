@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 jax = pytest.importorskip("jax", reason="JAX functions are imported")
 import jax.numpy as jnp
@@ -240,3 +241,56 @@ def test_incomplete_gamma_functions_have_their_rules_outside_of_their_domain_too
                 np.testing.assert_allclose(forward(a, x, 1.0)[1], one, rtol=1e-12, err_msg=f"{a}, {x}, {i}")
                 np.testing.assert_allclose(reverse(a, x, 1.0)[1], expected, rtol=1e-12, err_msg=f"{a}, {x}, {i}")
             np.testing.assert_allclose(both(a, x, 1.0)[1:], jax.grad(function, (0, 1))(a, x), rtol=1e-12, err_msg=f"{a}, {x}")
+
+
+BETA_EDGES = [
+    *((1.0, 1.5, -1.0), (2.0, 1.5, 0.0), (1.0, 1.5, 1.0), (2.0, 1.5, 2.0), (1.0, 1.5, np.nan), (-1.0, 1.5, 0.5), (0.0, 1.0, 0.5), (1.0, 0.0, 0.5)),
+    *((np.inf, 1.0, 0.5), (np.nan, 1.0, 0.5), (0.5, 1.5, 0.5), (2.0, 3.0, 0.9)),
+]
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_the_incomplete_beta_function_has_its_rule_outside_of_its_domain_too(backend: str) -> None:
+    function = jax.scipy.special.betainc
+    with jax.enable_x64(True):
+        program = wg.from_jax(function, 1.0, 2.0, 0.5).program
+        forward, reverse, every = (p.compile(backend) for p in (program.jvp(wrt=2), program.vjp(wrt=2), program.vjp()))
+        for a, b, x in BETA_EDGES:
+            expected, about = jax.grad(function, 2)(a, b, x), f"{a}, {b}, {x}"
+            one = jax.jvp(lambda t, a=a, b=b: function(a, b, t), (x,), (1.0,))[1]
+            np.testing.assert_allclose(forward(a, b, x, 1.0)[1], one, rtol=1e-12, err_msg=about)
+            np.testing.assert_allclose(reverse(a, b, x, 1.0)[1], expected, rtol=1e-12, err_msg=about)
+            np.testing.assert_allclose(every(a, b, x, 1.0)[3], expected, rtol=1e-12, err_msg=about)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_the_incomplete_beta_function_has_derivatives_in_a_and_b(dtype: type) -> None:
+    """JAX has none: differences of SciPy's function, and zero at both ends."""
+    a, b, x = (np.array(v, dtype) for v in ([0.5, 2.0, 3.0, 3.0], [1.5, 3.0, 2.0, 2.0], [0.5, 0.75, 0.0, 1.0]))
+    with jax.enable_x64(True):
+        program = wg.from_jax(jax.scipy.special.betainc, a, b, x).program
+        _, a_bar, b_bar, _ = program.vjp()(a, b, x, np.ones(4, dtype))
+        a_dot, b_dot = program.jvp(wrt=0)(a, b, x, np.ones(4, dtype))[1], program.jvp(wrt=1)(a, b, x, np.ones(4, dtype))[1]
+    wide, h = [v.astype(np.float64) for v in (a, b, x)], 1e-5
+    in_a = (scipy.special.betainc(wide[0] + h, *wide[1:]) - scipy.special.betainc(wide[0] - h, *wide[1:])) / (2 * h)
+    in_b = (scipy.special.betainc(wide[0], wide[1] + h, wide[2]) - scipy.special.betainc(wide[0], wide[1] - h, wide[2])) / (2 * h)
+    for given, expected in ((a_bar, in_a), (b_bar, in_b), (a_dot, in_a), (b_dot, in_b)):
+        assert given.dtype == dtype
+        np.testing.assert_allclose(given.astype(np.float64), expected, rtol=max(1e-7, 20 * float(np.finfo(dtype).eps)), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["igamma_impl", "igammac_impl"])
+def test_the_text_of_incomplete_gamma_functions_is_differentiated_as_its_ops_are(name: str) -> None:
+    """Without the rule, which no text says: the tangents that JAX has for the same ops, and cotangents that are NaN where it multiplies zero by infinity."""
+    from jax._src.lax import special
+
+    with jax.enable_x64(True):
+        a, x = map(np.array, zip(*EDGES, strict=True))
+        function = jax.jit(lambda a, x: getattr(special, name)(a, x, dtype=a.dtype))
+        program, ones = wg.parse(function.lower(a, x).as_text()), np.ones_like(a)
+        expected = jax.jvp(function, (a, x), (ones, ones))[1]
+        np.testing.assert_allclose(program.jvp()(a, x, ones, ones)[1], expected, rtol=1e-12)
+        inside = np.isfinite(a) & np.isfinite(x) & (a > 0) & (x > 0)
+        a_bar, x_bar = program.vjp()(a, x, ones)[1:]
+        np.testing.assert_allclose((a_bar + x_bar)[inside], expected[inside], rtol=1e-9)
+        assert not np.isfinite(a_bar + x_bar)[~inside].any()

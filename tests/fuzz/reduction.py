@@ -4,15 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fuzz.case import Case, lowered
 from fuzz.generator import Program
+from fuzz.orders import sorts_by_orders
 from wengert.lab.reduce.candidate import Candidate
 from wengert.lab.reduce.reducer import Reducer
 
 
 def reduced(program: Program, fails: Callable[[Program], bool], seconds: float) -> Program:
-    """The smallest program that fails which is found in so many seconds."""
+    """The smallest program that fails which is found in so many seconds.
+
+    Sorts stay defined: where the program's comparators are strict weak orders, so are those of the smaller ones.
+    """
 
     def as_program(candidate: Candidate) -> Program:
         return Program(candidate.text, candidate.inputs, program.seed, program.smooth)
 
-    return as_program(Reducer(Candidate(program.text, program.inputs), lambda candidate: fails(as_program(candidate)), seconds).reduce())
+    ordered = has_orders(program)
+
+    def interesting(candidate: Candidate) -> bool:
+        smaller = as_program(candidate)
+        return fails(smaller) and (not ordered or has_orders(smaller))
+
+    return as_program(Reducer(Candidate(program.text, program.inputs), interesting, seconds).reduce())
+
+
+def has_orders(program: Program) -> bool:
+    """Whether the program sorts by strict weak orders only; one that cannot be run says nothing."""
+    if "sort" not in program.text:
+        return True
+    try:
+        return sorts_by_orders(lowered(Case(program).program), program.inputs)
+    except Exception:  # the program may be one that no backend runs, and its finding that
+        return True

@@ -198,3 +198,51 @@ def test_a_quotient_of_a_quotient_may_overflow_at_a_singularity() -> None:
     assert_agree("a test", [np.array(np.inf)], case.outputs, noisy)
     with pytest.raises(Mismatch):
         assert_agree("a test", [np.array(np.inf)], case.outputs, noise_of(case.program, case.inputs))
+
+
+TRANSFORMED = """func.func public @main(%x: tensor<2x5xcomplex<f64>>) -> tensor<2x5xcomplex<f64>> {
+  %0 = stablehlo.fft %x, type = FFT, length = [5] : (tensor<2x5xcomplex<f64>>) -> tensor<2x5xcomplex<f64>>
+  %1 = stablehlo.rsqrt %0 : tensor<2x5xcomplex<f64>>
+  %2 = stablehlo.tanh %1 : tensor<2x5xcomplex<f64>>
+  return %2 : tensor<2x5xcomplex<f64>>
+}"""
+
+
+def test_one_part_of_a_sum_that_cancels_may_be_exact() -> None:
+    """The square root of a negative number is imaginary, however small that number: its real part is no rounding error of what cancelled."""
+    case = of_text(TRANSFORMED, np.ones((2, 5), np.complex128))
+    [expected] = case.outputs
+    other = np.array(expected)
+    other[:, 1:] = 1j * np.array([2.8, -0.7, -0.7, 2.8])
+    assert agrees(case, other)
+    other[0, 0] += 1e-12  # the sum of ones does not cancel
+    assert not agrees(case, other)
+
+
+BATCH = """func.func public @main(%x: tensor<2x2x2xf64>) -> tensor<2x2x2xf64> {
+  %0 = stablehlo.dot_general %x, %x, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x2x2xf64>, tensor<2x2x2xf64>) -> tensor<2x2x2xf64>
+  %1 = stablehlo.cholesky %0, lower = true : tensor<2x2x2xf64>
+  return %1 : tensor<2x2x2xf64>
+}"""
+
+
+def test_what_overflows_in_one_matrix_says_nothing_of_another() -> None:
+    definite, singular = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[np.inf, 1e308], [1.0, -1e308]])
+    case = of_text(BATCH, np.stack([definite, singular]))
+    [expected] = case.outputs
+    other = np.array(expected)
+    other[1] = [[3.0, 0.0], [np.nan, np.inf]]
+    assert agrees(case, other)
+    for wrong in (1 + 1e-9, np.nan, 0.0):
+        other = np.array(expected)
+        other[0] *= wrong
+        assert not agrees(case, other)
+
+
+def test_a_nearly_singular_matrix_beside_one_that_is_not_finite_may_have_a_factor_or_none() -> None:
+    """All rows are multiples of one but for rounding, so that the last pivot may have either sign."""
+    row = np.array([1.0, 1 / 3])
+    case = of_text(BATCH, np.stack([np.outer(row, row), np.full((2, 2), np.inf)]))
+    factors = np.linalg.norm(row) * np.array([[1.0, 0], [1 / 3, 1e-9]])
+    for factor in (factors, np.where([[1, 0], [1, 1]], np.nan, 0.0)):
+        assert agrees(case, np.stack([factor, case.outputs[0][1]]))

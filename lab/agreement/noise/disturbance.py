@@ -21,6 +21,7 @@ class Disturbance:
 
     Attributes:
         rng: what they are drawn from.
+        turn: the number of the run: what is of few kinds is tried in turn.
         ulps: how large those of rounding are, in units of the last place; 0 in some of the runs.
         rounds: whether they are not.
         flushing: whether small numbers may become zero.
@@ -29,7 +30,7 @@ class Disturbance:
     """
 
     def __init__(self, turn: int, ulps: float, *, flushing: bool):
-        self.rng = np.random.default_rng(turn)
+        self.rng, self.turn = np.random.default_rng(turn), turn
         self.rounds = turn % EXACT_EVERY != EXACT_EVERY - 1
         self.ulps = ulps if self.rounds else 0.0
         self.flushing = flushing
@@ -81,18 +82,35 @@ class Disturbance:
         drawn = self.rng.choice([np.nan, np.inf, -np.inf, 0.0], x.shape).astype(x.dtype)
         return np.where(np.isfinite(x), x, drawn).astype(x.dtype)[()]
 
-    def spread(self, x: Any, operands: Sequence[Any]) -> Any:
-        """The result made undecided where sums in another order would overflow."""
-        largest = [float(np.max(np.abs(v[np.isfinite(v)]), initial=0)) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]
+    def spread(self, x: Any, operands: Sequence[Any], batch: int = 0) -> Any:
+        """The result made undecided where sums in another order would overflow, batch element by batch element of its first ``batch`` dimensions."""
         x = as_array(x)
-        if x.dtype.kind in "fcV" and largest and np.prod([max(v, 1.0) for v in largest]) * 64 > (most := float(finfo(part(x.dtype)).max)):
-            if self.rng.random() < 0.4:  # as if nothing overflowed
-                return np.nan_to_num(x.astype(wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)[()]
-            # a sum that ended in NaN may have met an infinity first
-            anything = self.rng.choice([np.nan, np.inf, -np.inf], x.shape).astype(part(x.dtype))
-            factor = self.rng.choice([1.0, np.nan, np.inf], x.shape).astype(part(x.dtype))
-            return np.where(np.isnan(x), anything, x * factor).astype(x.dtype)[()]
-        return x[()]
+        if x.dtype.kind not in "fcV":
+            return x[()]
+        most = float(finfo(part(x.dtype)).max)
+        sizes = [_largest(v, batch) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]
+        with np.errstate(over="ignore"):
+            great = np.prod([np.maximum(size, 1.0) for size in sizes], axis=0) * 64 > most if sizes else np.zeros((), bool)
+        return np.where(per_batch(great, x), self._overflowing(x, most), x).astype(x.dtype)[()] if great.any() else x[()]
+
+    def _overflowing(self, x: Any, most: float) -> Any:
+        if self.rng.random() < 0.4:  # as if nothing overflowed
+            return np.nan_to_num(x.astype(wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)
+        # a sum that ended in NaN may have met an infinity first
+        anything = self.rng.choice([np.nan, np.inf, -np.inf], x.shape).astype(part(x.dtype))
+        factor = self.rng.choice([1.0, np.nan, np.inf], x.shape).astype(part(x.dtype))
+        return np.where(np.isnan(x), anything, x * factor).astype(x.dtype)
+
+    def transformed(self, x: Any, size: Any) -> Any:
+        """Sums of a Fourier transform, each off by this many times its rounding unit at most.
+
+        Both parts are off, or one alone in the runs of some numbers: the other may cancel exactly.
+        """
+        error = self.uniform(x.shape) * size
+        if x.dtype.kind == "c":
+            other = 1j * self.uniform(x.shape) * size
+            error = (error + other, error, other)[self.turn // EXACT_EVERY % 3]
+        return np.where(np.isfinite(x), x + error * (float(finfo(x.dtype).eps) * self.ulps), x).astype(x.dtype)[()]
 
     def anything(self, like: Any) -> Any:
         """Floats of which nothing is known: any bits, NaN, or the ends of the range, so that no finite number is farther from another than some of these."""
@@ -119,3 +137,14 @@ class Disturbance:
         if x.dtype.kind == "c":
             return (self.flushed(x.real) + 1j * self.flushed(x.imag)).astype(x.dtype)
         return np.where(np.abs(x) < finfo(x.dtype).smallest_normal, np.copysign(np.zeros_like(x), x), x).astype(x.dtype)
+
+
+def per_batch(of_each: Any, x: Any) -> Any:
+    """What is said of each batch element, for each of its elements in ``x``."""
+    return of_each.reshape(of_each.shape + (1,) * (x.ndim - of_each.ndim))
+
+
+def _largest(x: Any, batch: int) -> Any:
+    """The largest finite size in each batch element."""
+    sizes = np.abs(np.where(np.isfinite(x), x, 0)).astype(np.float64)
+    return np.max(sizes, axis=tuple(range(batch, x.ndim)), initial=0.0)

@@ -14,6 +14,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element, is_complex
 from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
+from wengert.lab.agreement.noise.disturbance import per_batch
 from wengert.lab.agreement.noise.floats import are_near, as_array, bits, finfo, has_few_bits, part, wider
 from wengert.lab.agreement.noise.kinds import (
     ARITHMETIC,
@@ -24,6 +25,7 @@ from wengert.lab.agreement.noise.kinds import (
     FACTORED,
     REFLECTED,
     SATURATING,
+    batch_rank,
     combines_exactly,
     drift,
     has_a_formula,
@@ -66,9 +68,12 @@ class NoisyFrame(Frame):
                 exact = self._by_inverse(op, exact)
             if name == "reduce" and (len(op.results) > 1 or has_a_formula(op)):
                 exact = self._after(exact, self.machine.noise.overflown)
-            return self._around(
-                name, self._with_holes(exact) if name == "convolution" or not few else exact, spared=1 if name == "select_and_scatter" else 0, few=few
-            )
+            batch = batch_rank(op)
+            if name == "convolution" or not few:
+                exact = self._with_holes(exact, batch)
+            if isinstance(op, stablehlo.FftOp):
+                return self._transform(op, exact, batch)
+            return self._around(name, exact, spared=1 if name == "select_and_scatter" else 0, few=few, batch=batch)
         if name == "power":
             exact = self._powers(exact)
         elif name in REFLECTED or name in CENTRED:
@@ -149,7 +154,20 @@ class NoisyFrame(Frame):
 
         return noisy
 
-    def _around(self, name: str, exact: Callable[..., Any], spared: int, few: bool) -> Callable[..., Any]:
+    def _transform(self, op: stablehlo.FftOp, exact: Callable[..., Any], batch: int) -> Callable[..., Any]:
+        """A Fourier transform, whose error is bounded by the norm of what is transformed (Higham 2002, theorem 24.2)."""
+
+        def noisy(x: Any) -> Any:
+            result = as_array(exact(x))
+            axes = tuple(range(batch, np.ndim(x)))
+            size = np.sqrt(np.sum(np.abs(np.where(np.isfinite(x), x, 0).astype(wider(x.dtype))) ** 2, axis=axes, keepdims=True))
+            if op.fft_type.data in ("IFFT", "IRFFT"):  # an inverse divides by the length
+                size = size / max(np.prod(ints(op.fft_length)), 1)
+            return self.machine.noise.spread(self.machine.noise.signs(self.machine.noise.transformed(result, size)), [x], batch)
+
+        return noisy
+
+    def _around(self, name: str, exact: Callable[..., Any], spared: int, few: bool, batch: int) -> Callable[..., Any]:
         """The function with errors of its operands, which stand for those of partial sums, and of its results; the first operands may be spared."""
 
         def noisy(*operands: Any) -> Any:
@@ -158,7 +176,9 @@ class NoisyFrame(Frame):
             moved = [self.machine.noise.off_by_size(x, backward_error(name, x)) for x in moved]
             results = exact(*moved)
             off = [
-                self.machine.noise.spread(self.machine.noise.signs(self.machine.noise.off(r, self.machine.noise.ulps * drift(operands, r), exactly)), operands)
+                self.machine.noise.spread(
+                    self.machine.noise.signs(self.machine.noise.off(r, self.machine.noise.ulps * drift(operands, r), exactly)), operands, batch
+                )
                 for r in (results if isinstance(results, tuple) else (results,))
             ]
             return tuple(off) if isinstance(results, tuple) else off[0]
@@ -200,21 +220,22 @@ class NoisyFrame(Frame):
 
         return noisy
 
-    def _with_holes(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+    def _with_holes(self, exact: Callable[..., Any], batch: int) -> Callable[..., Any]:
         """A convolution or factorization of numbers that are not finite: whether they meet zeros (of padding, dilation, half a matrix) is left open."""
 
         def noisy(*operands: Any) -> Any:
             results = exact(*operands)
-            if all(np.isfinite(x).all() for x in operands if np.asarray(x).dtype.kind in "fcV"):
+            finite = [np.isfinite(x).all(axis=tuple(range(batch, np.ndim(x)))) for x in operands if np.asarray(x).dtype.kind in "fcV"]
+            met = ~np.all(finite, axis=0)
+            if not met.any():
                 return results
-            return tuple(map(drawn, results)) if isinstance(results, tuple) else drawn(results)
+            return tuple([drawn(r, met) for r in results]) if isinstance(results, tuple) else drawn(results, met)
 
-        def drawn(result: Any) -> Any:
+        def drawn(result: Any, met: Any) -> Any:
             result = as_array(result)
             if result.dtype.kind not in "fcV":
                 return result
-            if self.machine.noise.skips_holes:
-                return np.zeros_like(result)
-            return np.choose(self.machine.noise.rng.integers(0, 3, result.shape), [result, np.full_like(result, np.nan), np.zeros_like(result)])
+            chosen = 2 if self.machine.noise.skips_holes else self.machine.noise.rng.integers(0, 3, result.shape)
+            return np.choose(np.where(per_batch(met, result), chosen, 0), [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy

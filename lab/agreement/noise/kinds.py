@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import stablehlo
-from wengert.ir.tensor_types import dtype_of, element
+from wengert.ir.attributes import ints
+from wengert.ir.tensor_types import dtype_of, element, shape
 
 EXACT = frozenset(
     [
@@ -105,6 +106,19 @@ REFLECTED = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
 """Functions that are computed from their values elsewhere, and amplify the rounding of an operand near their poles."""
 CENTRED = frozenset(("batch_norm_inference", "batch_norm_training", "batch_norm_grad"))
 """Ops that subtract a mean, which one implementation does before it scales and another, such as XLA, when each of the two has been scaled and rounded."""
+
+
+def batch_rank(op: Operation) -> int:
+    """How many of the first dimensions of operands and results number separate transforms, products or matrices, each of which is computed alone."""
+    if isinstance(op, stablehlo.DotGeneralOp):
+        numbers = op.dot_dimension_numbers
+        left, right = numbers.dims("lhs_batching_dimensions"), numbers.dims("rhs_batching_dimensions")
+        return len(left) if tuple(left) == tuple(right) == tuple(range(len(left))) else 0
+    if isinstance(op, stablehlo.FftOp):
+        return len(shape(op.operands[0])) - len(ints(op.fft_length))
+    if op.name.split(".", 1)[-1] not in FACTORED - {"custom_call"}:
+        return 0
+    return max(min(len(shape(v)) for v in op.operands) - 2, 0)
 
 
 def combines_exactly(op: Operation) -> bool:
