@@ -474,7 +474,7 @@ class Derivable:
 
     @staged_property
     def module(self) -> ModuleOp:
-        """The IR of a known program, made at the first look."""
+        """The IR; treat it as read-only (clone it to work on it). That of a known program is made at the first look."""
         assert self._unread is not None, "any other program is made of its module"
         return self._unread()
 

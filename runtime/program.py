@@ -56,7 +56,6 @@ class Program(Derivable):
     """A module with an entry function. Its derivatives are methods of :class:`wengert.runtime.derivable.Derivable`.
 
     Attributes:
-        module: the IR; treat it as read-only (clone it to work on it).
         entry: the name of the entry function.
         name: the file it came from, with what was done to it, for messages.
         signature: types and names of the arguments and results.
