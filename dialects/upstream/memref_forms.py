@@ -31,7 +31,7 @@ from wengert.dialects.upstream.forms import (
     types_if,
     use,
 )
-from wengert.dialects.upstream.tensor_forms import collapse_shape, dim, expand_shape, extract_slice, indexes, load, one_yield, rank, reshape
+from wengert.dialects.upstream.tensor_forms import cast_to, collapse_shape, dim, expand_shape, extract_slice, indexes, load, one_yield, rank, reshape
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.tensor_types import tensor
 
@@ -63,15 +63,6 @@ def _store(reader: Reader, state: OpState) -> None:
     type = reader.type()
     use(state, value + target, [element_of(type), type])
     indexes(state, known)
-
-
-def _cast(reader: Reader, state: OpState) -> None:
-    known = operands(reader)
-    dictionary(reader, state)
-    reader.need(":")
-    use(state, known, [reader.type()])
-    reader.need_word("to")
-    state.result_types = [reader.type()]
 
 
 def _copy(reader: Reader, state: OpState) -> None:
@@ -272,7 +263,7 @@ FORMS: dict[str, Form] = {
     "memref.assume_alignment": Form(_alignment),
     "memref.atomic_rmw": Form(_atomic),
     "memref.atomic_yield": Form(one_yield),
-    "memref.cast": Form(_cast),
+    "memref.cast": Form(cast_to),
     "memref.collapse_shape": Form(collapse_shape),
     "memref.copy": Form(_copy),
     "memref.dealloc": Form(_one),
@@ -284,7 +275,7 @@ FORMS: dict[str, Form] = {
     "memref.get_global": Form(_get_global),
     "memref.global": Form(_global),
     "memref.load": Form(load),
-    "memref.memory_space_cast": Form(_cast),
+    "memref.memory_space_cast": Form(cast_to),
     "memref.prefetch": Form(_refused),
     "memref.rank": Form(rank),
     "memref.realloc": Form(_refused),
@@ -295,7 +286,7 @@ FORMS: dict[str, Form] = {
     "memref.transpose": Form(_transpose),
     "memref.view": Form(_refused),
     "bufferization.alloc_tensor": Form(_alloc_tensor),
-    "bufferization.clone": Form(_cast),
+    "bufferization.clone": Form(cast_to),
     "bufferization.dealloc_tensor": Form(_one),
     "bufferization.materialize_in_destination": Form(_materialize),
     "bufferization.to_buffer": Form(_to_buffer),

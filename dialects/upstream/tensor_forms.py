@@ -32,7 +32,8 @@ def indexes(state: OpState, listed: list[Operand]) -> None:
     use(state, listed, [INDEX] * len(listed))
 
 
-def _cast(reader: Reader, state: OpState) -> None:
+def cast_to(reader: Reader, state: OpState) -> None:
+    """``%a : T to U``."""
     listed = operands(reader)
     dictionary(reader, state)
     reader.need(":")
@@ -265,8 +266,8 @@ def _gathered(reader: Reader, state: OpState, listed: list[Operand], name: str) 
 
 
 FORMS: dict[str, Form] = {
-    "tensor.bitcast": Form(_cast),
-    "tensor.cast": Form(_cast),
+    "tensor.bitcast": Form(cast_to),
+    "tensor.cast": Form(cast_to),
     "tensor.collapse_shape": Form(collapse_shape),
     "tensor.concat": Form(_concat),
     "tensor.dim": Form(dim),
