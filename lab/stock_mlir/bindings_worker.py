@@ -47,11 +47,8 @@ def main() -> int:
         try:
             answer = {"after": after, "llvm": llvm, "output": output}[request["what"]](request)
         except Exception as error:
-            print(
-                *dict.fromkeys(["error:" * ("error:" not in str(error)), *str(error).splitlines()]),
-                sep="\n" if "error:" in str(error) else " ",
-                file=sys.stderr,
-            )
+            said = str(error)
+            print(said if "error:" in said else f"error: {said}", file=sys.stderr)
             return 1
     sys.stdout.buffer.write(answer)
     return 0
