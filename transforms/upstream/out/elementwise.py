@@ -179,7 +179,7 @@ def _complex(out: Out, op: Operation, operands: Sequence[Value], result: Attribu
     if op.name == "stablehlo.select":
         return _select(out, op, operands)
     if op.name == "stablehlo.convert":
-        raise refusal(op, "conversions to other complex numbers are not written yet")
+        return _convert(out, op, operands)
     if name is None:
         return None
     if not isinstance(result, TensorType):
@@ -202,10 +202,16 @@ def _select(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
 
 
 def _convert(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
-    (x,), before, after = operands, inner(op.operands[0]), inner(op.results[0])
-    result = _result(op, operands)
+    return converted(out, operands[0], inner(op.operands[0]), inner(op.results[0]))
+
+
+def converted(out: Out, x: Value, before: Attribute, after: Attribute) -> Value:
+    """A tensor or a scalar with elements of another of StableHLO's types, as ``stablehlo.convert`` converts them."""
+    result = of_elements(x, signless(after))
     if signless(before) == signless(after):
         return x
+    if is_complex(before) or is_complex(after):
+        return _to_complex(out, x, before, after)
     if is_float(before) and is_float(after):
         wider = dtype_of(after).itemsize > dtype_of(before).itemsize
         if dtype_of(after).itemsize == dtype_of(before).itemsize:  # f16 and bf16
@@ -221,6 +227,19 @@ def _convert(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
     if dtype_of(after).itemsize < dtype_of(before).itemsize and not is_boolean(before):
         return out.one("arith.trunci", (x,), result)
     return out.one("arith.extui" if unsigned else "arith.extsi", (x,), result)
+
+
+def _to_complex(out: Out, x: Value, before: Attribute, after: Attribute) -> Value:
+    """To a complex number, by its parts; from one, which loses the imaginary part."""
+    if isinstance(x.type, TensorType):
+        return out.mapped([x], of_elements(x, signless(after)), lambda given: _to_complex(out, given[0], before, after))
+    part = cast(Any, before).element_type if is_complex(before) else before
+    real = out.one("complex.re", (x,), part) if is_complex(before) else x
+    if not is_complex(after):
+        return converted(out, real, part, after)
+    wanted = cast(Any, after).element_type
+    imaginary = converted(out, out.one("complex.im", (x,), part), part, wanted) if is_complex(before) else out.zero(wanted)
+    return out.one("complex.create", (converted(out, real, part, wanted), imaginary), after)
 
 
 def _logistic(out: Out, op: Operation, operands: Sequence[Value]) -> Value:

@@ -24,12 +24,18 @@ def written(out: Out, block: Block, arguments: Sequence[Value]) -> list[Value]:
     Raises a DiagnosticError at an op that is not elementwise.
     """
     values: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
+
+    def scalar(value: SSAValue) -> Value:
+        owner = value.owner
+        if value not in values:  # a constant from outside, or a result that comes to be when it is asked for
+            if not isinstance(owner, Operation) or (owner.parent is not block and owner.name != "stablehlo.constant"):
+                raise refusal(block.parent_op() or cast(Any, owner), "a region on elements that uses a value from outside is not written")
+            values[value] = _scalar(out, owner, [scalar(operand) for operand in owner.operands])
+        return values[value]
+
     last = block.last_op
     assert last is not None
-    for op in block.ops:
-        if op is not last:
-            values[op.results[0]] = _scalar(out, op, [values[operand] for operand in op.operands])
-    return [values[operand] for operand in last.operands]
+    return [scalar(operand) for operand in last.operands]
 
 
 def _scalar(out: Out, op: Operation, operands: Sequence[Value]) -> Value:

@@ -15,8 +15,7 @@ from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import unverified
 from wengert.ir.tensor_types import element, i64, is_complex, is_float, shape, tensor
-from wengert.transforms.upstream.convert.errors import refusal
-from wengert.transforms.upstream.out.elementwise import combine, inner
+from wengert.transforms.upstream.out.elementwise import combine, converted, inner
 from wengert.transforms.upstream.out.writer import Out, Value, dims, signless
 
 Handler = Callable[[Out, Operation, Sequence[Value]], Sequence[Value]]
@@ -145,12 +144,11 @@ def _dot(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
 
 def sum_of_products(out: Out, op: Operation, x: Value, y: Value, maps: Sequence[AffineMap], parallel: Sequence[bool], type: Attribute) -> Sequence[Value]:
     """A ``linalg.generic`` of a type that adds up products of elements of two operands."""
-    result = inner(op.results[0])
-    if signless(inner(op.operands[0])) != signless(result) or signless(inner(op.operands[1])) != signless(result):
-        raise refusal(op, "products of other elements than the result's are not written")
+    result, of_x, of_y = inner(op.results[0]), inner(op.operands[0]), inner(op.operands[1])
 
     def body(given: Sequence[Value]) -> Sequence[Value]:
-        return [combine(out, Kind.add, result, given[2], combine(out, Kind.mul, result, given[0], given[1]))]
+        product = combine(out, Kind.mul, result, converted(out, given[0], of_x, result), converted(out, given[1], of_y, result))
+        return [combine(out, Kind.add, result, given[2], product)]
 
     return out.generic([x, y], [out.full(0, type)], maps, parallel, body)
 
