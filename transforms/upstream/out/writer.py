@@ -94,10 +94,10 @@ class Out:
         """A tensor of one number; or the number, if the type is a scalar's."""
         if not isinstance(type, TensorType):
             return self.number(value, type)
-        inner = cast("TensorType[Any]", type)
+        inner: Any = cast(Any, type)
         if is_complex(inner.element_type):
-            return self.one("tensor.splat", (self.number(complex(value), inner.element_type),), type)
-        return self.one("arith.constant", (), type, value=elements.splat(value, inner))
+            return self.one("tensor.splat", (self.number(complex(value), inner.element_type),), inner)
+        return self.one("arith.constant", (), inner, value=elements.splat(value, inner))
 
     def arith(self, name: str, *operands: Value) -> Value:
         """An ``arith`` op whose result has the type of its operands."""
