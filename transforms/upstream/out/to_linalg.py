@@ -53,8 +53,7 @@ class ToLinalgPass(ModulePass):
 def to_linalg(module: ModuleOp) -> None:
     """Writes all functions of a module of plain StableHLO in upstream dialects, in place.
 
-    Raises a DiagnosticError at an op that has no form there: custom calls, sorts, random bits, collectives, reductions by
-    unusual regions.
+    Raises a DiagnosticError at an op that has no form there: functions that upstream has no op for, custom calls, random bits, collectives.
     """
     inline(module)
     symbol_dce(module)
