@@ -7,6 +7,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Region
 
+from wengert.dialects.upstream import written_forms as written
 from wengert.dialects.upstream.forms import (
     Form,
     Operand,
@@ -197,13 +198,13 @@ def _pack(reader: Reader, state: OpState) -> None:
 
 FORMS: dict[str, Form] = {
     **{f"linalg.{name}": Form(_named) for name in STRUCTURED},
-    "linalg.generic": Form(_generic),
+    "linalg.generic": Form(_generic, written.generic),
     "linalg.index": Form(_index),
     "linalg.map": Form(_map),
     "linalg.pack": Form(_pack),
     "linalg.reduce": Form(_reduce),
     "linalg.unpack": Form(_pack),
-    "linalg.yield": Form(one_yield),
+    "linalg.yield": Form(one_yield, written.plain),
 }
 
 

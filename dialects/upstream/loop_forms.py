@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Region
 
+from wengert.dialects.upstream import written_forms as written
 from wengert.dialects.upstream.forms import (
     Argument,
     Form,
@@ -214,16 +215,16 @@ FORMS: dict[str, Form] = {
     "cf.br": Form(_branch),
     "cf.cond_br": Form(_conditional),
     "cf.switch": Form(_switch_of_blocks),
-    "scf.condition": Form(_condition),
+    "scf.condition": Form(_condition, written.condition),
     "scf.execute_region": Form(_execute),
-    "scf.for": Form(_for),
+    "scf.for": Form(_for, written.loop),
     "scf.forall": Form(_forall),
     "scf.forall.in_parallel": Form(_in_parallel),
-    "scf.if": Form(_if),
+    "scf.if": Form(_if, written.branch),
     "scf.index_switch": Form(_switch),
     "scf.parallel": Form(_parallel),
     "scf.reduce": Form(_reduce),
     "scf.reduce.return": Form(one_yield),
-    "scf.while": Form(_while),
-    "scf.yield": Form(one_yield),
+    "scf.while": Form(_while, written.while_loop),
+    "scf.yield": Form(one_yield, written.plain),
 }

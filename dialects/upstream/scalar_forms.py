@@ -8,6 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, ComplexType, DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from wengert.dialects.upstream import written_forms as written
 from wengert.dialects.upstream.forms import Form, boolean, dictionary, element_of, flags, integer, operands, use, with_element
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.printing.printer import Unwritable, Writer
@@ -274,10 +275,10 @@ FORMS: dict[str, Form] = {
     **dict(_all("arith", ARITH_SAME, _same, _write_same)),
     **dict(_all("arith", _ARITH_CASTS, _cast, _write_cast)),
     **dict(_all("math", MATH_SAME, _same, _write_same)),
-    **dict(_all("math", "isfinite isinf isnan isnormal", _test)),
+    **dict(_all("math", "isfinite isinf isnan isnormal", _test, written.part)),
     **dict(_all("complex", COMPLEX_SAME, _same, _write_same)),
-    **dict(_all("complex", "abs angle im re", _part)),
-    **dict(_all("complex", "eq neq", _test)),
+    **dict(_all("complex", "abs angle im re", _part, written.part)),
+    **dict(_all("complex", "eq neq", _test, written.part)),
     **dict(_all("index", _INDEX_SAME, _index)),
     **dict(_all("index", "casts castu", _index_cast)),
     "arith.addui_extended": Form(_extended_add),
@@ -287,13 +288,13 @@ FORMS: dict[str, Form] = {
     "arith.constant": Form(_constant, _write_constant),
     "arith.mulsi_extended": Form(_extended_product),
     "arith.mului_extended": Form(_extended_product),
-    "arith.select": Form(_select),
+    "arith.select": Form(_select, written.select),
     "math.clampf": Form(_clamp),
     "math.fpowi": Form(_same_or_given),
     "math.sincos": Form(_two),
     "complex.bitcast": Form(_cast),
     "complex.constant": Form(_complex_constant),
-    "complex.create": Form(_create),
+    "complex.create": Form(_create, written.made),
     "complex.powi": Form(_same_or_given),
     "index.bool.constant": Form(_index_boolean),
     "index.cmp": Form(_index_compare),

@@ -6,6 +6,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import IndexType
 
+from wengert.dialects.upstream import written_forms as written
 from wengert.dialects.upstream.forms import (
     Form,
     Operand,
@@ -268,23 +269,23 @@ def _gathered(reader: Reader, state: OpState, listed: list[Operand], name: str) 
 FORMS: dict[str, Form] = {
     "tensor.bitcast": Form(cast_to),
     "tensor.cast": Form(cast_to),
-    "tensor.collapse_shape": Form(collapse_shape),
+    "tensor.collapse_shape": Form(collapse_shape, written.collapse_shape),
     "tensor.concat": Form(_concat),
-    "tensor.dim": Form(dim),
-    "tensor.empty": Form(_empty),
-    "tensor.expand_shape": Form(expand_shape),
-    "tensor.extract": Form(load),
-    "tensor.extract_slice": Form(extract_slice),
-    "tensor.from_elements": Form(_from_elements),
+    "tensor.dim": Form(dim, written.part),
+    "tensor.empty": Form(_empty, written.empty),
+    "tensor.expand_shape": Form(expand_shape, written.expand_shape),
+    "tensor.extract": Form(load, written.extract),
+    "tensor.extract_slice": Form(extract_slice, written.extract_slice),
+    "tensor.from_elements": Form(_from_elements, written.made),
     "tensor.gather": Form(_gather),
-    "tensor.generate": Form(_generate),
-    "tensor.insert": Form(_insert),
-    "tensor.insert_slice": Form(_insert_slice),
+    "tensor.generate": Form(_generate, written.generate),
+    "tensor.insert": Form(_insert, written.insert),
+    "tensor.insert_slice": Form(_insert_slice, written.insert_slice),
     "tensor.pad": Form(_pad),
     "tensor.parallel_insert_slice": Form(_insert_slice),
     "tensor.rank": Form(rank),
     "tensor.reshape": Form(reshape),
     "tensor.scatter": Form(_scatter),
-    "tensor.splat": Form(_splat),
-    "tensor.yield": Form(one_yield),
+    "tensor.splat": Form(_splat, written.splat),
+    "tensor.yield": Form(one_yield, written.plain),
 }

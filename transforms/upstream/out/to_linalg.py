@@ -63,9 +63,18 @@ def to_linalg(module: ModuleOp) -> None:
         _write_function(function)
     for key in [key for key in module.attributes if "." in key]:
         del module.attributes[key]
+    _drop_unused(module)
     for op in all_ops(module):
         if isinstance(op, UpstreamOp):  # MLIR's own attributes are properties in its generic form
             op.properties, op.attributes = dict(op.attributes), {}
+
+
+def _drop_unused(module: ModuleOp) -> None:
+    """Erases ops whose results nobody uses; a loop may have no end, which is kept."""
+    for op in reversed(all_ops(module)):
+        if isinstance(op, UpstreamOp) and op.results and op.name != "scf.while" and not any(result.uses.get_length() for result in op.results):
+            op.detach()
+            op.erase()
 
 
 def _write_function(function: FuncOp) -> None:

@@ -42,15 +42,19 @@ class Out:
 
     def __init__(self, block: Block, location: LocationAttr):
         self.block, self.location = block, location
+        self._constants: list[dict[Attribute, Value]] = [{}]
+        """The constants of the block that is written, and of those around it."""
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
         """Ops are appended to this block."""
         outer, self.block = self.block, block
+        self._constants.append({})
         try:
             yield
         finally:
             self.block = outer
+            self._constants.pop()
 
     def ops(self, name: str, operands: Sequence[Value], types: Sequence[Attribute], *regions: Region, **attributes: Attribute) -> Sequence[Value]:
         """The results of a new op."""
@@ -73,9 +77,17 @@ class Out:
 
     # -- constants and index arithmetic
 
+    def _constant(self, value: Attribute, type: Attribute) -> Value:
+        """A constant, one for equal ones where the first is in scope."""
+        for known in self._constants:
+            if value in known:
+                return known[value]
+        made = self._constants[-1][value] = self.one("arith.constant", (), type, value=value)
+        return made
+
     def index(self, value: int) -> Value:
         """A constant index."""
-        return self.one("arith.constant", (), INDEX, value=IntegerAttr(value, INDEX))
+        return self._constant(IntegerAttr(value, INDEX), INDEX)
 
     def number(self, value: Any, type: Attribute) -> Value:
         """A constant scalar."""
@@ -84,7 +96,7 @@ class Out:
             return self.one("complex.constant", (), type, value=ArrayAttr([FloatAttr(value.real, part), FloatAttr(value.imag, part)]))
         if is_float(type):
             return self.one("arith.constant", (), type, value=FloatAttr(float(value), cast(Any, type)))
-        return self.one("arith.constant", (), type, value=bool_attr(bool(value)) if is_boolean(type) else IntegerAttr(int(value), cast(Any, type)))
+        return self._constant(bool_attr(bool(value)) if is_boolean(type) else IntegerAttr(int(value), cast(Any, type)), type)
 
     def zero(self, type: Attribute) -> Value:
         """The scalar 0 of a type."""
@@ -121,7 +133,10 @@ class Out:
     # -- tensors
 
     def element(self, x: Value, at: Sequence[Value] = ()) -> Value:
-        """An element of a tensor."""
+        """An element of a tensor; of one that was made of a single scalar, that one."""
+        owner = x.owner
+        if isinstance(owner, UpstreamOp) and (owner.name == "tensor.splat" or (owner.name == "tensor.from_elements" and len(owner.operands) == 1)):
+            return owner.operands[0]
         return self.one("tensor.extract", (x, *at), element(x))
 
     def empty(self, type: Attribute) -> Value:
@@ -198,16 +213,15 @@ class Out:
     def reshape(self, x: Value, result: Sequence[int]) -> Value:
         """The same elements in another shape: by way of one dimension."""
         flat = int(np.prod(shape(x), dtype=np.int64))
+        if tuple(shape(x)) == tuple(result):
+            return x
+        if flat == 1:
+            return self.one("tensor.from_elements", (self.element(x, [self.index(0)] * len(shape(x))),), tensor(tuple(result), element(x)))
         if len(shape(x)) != 1:
-            groups = ArrayAttr([_numbers(range(len(shape(x))))]) if shape(x) else ArrayAttr([])
-            if shape(x):
-                x = self.one("tensor.collapse_shape", (x,), tensor((flat,), element(x)), reassociation=groups)
-            else:
-                x = self.one("tensor.from_elements", (self.element(x),), tensor((1,), element(x)))
+            groups = ArrayAttr([_numbers(range(len(shape(x))))])
+            x = self.one("tensor.collapse_shape", (x,), tensor((flat,), element(x)), reassociation=groups)
         if len(result) == 1:
             return x
-        if not result:
-            return self.one("tensor.from_elements", (self.element(x, [self.index(0)]),), tensor((), element(x)))
         groups = ArrayAttr([_numbers(range(len(result)))])
         return self.one("tensor.expand_shape", (x,), tensor(tuple(result), element(x)), reassociation=groups, static_output_shape=dense(list(result)))
 
