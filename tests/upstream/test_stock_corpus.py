@@ -18,7 +18,6 @@ NOT_WRITTEN = {
     "mvn_student_nll": "chlo.lgamma",
     "poisson_glm_zip": "chlo.lgamma",
     "special_fns": "chlo.erf_inv",
-    "topk_median_quantile": "chlo.top_k",
     "vae_elbo": "chlo.erf_inv",
 }
 """Programs with functions that upstream has no op for."""

@@ -142,6 +142,17 @@ def test_sorts_are_stable(mlir: StockMLIR, extents: tuple[int, ...], dimension: 
     agree(mlir, function(body, f"%x: {numbers}, %i: {places}", f"({numbers}, {places})"), x, i)
 
 
+@pytest.mark.parametrize("options", ["", " {largest = false}"])
+def test_first_elements_in_the_total_order(mlir: StockMLIR, options: str) -> None:
+    x = np.array([[0.0, -0.0, np.nan, -np.inf, 2.0, 2.0, -3.0], [1, 5, 5, -1, np.inf, -np.nan, 0]], "f4")
+    body = f"""%v, %i = chlo.top_k(%x, k = 5){options} : tensor<2x7xf32> -> (tensor<2x5xf32>, tensor<2x5xi32>)
+      return %v, %i : tensor<2x5xf32>, tensor<2x5xi32>"""
+    agree(mlir, function(body, "%x: tensor<2x7xf32>", "(tensor<2x5xf32>, tensor<2x5xi32>)"), x)
+    n = np.array([3, -1, 3, 7], np.int8)
+    body = body.replace("2x7xf32", "4xi8").replace("2x5xf32", "2xi8").replace("2x5xi32", "2xi32").replace("k = 5", "k = 2")
+    agree(mlir, function(body, "%x: tensor<4xi8>", "(tensor<2xi8>, tensor<2xi32>)"), n)
+
+
 def test_reductions_by_any_region(mlir: StockMLIR) -> None:
     region = """({
       ^bb0(%a: tensor<f64>, %i: tensor<i32>, %b: tensor<f64>, %j: tensor<i32>):

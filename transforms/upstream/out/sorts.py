@@ -1,4 +1,4 @@
-"""Sorts as loops: a merge sort of positions, stable, by the comparison of the op's region.
+"""Sorts, and the first elements of sorted rows, as loops: a merge sort of positions, stable, by the comparison of the op's region.
 
 A lane is sorted by rounds: in round k, runs of 2^k positions are sorted, and each position learns its place in the run of twice the length by a binary
 search among those of the run beside it. Elements of the left run go before equal ones of the right run::
@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation
 
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import i1, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, i1, is_boolean, is_float, is_unsigned, shape, tensor
+from wengert.transforms.upstream.out.elementwise import inner
 from wengert.transforms.upstream.out.positions import loops
 from wengert.transforms.upstream.out.regions import written
 from wengert.transforms.upstream.out.structure import Handler
-from wengert.transforms.upstream.out.writer import INDEX, Out, Value
+from wengert.transforms.upstream.out.writer import INDEX, Out, Value, signless
 
 Before = Callable[[Value, Value], Value]
 """Whether the element at a position of a lane goes before that at another one."""
@@ -47,6 +49,39 @@ def _sort(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value]
         return loops(out, [count], carried, moved)
 
     return loops(out, extents[:d] + extents[d + 1 :], [out.empty(x.type) for x in operands], lane)
+
+
+def _top_k(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    (x,), own, largest = operands, inner(op.operands[0]), op.attributes.get("largest")
+    descending = largest is None or bool(int_of(largest))
+    predicate = ("u" if is_unsigned(own) or is_boolean(own) else "s") + ("gt" if descending else "lt")
+    (*outer, count), wanted = shape(x), int_of(op.properties["k"])
+    types = [signless(result.type) for result in op.results]
+
+    def lane(place: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
+        def before(i: Value, j: Value) -> Value:
+            return out.compare(predicate, *(_key(out, out.element(x, [*place, k]), own) for k in (i, j)))
+
+        order = _order(out, count, before)
+
+        def moved(k: Sequence[Value], targets: Sequence[Value]) -> Sequence[Value]:
+            source = out.element(order, k)
+            found = [out.element(x, [*place, source]), out.one("arith.index_cast", (source,), element(targets[1]))]
+            return [out.one("tensor.insert", [value, y, *place, k[0]], y.type) for value, y in zip(found, targets, strict=True)]
+
+        return loops(out, [wanted], carried, moved)
+
+    return loops(out, outer, [out.empty(type) for type in types], lane)
+
+
+def _key(out: Out, x: Value, own: Attribute) -> Value:
+    """An integer that is ordered as an element is, for floats in their total order: by their bits, those of negative ones turned over."""
+    if not is_float(own):
+        return x
+    width = 8 * dtype_of(own).itemsize
+    bits = out.one("arith.bitcast", (x,), IntegerType(width))
+    turned = out.arith("xori", bits, out.number(2 ** (width - 1) - 1, bits.type))
+    return out.one("arith.select", (out.compare("slt", bits, out.number(0, bits.type)), turned, bits), bits.type)
 
 
 def _order(out: Out, count: int, before: Before) -> Value:
@@ -104,5 +139,5 @@ def _search(out: Out, low: Value, high: Value, holds: Callable[[Value], Value]) 
     return out.ops("scf.while", [low, high], [INDEX, INDEX], *regions)[0]
 
 
-SORTS: dict[str, Handler] = {"stablehlo.sort": _sort}
+SORTS: dict[str, Handler] = {"chlo.top_k": _top_k, "stablehlo.sort": _sort}
 """How each op is written."""
