@@ -243,8 +243,8 @@ class Derivable:
         dump_dir: PathLike | None = None,
         sparse: bool = False,
     ) -> Program | SparseJacobian:
-        """The Jacobian by what is predicted to be the fastest: a mode, batched in one of several ways, both modes from a narrow cut, or columns or rows
-        compressed. Arguments, results and errors are those of :meth:`jacfwd`, to rounding.
+        """The Jacobian by what is the fastest, as predicted, and as measured where predictions are close: a mode, batched in one of several ways, both modes
+        from a narrow cut, or columns or rows compressed. Arguments, results and errors are those of :meth:`jacfwd`, to rounding.
 
         The candidates are taken down to buffers for the prediction, once for each choice of positions; the choice is kept on disk with the program
         (:func:`wengert.strategies` shows it, with more ways). Where it depends on what only a run tells, or the program is complex, the mode with fewer
@@ -253,9 +253,9 @@ class Derivable:
         Args:
             wrt: positions of the arguments, as for :meth:`jacfwd`.
             of: positions of the results, likewise.
-            measure: True compiles and times the candidates that are predicted within 25 per cent of the best, at random inputs, unless that was done before on
-                this machine; False takes the prediction whatever was measured. By default what was measured before decides, here or by
-                :func:`wengert.strategies`, and where nothing was, the prediction.
+            measure: by default the candidates that are predicted within 25 per cent of the best, where there are several, are compiled and timed at random
+                inputs, once on this machine (here or by :func:`wengert.strategies`), unless their runs are predicted to take more than 0.2 s together. True
+                measures these too; False takes the prediction, whatever was measured.
             holomorphic: as for :meth:`jacfwd`.
             dump_dir: a folder for the IR after every pass.
             sparse: :meth:`sparse_jacobian` instead, which returns a matrix of ``scipy.sparse``.
@@ -281,7 +281,7 @@ class Derivable:
     def hessian(
         self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: bool = False
     ) -> Program | SparseJacobian:
-        """Second derivatives, by the order of modes that is predicted to be the fastest, as for :meth:`jacobian`: one array for each result in ``of`` and each
+        """Second derivatives, by the order of modes that is the fastest, chosen as by :meth:`jacobian`: one array for each result in ``of`` and each
         pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacobian`. With
         ``sparse=True``, :meth:`sparse_hessian`."""
         if sparse:

@@ -1,7 +1,7 @@
 """What ``p.jacobian()`` and ``p.hessian()`` do: the plan that was chosen before for this program on this machine, else the one that is chosen now.
 
-``measure`` says by what: False, by prediction alone; True, by measuring the plans that the prediction cannot tell apart; None, by what was measured before, if
-anything was, else by prediction.
+``measure`` says by what: False, by prediction alone; True, by measuring the plans that the prediction cannot tell apart, if there are several; None, by that
+too, unless their runs take long. What was measured once on a machine is not measured again.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ def _answer(program: Program, question: Question, wrt: Sequence[int], of: Sequen
             return answer
     from wengert.lab.strategies.deciding import decided
 
-    answer, how = decided(program, question, wrt, of, measure=measure is True)
+    answer, how = decided(program, question, wrt, of, measure=measure)
     remember(program, question, wrt, of, how, answer)
     return answer
