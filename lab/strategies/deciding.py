@@ -13,8 +13,8 @@ from wengert.lab.strategies.plan import Plan
 from wengert.lab.strategies.plans import modes, plans
 from wengert.lab.strategies.remembered import How, Question, remember
 from wengert.lab.strategies.row import PlanCosts, Row
+from wengert.runtime.derived.jacobian_passes import JacobianMode
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
-from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.program import Program
 from wengert.transforms.ad.strategies import DEFAULT
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wengert.lab.strategies.remembered import How, Question, recalled, remember
-from wengert.runtime.jacobians import JacobianMode
+from wengert.runtime.derived.jacobian_passes import JacobianMode
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program

@@ -25,8 +25,8 @@ from typing import Literal
 
 from wengert.lab.strategies.checkpointed import checkpointed
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
+from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.errors import InputError
-from wengert.runtime.jacobians import MODES, jacobian_pass
 from wengert.runtime.program import Program, static_program
 from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.mixed import cut_size

@@ -264,3 +264,18 @@ def test_a_product_that_overflows_in_one_order_may_be_of_any_size() -> None:
     in_range = of_text(PRODUCT, np.array([3e8, 10, 1e-2, 1e-3], np.float32), y)
     assert agrees(in_range, in_range.outputs[0])
     assert not agrees(in_range, ~in_range.outputs[0])
+
+
+def test_the_order_of_a_function_is_a_whole_number_in_every_run() -> None:
+    text = """func.func public @main(%x: tensor<f64>) -> tensor<i1> {
+      %n = stablehlo.constant dense<2.0> : tensor<f64>
+      %0 = chlo.polygamma %n, %x : tensor<f64>, tensor<f64> -> tensor<f64>
+      %1 = stablehlo.sine %0 : tensor<f64>
+      %y = stablehlo.constant dense<0.5> : tensor<f64>
+      %2 = stablehlo.compare LT, %1, %y : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      return %2 : tensor<i1>
+    }"""
+    lost, exact = of_text(text, np.array(1e-8)), of_text(text, np.array(1.5))
+    assert agrees(lost, ~lost.outputs[0])
+    assert agrees(exact, exact.outputs[0])
+    assert not agrees(exact, ~exact.outputs[0])
