@@ -31,20 +31,21 @@ def decided(program: Program, question: Question, wrt: Sequence[int], of: Sequen
     Where the prediction depends on what only a run tells, or something is complex (holomorphic functions are not predicted), the number of directions decides,
     and Hessians are forward over reverse.
     """
+    alone: How = "not measured" if measure is None else "predicted"
     rows = [row for row in _rows(program, question, wrt, of) if not row.problem]
     choice = choose(rows)
     if choice.row is None or choice.verdict not in ("faster", "tie", "only"):
-        return "forward over reverse" if question == "hessian" else _with_fewer_directions(program, wrt, of), "predicted"
+        return "forward over reverse" if question == "hessian" else _with_fewer_directions(program, wrt, of), alone
     worth = near(rows, UNDECIDED)
     if measure is False or (measure is None and not _is_short(worth)):
-        return _written(choice.row.plan, question), "predicted"
+        return _written(choice.row.plan, question), alone
     if len(worth) < 2:
         return _written(choice.row.plan, question), "measured"
     try:
         best = choose(list(timed(worth, random_inputs(program.signature, 0)).values())).row
     except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError):
         best = None
-    return (_written(choice.row.plan, question), "predicted") if best is None else (_written(best.plan, question), "measured")
+    return (_written(choice.row.plan, question), alone) if best is None else (_written(best.plan, question), "measured")
 
 
 def _is_short(rows: Sequence[Row]) -> bool:

@@ -15,7 +15,7 @@ from wengert.runtime.derived.jacobian_passes import JacobianMode
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
-_LOOKED_FOR: dict[bool | None, tuple[How, ...]] = {None: ("measured", "predicted"), False: ("predicted",), True: ("measured",)}
+_LOOKED_FOR: dict[bool | None, tuple[How, ...]] = {None: ("measured", "not measured"), False: ("predicted",), True: ("measured",)}
 
 
 def jacobian_passes(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> str:
