@@ -16,6 +16,7 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import Counter, run
 from wengert.runtime.program import Program
 from wengert.transforms.ad.replay.schedule import forward_steps, repetitions
+from wengert.transforms.analysis.program_cost import program_cost
 
 ONE = np.ones((3, 4))
 SQUARE = np.ones((4, 4)) / 4
@@ -197,3 +198,14 @@ def test_memory_is_that_of_the_slots():
     assert many.vjp().compile().stats.arena_bytes > 5 * few.vjp().compile().stats.arena_bytes
     tables = 8 * 3 * 3 * 400  # constants count as none, copies of them would
     assert many.vjp(residuals="binomial-8").compile().stats.arena_bytes <= few.vjp(residuals="binomial-8").compile().stats.arena_bytes + tables
+
+
+@pytest.mark.parametrize("policy", ["sqrt", "binomial-3", "binomial-6"])
+@pytest.mark.parametrize("name", ["counted", "rows"])
+def test_costs_are_known_before_a_run(name: str, policy: str):
+    """Tables of a schedule say how often the loops in it run."""
+    derivative = PROGRAMS[name]().vjp(residuals=policy)
+    counter = Counter()
+    run(derivative.optimized_module, inputs_of(derivative), counter=counter)
+    cost = program_cost(derivative.optimized_module)
+    assert (cost.flops.constant, cost.transcendentals.constant) == (counter.flops, counter.transcendentals)
