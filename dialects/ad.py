@@ -20,7 +20,7 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
 mask over its leading dimensions, which parts of it matter: batching writes it where batch elements take different branches, and reverse
 mode then keeps the others from making a NaN of a derivative. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
 whose inside reverse mode does not keep but computes again; ``ad.pushforward`` and ``ad.pullback`` are what stands for its
-derivative until it is expanded.
+derivative until it is expanded; ``ad.replay`` (:mod:`~wengert.dialects.ad_replay`) is the linear part of a loop of which a few states are kept.
 
 A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
 differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
@@ -41,6 +41,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from wengert.dialects.ad_replay import ReplayOp
 from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.dialects.stablehlo.typing.checks import (
@@ -286,6 +287,9 @@ def check_guard(op: GuardOp) -> None:
 
 AD = Dialect(
     "ad",
-    [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp],
+    [
+        JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp,
+        ReplayOp,
+    ],
     [LinearType],
-)
+)  # fmt: skip

@@ -57,7 +57,8 @@ class Derivable(Jacobians):
         "direct" (the adjoint of every op), or that of a plug-in; the results are the same, the costs may differ.
 
         ``residuals`` says what the forward part keeps for the reverse part, and what that computes again: "auto" (all that is at hand, and in
-        loops and branches what is not cheap), "save-all", "recompute-cheap" or "recompute-all". What is asked to be computed again is not
+        loops and branches what is not cheap), "save-all", "recompute-cheap" or "recompute-all"; for loops "sqrt" (a state for each block of as many
+        iterations as there are blocks) or "binomial-8" (8 states, or another number). What is asked to be computed again is not
         shared with the forward part by any later pass. The strategy "direct" takes "auto" only.
 
         ``memory`` is the largest arena of the compiled derivative: bytes, or "64MB". Values are computed again as the pass ``checkpoint`` plans it
