@@ -1,8 +1,8 @@
 """Blocks with values: products and sums of edges as IR.
 
-What is emitted follows from structures (:mod:`~wengert.transforms.ad.elimination.structure`): a product of blocks is a contraction where both depend on what is summed, an
-elementwise product where they do not, and nothing at all where one of them is the identity. A mask selects, it does not multiply: what is not finite where a
-mask is false does not come through.
+What is emitted follows from structures (:mod:`~wengert.transforms.ad.elimination.structure`): a product of blocks is a contraction where both depend on
+what is summed, an elementwise product where they do not, and nothing at all where one of them is the identity. A mask selects, it does not multiply:
+what is not finite where a mask is false does not come through.
 """
 
 from __future__ import annotations

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
-from xdsl.dialects.builtin import FunctionType, StringAttr
+from xdsl.dialects.builtin import FunctionType, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.builder import Key, Properties
 from wengert.ir.construction import add_argument, append, detach, erase, rename_operands
 from wengert.ir.locations import rewritten
-from wengert.ir.tensor_types import size
+from wengert.ir.tensor_types import size, type_of
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.sweep import ForwardSweep
@@ -70,6 +71,18 @@ class _UnsharedLinear(LinearBuilder):
         return None
 
 
+class _AsWritten(ForwardSweep):
+    """A sweep that gives every value a tangent of its own, also where that is the tangent of an operand: x + 1 is another vertex than x."""
+
+    def _step(self, op: Operation) -> None:
+        super()._step(op)
+        taken = [x_dot for x in operands_of(op) if (x_dot := self.tangents.get(x)) is not None]
+        for result in op.results:
+            x_dot = self.tangents.get(result)
+            if x_dot is not None and any(x_dot is other for other in taken) and isinstance(x_dot.type, TensorType):
+                self.tangents[result] = self.lb.one(hlo.ConvertOp, (x_dot,), type_of(x_dot))
+
+
 def linear_body(request: Request, *, shared: bool = True) -> LinearBody:
     """The function of a request and the linear ops of its derivative. Raises DiagnosticError for what cannot be differentiated, by name and place.
 
@@ -84,7 +97,10 @@ def linear_body(request: Request, *, shared: bool = True) -> LinearBody:
     b = begin_function(block, function, NAME) if shared else _Unshared(block, location=rewritten(function.location, function.name, NAME), pass_name=NAME)
     place_primals(function, block.args)
     place_tangents(function, request.wrt, linear.args, NAME)
-    sweep = ForwardSweep(b, (LinearBuilder if shared else _UnsharedLinear)(linear, b, linear.args), request.module)
+    if shared:
+        sweep = ForwardSweep(b, LinearBuilder(linear, b, linear.args), request.module)
+    else:
+        sweep = _AsWritten(b, _UnsharedLinear(linear, b, linear.args), request.module)
     by_position = {i: x_dot for i, x_dot in zip(request.wrt, linear.args, strict=True) if size(x_dot)}
     sweep.bind(request.block.args, list(block.args), [by_position.get(i) for i in range(len(block.args))])
     sweep.run(request.ops)

@@ -1,14 +1,14 @@
 """The linearised graph of a body: a vertex for each linear value, an edge for each operand of a linear op.
 
-An op with several operands or results that are moved by regions (loops, branches), and ops in complex numbers, are one map between two vertices of their own, into which their
-operands are packed and of which their results are parts.
+An op with several operands or results that are moved by regions (loops, branches), and ops in complex numbers, are one map between two vertices of
+their own, into which their operands are packed and of which their results are parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
@@ -18,7 +18,7 @@ from wengert.ir.tensor_types import element, is_complex, is_differentiable, shap
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody
-from wengert.transforms.ad.elimination.graph import Graph
+from wengert.transforms.ad.elimination.graph import Graph, graph_of
 from wengert.transforms.ad.elimination.maps import LinearMap, PlaceMap, map_of_operand, map_of_ops
 from wengert.transforms.ad.elimination.partials import partial_of
 from wengert.transforms.ad.elimination.structure import identity
@@ -40,6 +40,8 @@ class Linearised(Struct):
         sinks: the vertex of each result; None for one that is zero.
         maps: those of the graph, which are to be closed.
         local: the vertices that are made within the rule of an op.
+        firsts: where vertices are single elements, the first one of each value.
+        whole: there, the shapes of the values.
     """
 
     graph: Graph[Chain]
@@ -49,6 +51,8 @@ class Linearised(Struct):
     sinks: list[int | None]
     maps: list[LinearMap]
     local: list[int]
+    firsts: dict[int, int] | None = None
+    whole: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
 
 
 class Builder:
@@ -153,7 +157,7 @@ def linearised(body: LinearBody, module: ModuleOp) -> Linearised:
             builder.edge(builder.vertices[y], sink, Block(identity(shape(y)), element(y), element(y)))
         sinks.append(sink)
     edges = [(u, v, weight) for (u, v), weight in builder.edges.items() if weight is not None]
-    graph = Graph.of([v for v in sources if v is not None], [v for v in sinks if v is not None], edges)
+    graph = graph_of([v for v in sources if v is not None], [v for v in sinks if v is not None], edges)
     local = [v for value, v in builder.vertices.items() if value not in body.primal]
     return _without_copies(Linearised(graph, builder.shapes, builder.places, sources, sinks, builder.maps, local))
 
@@ -168,7 +172,7 @@ def _without_copies(found: Linearised) -> Linearised:
             names[sink] = before[0]
     sinks = [names.get(v, v) for v in graph.sinks]
     edges = [(u, v, weight) for u, behind in graph.successors.items() for v, weight in behind.items() if v not in names]
-    return replace(found, graph=Graph.of(graph.sources, sinks, edges), sinks=[None if v is None else names.get(v, v) for v in found.sinks])
+    return replace(found, graph=graph_of(graph.sources, sinks, edges), sinks=[None if v is None else names.get(v, v) for v in found.sinks])
 
 
 def _is_simple(op: Operation) -> bool:

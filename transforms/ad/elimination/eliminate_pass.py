@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.transforms.ad.elimination.jacobian import eliminated_jacobian
+from wengert.transforms.ad.elimination.jacobian import Granularity, eliminated_jacobian
 from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import STEPS, Method, Wanted
 
@@ -19,10 +19,12 @@ class EliminatePass(ModulePass):
 
     name = "eliminate"
 
-    order: Order = "markowitz"
-    """In which order: ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz`` or ``search``."""
+    order: Order = "best"
+    """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz`` or ``search``."""
     method: Method = "vertices"
     """What is eliminated: ``vertices``, ``edges``."""
+    granularity: Granularity = "auto"
+    """What a vertex is: an element (``scalars``), a value (``tensors``), or an element where there are few (``auto``)."""
     steps: int = STEPS
     """How many eliminations a search tries."""
     seconds: float | None = None
@@ -34,4 +36,4 @@ class EliminatePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         wanted = Wanted(self.method, self.order, self.steps, self.seconds, self.seed)
-        eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of)
+        eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of, self.granularity)

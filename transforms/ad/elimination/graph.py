@@ -47,19 +47,6 @@ class Graph(Struct, Generic[W]):
     successors: dict[int, dict[int, W]]
     predecessors: dict[int, dict[int, W]]
 
-    @staticmethod
-    def of(sources: Sequence[int], sinks: Sequence[int], edges: Iterable[tuple[int, int, W]]) -> Graph[W]:
-        """A graph of edges, no two of which are between the same vertices; vertices that no result depends on, or that depend on no argument, are left out."""
-        listed = list(edges)
-        live = _reached(sources, ((u, v) for u, v, _ in listed)) & _reached(sinks, ((v, u) for u, v, _ in listed))
-        successors: dict[int, dict[int, W]] = {v: {} for v in sorted({*live, *sources, *sinks})}
-        predecessors: dict[int, dict[int, W]] = {v: {} for v in successors}
-        for u, v, weight in listed:
-            if u in live and v in live:
-                successors[u][v] = weight
-                predecessors[v][u] = weight
-        return Graph(tuple(sources), tuple(sinks), successors, predecessors)
-
     def copy(self) -> Graph[W]:
         """A graph that can be eliminated without changing this one."""
         return Graph(self.sources, self.sinks, {v: dict(e) for v, e in self.successors.items()}, {v: dict(e) for v, e in self.predecessors.items()})
@@ -67,7 +54,7 @@ class Graph(Struct, Generic[W]):
     def mapped(self, convert: Callable[[W], V]) -> Graph[V]:
         """The same graph with other weights."""
         edges = [(u, v, convert(weight)) for u, behind in self.successors.items() for v, weight in behind.items()]
-        return Graph.of(self.sources, self.sinks, edges)
+        return graph_of(self.sources, self.sinks, edges)
 
     @property
     def inner(self) -> list[int]:
@@ -139,6 +126,19 @@ class Graph(Struct, Generic[W]):
 
 
 V = TypeVar("V")
+
+
+def graph_of(sources: Sequence[int], sinks: Sequence[int], edges: Iterable[tuple[int, int, W]]) -> Graph[W]:
+    """A graph of edges, no two of which are between the same vertices; vertices that no result depends on, or that depend on no argument, are left out."""
+    listed = list(edges)
+    live = _reached(sources, ((u, v) for u, v, _ in listed)) & _reached(sinks, ((v, u) for u, v, _ in listed))
+    successors: dict[int, dict[int, W]] = {v: {} for v in sorted({*live, *sources, *sinks})}
+    predecessors: dict[int, dict[int, W]] = {v: {} for v in successors}
+    for u, v, weight in listed:
+        if u in live and v in live:
+            successors[u][v] = weight
+            predecessors[v][u] = weight
+    return Graph(tuple(sources), tuple(sinks), successors, predecessors)
 
 
 class Counted:

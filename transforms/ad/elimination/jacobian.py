@@ -19,27 +19,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from math import prod
+from typing import Literal
 
 from msgspec import Struct
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 
-from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.builder import Value
 from wengert.ir.locations import error_at
-from wengert.ir.tensor_types import element, is_complex, shape, shape_of_type, size, tensor
+from wengert.ir.tensor_types import element, is_complex, shape, tensor
 from wengert.transforms.ad.derive import prepare
-from wengert.transforms.ad.elimination.blocks import Emission
+from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody, linear_body
-from wengert.transforms.ad.elimination.build import Chain, Linearised, linearised
-from wengert.transforms.ad.elimination.graph import Graph
+from wengert.transforms.ad.elimination.build import Linearised, linearised
 from wengert.transforms.ad.elimination.orders import Elimination
 from wengert.transforms.ad.elimination.plan import Wanted, counted_graph, planned
+from wengert.transforms.ad.elimination.scalars import entries, refined
 from wengert.transforms.ad.elimination.weight import Costs, Factors
 from wengert.transforms.ad.function import finish_function
-from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request
+from wengert.transforms.ad.requests.request import Request, function_named, make_request
 from wengert.transforms.core.symbol_dce import symbol_dce
+
+Granularity = Literal["auto", "scalars", "tensors"]
+SMALL, FEW_EDGES = 400, 1600
+"""``auto`` takes elements as vertices where there are no more than so many, and no more than so many edges between them."""
 
 
 class Eliminated(Struct, frozen=True):
@@ -51,7 +55,12 @@ class Eliminated(Struct, frozen=True):
 
 
 def eliminated_jacobian(
-    module: ModuleOp, wanted: Wanted, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None
+    module: ModuleOp,
+    wanted: Wanted,
+    fn: str = "main",
+    wrt: Sequence[int] | None = None,
+    of: Sequence[int] | None = None,
+    granularity: Granularity = "auto",
 ) -> Eliminated:
     """Replaces ``fn`` by its Jacobian, in place. Raises DiagnosticError for what cannot be differentiated or batched, by name and place."""
     prepare(module)
@@ -60,6 +69,8 @@ def eliminated_jacobian(
     _check_real(request)
     body = linear_body(request)
     found = linearised(body, module)
+    if granularity == "scalars" or (granularity == "auto" and is_small(found)):
+        found = refined(found, body.b)
     costs = Costs()
     counted = counted_graph(found.graph, costs)
     elimination = planned(counted, costs, wanted)
@@ -67,6 +78,14 @@ def eliminated_jacobian(
     _replace(module, request, body, found, blocks)
     edges = sum(len(behind) for behind in counted.successors.values())
     return Eliminated(len(counted.inner), edges, elimination)
+
+
+def is_small(found: Linearised) -> bool:
+    """Whether the graph of elements has few vertices and edges."""
+    graph = found.graph
+    if sum(prod(found.shapes[v]) for v in graph.successors) > SMALL:
+        return False
+    return sum(entries(weight) for behind in graph.successors.values() for weight in behind.values()) <= FEW_EDGES
 
 
 def _check_real(request: Request) -> None:
@@ -89,23 +108,45 @@ def _blocks(request: Request, body: LinearBody, found: Linearised, elimination: 
                 graph.front(step.edge, factors)
             else:
                 graph.back(step.edge, factors)
+    ends = [(u, v, [*shape(request.results[j]), *shape(request.block.args[i])]) for j, v in of_results(request, found) for i, u in of_arguments(request, found)]
+    elements = [element(request.results[j]) for j in request.of for _ in request.wrt]
+    assemble = _matrix if found.firsts is not None else _block
     return [
-        _block(body.b, emission, factors, graph, (u, v), request.block.args[i], request.results[j])
-        for j, v in zip(request.of, found.sinks, strict=True)
-        for i, u in zip(request.wrt, found.sources, strict=True)
+        body.b.zeros(tensor(wanted, type)) if u is None or v is None else body.b.convert(assemble(found, emission, factors, (u, v), wanted, type), type)
+        for (u, v, wanted), type in zip(ends, elements, strict=True)
     ]
 
 
-def _block(
-    b: OpBuilder, emission: Emission, factors: Factors[Any], graph: Graph[Chain], ends: tuple[int | None, int | None], argument: SSAValue, result: SSAValue
-) -> Value:
-    """The block of one result and one argument."""
-    u, v = ends
-    weight = None if u is None or v is None else graph.successors[u].get(v)
-    wanted = [*shape(result), *shape(argument)]
-    if weight is None:
-        return b.zeros(tensor(wanted, element(result)))
-    return b.convert(emission.full(factors.block(weight)), element(result))
+def of_arguments(request: Request, found: Linearised) -> list[tuple[int, int | None]]:
+    """The positions and vertices of the arguments."""
+    return list(zip(request.wrt, found.sources, strict=True))
+
+
+def of_results(request: Request, found: Linearised) -> list[tuple[int, int | None]]:
+    """The positions and vertices of the results."""
+    return list(zip(request.of, found.sinks, strict=True))
+
+
+def _block(found: Linearised, emission: Emission, factors: Factors[Block], ends: tuple[int, int], wanted: Sequence[int], type: Attribute) -> Value:
+    """The block of one result and one argument, from the edge that is left."""
+    weight = found.graph.successors[ends[0]].get(ends[1])
+    return emission.b.zeros(tensor(wanted, type)) if weight is None else emission.full(factors.block(weight))
+
+
+def _matrix(found: Linearised, emission: Emission, factors: Factors[Block], ends: tuple[int, int], wanted: Sequence[int], type: Attribute) -> Value:
+    """The same from edges between elements: rows of numbers, zeros where there is none."""
+    b, (u, v) = emission.b, ends
+    assert found.firsts is not None
+    columns, rows = prod(found.whole[u]), prod(found.whole[v])
+    zero = b.scalar(0, type)
+    numbers: list[Value] = []
+    for row in range(rows):
+        for column in range(columns):
+            weight = found.graph.successors[found.firsts[u] + column].get(found.firsts[v] + row)
+            numbers.append(zero if weight is None else b.convert(emission.full(factors.block(weight)), type))
+    if not wanted:
+        return numbers[0]
+    return b.reshape(b.concatenate([b.reshape(number, [1]) for number in numbers], 0), wanted)
 
 
 def _replace(module: ModuleOp, request: Request, body: LinearBody, found: Linearised, blocks: Sequence[Value]) -> None:

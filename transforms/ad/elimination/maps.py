@@ -1,8 +1,8 @@
 """Linear maps that are applied, not written down: ops, groups of ops, and places in a vector.
 
-A map is applied to many directions at once, by the rules of batching, and in transposed form by the rules of transposition. Ops with several operands or results that
-are moved (loops, branches, custom functions), and ops in complex numbers between real values, are one map from a vector that their operands are packed into to
-one that their results are unpacked from: a loop is a block of its own, entered from either side.
+A map is applied to many directions at once, by the rules of batching, and in transposed form by the rules of transposition. Ops with several operands
+or results that are moved (loops, branches, custom functions), and ops in complex numbers between real values, are one map from a vector that their
+operands are packed into to one that their results are unpacked from: a loop is a block of its own, entered from either side.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ class OpsMap:
         results = [materialized(b, cotangents.take(x), x.type) for x in self._inputs]
         return block, list(block.args), results
 
-    def _run(self, b: OpBuilder, block: Block, given: Sequence[SSAValue], results: Sequence[SSAValue], values: Sequence[Value], count: int | None) -> list[Value]:
+    def _run(
+        self, b: OpBuilder, block: Block, given: Sequence[SSAValue], results: Sequence[SSAValue], values: Sequence[Value], count: int | None
+    ) -> list[Value]:
         """Emits the ops of a block for values of its arguments, in a batch."""
         walk = Batching(b, count or 1, Functions(self._module, count or 1))
         own = {value for op in block.ops for value in op.results} | set(given)

@@ -7,11 +7,12 @@
 ``reverse-markowitz``    the same; of equals the last
 ``relative-markowitz``   the vertex that costs least next beside what eliminating it last would cost: the number of arguments that it depends on times that of
                          results that depend on it (A. Griewank, U. Naumann 2003)
-``search``               the best of these, improved within a budget (:mod:`~wengert.transforms.ad.elimination.search`)
+``best``                 the one of these with the fewest multiplications
+``search``               that one, improved within a budget (:mod:`~wengert.transforms.ad.elimination.search`)
 =======================  ===================================================================================================================
 
-The cost of a vertex is what its elimination takes as the graph is: its number of predecessors times that of successors (the Markowitz degree) where every edge is a
-number, and otherwise the multiplications of the products of their blocks. Edges are taken likewise, each in front or back elimination.
+The cost of a vertex is what its elimination takes as the graph is: its number of predecessors times that of successors (the Markowitz degree) where
+every edge is a number, and otherwise the multiplications of the products of their blocks. Edges are taken likewise, each in front or back elimination.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from msgspec import Struct
 from wengert.transforms.ad.elimination.graph import Counted, Edge, Graph
 from wengert.transforms.ad.elimination.weight import Costs
 
-Order = Literal["forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search"]
-ORDERS: tuple[Order, ...] = ("forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search")
-HEURISTICS: tuple[Order, ...] = ORDERS[:-1]
+Order = Literal["best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search"]
+ORDERS: tuple[Order, ...] = ("best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search")
+RULES: tuple[Order, ...] = ORDERS[1:-1]
+"""The orders by rule."""
 
 
 class Step(Struct, frozen=True):
@@ -74,7 +76,9 @@ def finish(graph: Graph[int], costs: Costs) -> int:
 
 
 def by_vertices(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
-    """An elimination of vertices, by any order but ``search``."""
+    """An elimination of vertices, by any rule."""
+    if order == "best":
+        return min((by_vertices(graph, rule, costs) for rule in RULES), key=lambda found: found.multiplications)
     if order in ("forward", "reverse"):
         chosen = graph.inner if order == "forward" else graph.inner[::-1]
         return Elimination(vertices_in(chosen), run(graph, vertices_in(chosen), costs), order)
@@ -135,11 +139,13 @@ def _bits(ends: Sequence[int], order: Sequence[int], beside: dict[int, list[int]
 
 
 def by_edges(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
-    """An elimination of edges, by any order but ``search``.
+    """An elimination of edges, by any rule.
 
     ``forward`` takes edges from the front, those that begin first first; ``reverse`` from the back, those that end last first; the others take the cheapest
     step of either kind.
     """
+    if order == "best":
+        return min((by_edges(graph, rule, costs) for rule in RULES), key=lambda found: found.multiplications)
     left, counted = graph.copy(), Counted(costs)
     steps: list[Step] = []
     while choices := edge_steps(left):

@@ -30,7 +30,7 @@ class Wanted(Struct, frozen=True):
     """
 
     method: Method = "vertices"
-    order: Order = "markowitz"
+    order: Order = "best"
     steps: int = STEPS
     seconds: float | None = None
     seed: int = 0
@@ -53,7 +53,8 @@ def planned(graph: Graph[int], costs: Costs, wanted: Wanted) -> Elimination:
 
 
 def without_free(graph: Graph[int], costs: Costs) -> tuple[list[int], Graph[int]]:
-    """The graph without vertices that cost nothing to eliminate and leave no edge that was not there in another place: those with one edge on one side, which is 1, -1
+    """The graph without vertices that cost nothing to eliminate and leave no edge that was not there in another place: those with one edge on one side,
+    which is 1, -1
     or a mask; and these vertices, in order."""
     from wengert.transforms.ad.elimination.graph import Counted
     from wengert.transforms.ad.elimination.orders import cost

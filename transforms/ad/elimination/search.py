@@ -1,9 +1,10 @@
 """Search for an elimination with few multiplications, within a budget of eliminations that are tried.
 
-Finding the least is NP-complete (U. Naumann, "Optimal Jacobian accumulation is NP-complete", Mathematical Programming 112, 2008). The search starts with the orders by
-rule, goes on with greedy ones in which chance decides between vertices that cost about the same, and spends most of its budget on simulated annealing: a vertex
-is put elsewhere in the order, which is kept if it is not worse, or with a probability that falls with what it is worse by and with time (U. Naumann, P. Gottschling, "Simulated
-annealing for optimal pivot selection in Jacobian accumulation", 2003). The same seed and budget give the same order; a limit in seconds may cut it short.
+Finding the least is NP-complete (U. Naumann, "Optimal Jacobian accumulation is NP-complete", Mathematical Programming 112, 2008). The search starts
+with the orders by rule, goes on with greedy ones in which chance decides between vertices that cost about the same, and spends most of its budget on
+simulated annealing: a vertex is put elsewhere in the order, which is kept if it is not worse, or with a probability that falls with what it is worse by
+and with time (U. Naumann, P. Gottschling, "Simulated annealing for optimal pivot selection in Jacobian accumulation", 2003). The same seed and budget
+give the same order; a limit in seconds may cut it short.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from wengert.transforms.ad.elimination.graph import Counted, Graph
 from wengert.transforms.ad.elimination.orders import (
-    HEURISTICS,
+    RULES,
     Elimination,
     Order,
     Step,
@@ -56,14 +57,9 @@ class Budget:
             yield n / most
 
 
-def best_by_rule(graph: Graph[int], costs: Costs) -> Elimination:
-    """The best elimination of vertices by an order that is not searched for."""
-    return min((by_vertices(graph, order, costs) for order in HEURISTICS), key=lambda found: found.multiplications)
-
-
 def searched_vertices(graph: Graph[int], costs: Costs, steps: int, seconds: float | None, seed: int) -> Elimination:
     """The best elimination of vertices that a search comes upon."""
-    best = best_by_rule(graph, costs)
+    best = by_vertices(graph, "best", costs)
     chance, budget = random.Random(seed), Budget(steps, seconds)
     if len(graph.inner) < 2:
         return Elimination(best.steps, best.multiplications, "search")
@@ -108,7 +104,7 @@ def searched_edges(graph: Graph[int], costs: Costs, steps: int, seconds: float |
     """The best elimination of edges that a search comes upon; that of vertices is one, since a vertex is eliminated by all edges into it."""
     by_vertex = searched_vertices(graph, costs, steps // 2, None if seconds is None else seconds / 2, seed)
     chance, budget = random.Random(seed), Budget(steps // 2, None if seconds is None else seconds / 2)
-    rules: tuple[Order, ...] = HEURISTICS if len(graph.inner_edges) <= MANY_EDGES else ()
+    rules: tuple[Order, ...] = RULES if len(graph.inner_edges) <= MANY_EDGES else ()
     best = min((by_vertex, *(by_edges(graph, order, costs) for order in rules)), key=lambda found: found.multiplications)
     for _ in budget.rounds(budget.steps if rules else 0):
         best = min(best, _edges_by_chance(graph, costs, chance), key=lambda found: found.multiplications)

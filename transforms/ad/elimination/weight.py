@@ -5,7 +5,8 @@ either side, in a batch. As long as no dense block is there, the product stays a
 
     [dense d z / d y] . map . [c, tied]     the map is transposed, and applied to all rows of d z / d y; then c scales the columns of what comes of it
 
-This module says how a product comes about, and what it takes, from structures alone; :mod:`~wengert.transforms.ad.elimination.blocks` does the same with values.
+This module says how a product comes about, and what it takes, from structures alone; :mod:`~wengert.transforms.ad.elimination.blocks` does the same
+with values.
 """
 
 from __future__ import annotations

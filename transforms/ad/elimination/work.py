@@ -13,7 +13,8 @@ from wengert.transforms.analysis.opcost import work
 
 
 def work_of(ops: Sequence[Operation]) -> int:
-    """The multiplications of linear ops: half of the flops of contractions and convolutions, one for each element that is multiplied or divided; a loop as often as
+    """The multiplications of linear ops: half of the flops of contractions and convolutions, one for each element that is multiplied or divided; a loop
+    as often as
     its number of iterations is known, else once."""
     return sum(_work(op) for op in ops)
 
@@ -25,7 +26,7 @@ def _work(op: Operation) -> int:
     facts = facts_of(type(op))
     if op.name in ("stablehlo.multiply", "stablehlo.divide"):
         return size(op.results[0])
-    if facts.elementwise or not facts.bilinear and not facts.linear:
+    if facts.elementwise or (not facts.bilinear and not facts.linear):
         return 0
     flops = work(op)[0]
     return int(flops) // 2 if isinstance(flops, int | float) else 0
