@@ -77,7 +77,9 @@ def _rows(program: Program, question: Question, wrt: Sequence[int], of: Sequence
 def _plans(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int]) -> Sequence[Plan]:
     if question == "mode":
         return modes(program, wrt, of)
-    return plans(program, "hessian", wrt, of) if question == "hessian" else plans(program, "jacobian", wrt, of, [DEFAULT])
+    if question == "hessian":
+        return plans(program, "hessian", wrt, of)
+    return [plan for plan in plans(program, "jacobian", wrt, of, [DEFAULT]) if not plan.passes.startswith("eliminate")]
 
 
 def _written(plan: Plan, question: Question) -> str:
