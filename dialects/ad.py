@@ -27,6 +27,9 @@ differentiable input) -> (outputs, tangents of every differentiable output)``, i
 not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
 linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+
+Values that are given by an equation (``ad.custom_linear_solve``, ``ad.custom_root``, ``ad.custom_fixed_point``) are in
+:mod:`wengert.dialects.ad_implicit`.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from wengert.dialects.ad_implicit import IMPLICIT
 from wengert.dialects.ad_replay import ReplayOp
 from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
@@ -285,11 +289,7 @@ def check_guard(op: GuardOp) -> None:
     expect_result(op, x.get_shape(), x.element_type)
 
 
-AD = Dialect(
-    "ad",
-    [
-        JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp,
-        ReplayOp,
-    ],
-    [LinearType],
+_OPS = (
+    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp, ReplayOp,
 )  # fmt: skip
+AD = Dialect("ad", [*_OPS, *IMPLICIT], [LinearType])
