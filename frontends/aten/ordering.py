@@ -8,44 +8,47 @@ import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.translation import TorchBuilder, axis, translates
+from wengert.frontends.aten.axes import axis
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.results import extreme, reduced, same, with_positions
 from wengert.ir.tensor_types import element, i64, is_float, shape, size, tensor
 from wengert.numpy import elementwise, searching
 
 Pair = tuple[Value, Value]
 
 
-def ordered(b: TorchBuilder, x: Value, dim: int, descending: bool = False) -> Pair:
+def ordered(b: AtenBuilder, x: Value, dim: int, descending: bool = False) -> Pair:
     """The elements along a dimension in order, and their positions."""
     if not shape(x):
         return x, b.full(0, tensor((), i64))
     return b.by_numpy(searching.sort_with_positions, x, dim, descending)
 
 
-def taken(b: TorchBuilder, x: Value, positions: Value, dim: int) -> Value:
+def taken(b: AtenBuilder, x: Value, positions: Value, dim: int) -> Value:
     """The elements at positions along a dimension."""
     return b.by_numpy(searching.take_along_axis, x, positions, axis=dim) if shape(x) else x
 
 
-@translates("sort.default")
-def sort(b: TorchBuilder, x: Value, dim: int = -1, descending: bool = False) -> Pair:
+@means("sort.default(self, dim=-1, descending=False)", results=with_positions)
+def sort(b: AtenBuilder, x: Value, dim: int = -1, descending: bool = False) -> Pair:
     """Elements in order, and their positions."""
     return ordered(b, x, dim, descending)
 
 
-@translates("sort.stable")
-def sort_stable(b: TorchBuilder, x: Value, stable: bool | None, dim: int = -1, descending: bool = False) -> Pair:
+@means("sort.stable(self, *, stable, dim=-1, descending=False)", results=with_positions)
+def sort_stable(b: AtenBuilder, x: Value, stable: bool | None, dim: int = -1, descending: bool = False) -> Pair:
     """The same."""
     return ordered(b, x, dim, descending)
 
 
-@translates("argsort.default")
-def argsort(b: TorchBuilder, x: Value, dim: int = -1, descending: bool = False) -> Value:
+@means("argsort.default(self, dim=-1, descending=False)")
+def argsort(b: AtenBuilder, x: Value, dim: int = -1, descending: bool = False) -> Value:
     """The positions of the elements in order."""
     return ordered(b, x, dim, descending)[1]
 
 
-def _part(b: TorchBuilder, values: Sequence[Value], dim: int, start: int, stop: int) -> Pair:
+def _part(b: AtenBuilder, values: Sequence[Value], dim: int, start: int, stop: int) -> Pair:
     """A range of positions of one dimension of two arrays."""
     rank = len(shape(values[0]))
     d = axis(dim, rank)
@@ -53,26 +56,26 @@ def _part(b: TorchBuilder, values: Sequence[Value], dim: int, start: int, stop: 
     return first, second
 
 
-@translates("topk.default")
-def topk(b: TorchBuilder, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
+@means("topk.default(self, k, dim=-1, largest=True, sorted=True)")
+def topk(b: AtenBuilder, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
     """The k largest (or smallest) elements, in order, and their positions."""
     in_order = ordered(b, x, dim, largest)
     return _part(b, in_order, dim, 0, k) if shape(x) else in_order
 
 
-def _one(b: TorchBuilder, x: Value, pair: Pair) -> Pair:
+def _one(b: AtenBuilder, x: Value, pair: Pair) -> Pair:
     extents = b.extents
     return b.reshape(pair[0], extents), b.reshape(pair[1], extents)
 
 
-@translates("kthvalue.default")
-def kthvalue(b: TorchBuilder, x: Value, k: int, dim: int = -1, keepdim: bool = False) -> Pair:
+@means("kthvalue.default(self, k, dim=-1, keepdim=False)", results=extreme)
+def kthvalue(b: AtenBuilder, x: Value, k: int, dim: int = -1, keepdim: bool = False) -> Pair:
     """The k-th smallest element (counted from 1) and its position."""
     in_order = ordered(b, x, dim)
     return _one(b, x, _part(b, in_order, dim, k - 1, k)) if shape(x) else in_order
 
 
-def _medians(b: TorchBuilder, x: Value, dim: int, ignore_nan: bool) -> Pair:
+def _medians(b: AtenBuilder, x: Value, dim: int, ignore_nan: bool) -> Pair:
     """The lower of the two elements in the middle. With NaN among the elements it is the first NaN, or the median of the others."""
     if not shape(x):
         return x, b.full(0, tensor((), i64))
@@ -91,19 +94,19 @@ def _medians(b: TorchBuilder, x: Value, dim: int, ignore_nan: bool) -> Pair:
     return taken(b, values, middle, dim), taken(b, positions, middle, dim)
 
 
-@translates("median.dim")
-def median_along(b: TorchBuilder, x: Value, dim: int, keepdim: bool = False) -> Pair:
+@means("median.dim(self, dim, keepdim=False)", results=extreme)
+def median_along(b: AtenBuilder, x: Value, dim: int, keepdim: bool = False) -> Pair:
     """The median along a dimension and its position."""
     return _one(b, x, _medians(b, x, dim, ignore_nan=False))
 
 
-@translates("nanmedian.dim")
-def nanmedian_along(b: TorchBuilder, x: Value, dim: int, keepdim: bool = False) -> Pair:
+@means("nanmedian.dim(self, dim, keepdim=False)", results=extreme)
+def nanmedian_along(b: AtenBuilder, x: Value, dim: int, keepdim: bool = False) -> Pair:
     """The median of what is not NaN."""
     return _one(b, x, _medians(b, x, dim, ignore_nan=True))
 
 
-def _median_of_all(b: TorchBuilder, x: Value, ignore_nan: bool) -> Value:
+def _median_of_all(b: AtenBuilder, x: Value, ignore_nan: bool) -> Value:
     flat = b.reshape(x, [size(x)])
     median = _medians(b, flat, 0, ignore_nan)[0]
     if not is_float(element(x)):
@@ -116,14 +119,14 @@ def _median_of_all(b: TorchBuilder, x: Value, ignore_nan: bool) -> Value:
     return b.select(b.compare("EQ", median, median), largest, median)
 
 
-@translates("median.default")
-def median(b: TorchBuilder, x: Value) -> Value:
+@means("median.default(self)", results=reduced)
+def median(b: AtenBuilder, x: Value) -> Value:
     """The median of all elements."""
     return _median_of_all(b, x, ignore_nan=False)
 
 
-@translates("nanmedian.default")
-def nanmedian(b: TorchBuilder, x: Value) -> Value:
+@means("nanmedian.default(self)", results=reduced)
+def nanmedian(b: AtenBuilder, x: Value) -> Value:
     """The median of all elements that are not NaN."""
     return _median_of_all(b, x, ignore_nan=True)
 
@@ -131,7 +134,7 @@ def nanmedian(b: TorchBuilder, x: Value) -> Value:
 # -- running extremes
 
 
-def _running(b: TorchBuilder, kind: core.Kind, x: Value, dim: int) -> Pair:
+def _running(b: AtenBuilder, kind: core.Kind, x: Value, dim: int) -> Pair:
     """The running extreme and the last position at which it is found; NaN stays. All of the derivative goes there."""
     if not shape(x):
         return x, b.full(0, tensor((), i64))
@@ -145,20 +148,20 @@ def _running(b: TorchBuilder, kind: core.Kind, x: Value, dim: int) -> Pair:
     return taken(b, x, positions, dim), positions
 
 
-@translates("cummax.default")
-def cummax(b: TorchBuilder, x: Value, dim: int) -> Pair:
+@means("cummax.default(self, dim)", results=with_positions)
+def cummax(b: AtenBuilder, x: Value, dim: int) -> Pair:
     """The running maximum and its position."""
     return _running(b, core.Kind.max, x, dim)
 
 
-@translates("cummin.default")
-def cummin(b: TorchBuilder, x: Value, dim: int) -> Pair:
+@means("cummin.default(self, dim)", results=with_positions)
+def cummin(b: AtenBuilder, x: Value, dim: int) -> Pair:
     """The running minimum and its position."""
     return _running(b, core.Kind.min, x, dim)
 
 
-@translates("logcumsumexp.default")
-def logcumsumexp(b: TorchBuilder, x: Value, dim: int) -> Value:
+@means("logcumsumexp.default(self, dim)", results=same)
+def logcumsumexp(b: AtenBuilder, x: Value, dim: int) -> Value:
     """The logarithm of the running sum of exponentials, in steps that double their reach (Hillis and Steele 1986)."""
     if not shape(x):
         return x
@@ -177,7 +180,7 @@ def logcumsumexp(b: TorchBuilder, x: Value, dim: int) -> Value:
 # -- places in sorted rows
 
 
-def _places(b: TorchBuilder, rows: Value, x: Value, right: bool, side: str | None) -> Value:
+def _places(b: AtenBuilder, rows: Value, x: Value, right: bool, side: str | None) -> Value:
     """The number of elements of a sorted row that go before each x: [..., n], [..., m] -> [..., m], or one row for x of any shape."""
     right = right if side is None else side == "right"
     if len(shape(rows)) == 1:
@@ -191,8 +194,8 @@ def _places(b: TorchBuilder, rows: Value, x: Value, right: bool, side: str | Non
     return b.reduce_sum(b.convert(before, b.element_type), [len(outer) + 1])
 
 
-@translates("searchsorted.Tensor")
-def searchsorted(b: TorchBuilder, rows: Value, x: Value, out_int32: bool = False, right: bool = False, **options: str | Value | None) -> Value:
+@means("searchsorted.Tensor(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None)")
+def searchsorted(b: AtenBuilder, rows: Value, x: Value, out_int32: bool = False, right: bool = False, **options: str | Value | None) -> Value:
     """The positions at which x belong in sorted rows."""
     if options.get("sorter") is not None:
         raise b.refuse("searchsorted with a sorter has no translation", "sort the row first: row.gather(-1, sorter)")
@@ -200,14 +203,14 @@ def searchsorted(b: TorchBuilder, rows: Value, x: Value, out_int32: bool = False
     return _places(b, rows, x, right, side if isinstance(side, str) else None)
 
 
-@translates("bucketize.Tensor")
-def bucketize(b: TorchBuilder, x: Value, boundaries: Value, out_int32: bool = False, right: bool = False) -> Value:
+@means("bucketize.Tensor(self, boundaries, *, out_int32=False, right=False)")
+def bucketize(b: AtenBuilder, x: Value, boundaries: Value, out_int32: bool = False, right: bool = False) -> Value:
     """Between which boundaries x are."""
     return _places(b, boundaries, x, right, None)
 
 
-@translates("unfold.default")
-def unfold(b: TorchBuilder, x: Value, dim: int, length: int, step: int) -> Value:
+@means("unfold.default(self, dimension, size, step)")
+def unfold(b: AtenBuilder, x: Value, dim: int, length: int, step: int) -> Value:
     """Windows along a dimension, their elements along a new last one."""
     if not shape(x):
         return b.reshape(x, b.extents)

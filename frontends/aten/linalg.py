@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from wengert.dialects import core
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.translation import TorchBuilder, translates
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import means
 from wengert.ir.attributes import bool_attr
 from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
 from wengert.numpy import linalg as wlinalg
@@ -17,19 +18,19 @@ from wengert.transforms.ad.building_blocks.matrices import adjoint, hermitian, i
 Values = tuple[Value | None, ...]
 
 
-def mean_of_triangles(b: TorchBuilder, a: Value, lower: bool) -> Value:
+def mean_of_triangles(b: AtenBuilder, a: Value, lower: bool) -> Value:
     """A Hermitian matrix by one triangle of a, which has the derivative of (a + a^H) / 2."""
     mean = b.multiply(b.add(a, adjoint(b, a)), b.full_like(a, 0.5))
     return b.add(mean, b.stopped(b.subtract(hermitian(b, a, lower), mean)))
 
 
-def nan_where_failed(b: TorchBuilder, info: Value, x: Value) -> Value:
+def nan_where_failed(b: AtenBuilder, info: Value, x: Value) -> Value:
     """NaN in place of what a factorisation failed for; info has one number for each matrix."""
     failed = b.compare("NE", info, b.full_like(info, 0))
     return b.select(b.broadcast_in_dim(failed, range(len(shape(info))), shape(x)), b.full_like(x, float("nan")), x)
 
 
-def _ok(b: TorchBuilder, position: int) -> Value:
+def _ok(b: AtenBuilder, position: int) -> Value:
     """Zeros for a result that says what failed and where; what fails here gives NaN."""
     type = b.types[position]
     assert type is not None
@@ -39,8 +40,8 @@ def _ok(b: TorchBuilder, position: int) -> Value:
 # -- Cholesky
 
 
-@translates("linalg_cholesky_ex.default")
-def cholesky(b: TorchBuilder, a: Value, upper: bool = False, check_errors: bool = False) -> Values:
+@means("linalg_cholesky_ex.default(self, *, upper=False, check_errors=False)")
+def cholesky(b: AtenBuilder, a: Value, upper: bool = False, check_errors: bool = False) -> Values:
     """The factor, and where it failed."""
     symmetric = mean_of_triangles(b, a, lower=not upper)
     factor, info = b.create(core.CholeskyOp, (symmetric,), (symmetric.type, tensor(shape(a)[:-2], i32)), {"lower": bool_attr(True)})
@@ -51,27 +52,27 @@ def cholesky(b: TorchBuilder, a: Value, upper: bool = False, check_errors: bool 
 # -- determinant and inverse
 
 
-@translates("linalg_inv_ex.default")
-def inv(b: TorchBuilder, a: Value, check_errors: bool = False) -> Values:
+@means("linalg_inv_ex.default(A, *, check_errors=False)")
+def inv(b: AtenBuilder, a: Value, check_errors: bool = False) -> Values:
     """The inverse."""
     return b.by_numpy(wlinalg.inv, a), _ok(b, 1)
 
 
-@translates("_linalg_det.default")
-def det(b: TorchBuilder, a: Value) -> Values:
+@means("_linalg_det.default(A)")
+def det(b: AtenBuilder, a: Value) -> Values:
     """The determinant."""
     return b.by_numpy(wlinalg.det, a), None, None
 
 
-@translates("_linalg_slogdet.default")
-def slogdet(b: TorchBuilder, a: Value) -> Values:
+@means("_linalg_slogdet.default(A)")
+def slogdet(b: AtenBuilder, a: Value) -> Values:
     """The sign of the determinant, and the logarithm of its absolute value."""
     sign, size = b.by_numpy(wlinalg.slogdet, a)
     return sign, size, None, None
 
 
-@translates("linalg_pinv.atol_rtol_tensor")
-def pinv(b: TorchBuilder, a: Value, *, atol: Value | None = None, rtol: Value | None = None, hermitian: bool = False) -> Value:
+@means("linalg_pinv.atol_rtol_tensor(self, *, atol=None, rtol=None, hermitian=False)")
+def pinv(b: AtenBuilder, a: Value, *, atol: Value | None = None, rtol: Value | None = None, hermitian: bool = False) -> Value:
     """The pseudoinverse."""
     if atol is not None or rtol is not None or hermitian:
         raise b.refuse("pinv with tolerances, or of a Hermitian matrix, has no translation", "write it with torch.linalg.svd")
@@ -81,15 +82,15 @@ def pinv(b: TorchBuilder, a: Value, *, atol: Value | None = None, rtol: Value | 
 # -- orthogonal factors
 
 
-@translates("linalg_qr.default")
-def qr(b: TorchBuilder, a: Value, mode: str = "reduced") -> Values:
+@means("linalg_qr.default(A, mode='reduced')")
+def qr(b: AtenBuilder, a: Value, mode: str = "reduced") -> Values:
     """Orthonormal columns, and an upper triangle; with mode "r" only that."""
     q, r = b.by_numpy(wlinalg.qr, a, mode="complete" if mode == "complete" else "reduced")
     return (_ok(b, 0) if mode == "r" else q), r
 
 
-@translates("_linalg_eigh.default")
-def eigh(b: TorchBuilder, a: Value, uplo: str = "L", compute_v: bool = True) -> Values:
+@means("_linalg_eigh.default(A, UPLO='L', compute_v=True)")
+def eigh(b: AtenBuilder, a: Value, uplo: str = "L", compute_v: bool = True) -> Values:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
     lower = uplo.upper() == "L"
     symmetric = mean_of_triangles(b, a, lower)
@@ -98,16 +99,16 @@ def eigh(b: TorchBuilder, a: Value, uplo: str = "L", compute_v: bool = True) -> 
     return nan_where_failed(b, info, values), nan_where_failed(b, info, vectors) if compute_v else None
 
 
-@translates("_linalg_svd.default")
-def svd(b: TorchBuilder, a: Value, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Values:
+@means("_linalg_svd.default(A, full_matrices=False, compute_uv=True, *, driver=None)")
+def svd(b: AtenBuilder, a: Value, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Values:
     """Singular vectors and values."""
     if not compute_uv:
         return None, b.by_numpy(wlinalg.svdvals, a), None
     return b.by_numpy(wlinalg.svd, a, full_matrices=full_matrices)
 
 
-@translates("linalg_eig.default")
-def eig(b: TorchBuilder, a: Value) -> Values:
+@means("linalg_eig.default(self)")
+def eig(b: AtenBuilder, a: Value) -> Values:
     """Complex eigenvalues, and eigenvectors of norm 1, of any square matrices."""
     element_type = b.element_type
     wide = b.convert(a, element_type)
@@ -116,8 +117,8 @@ def eig(b: TorchBuilder, a: Value) -> Values:
     return nan_where_failed(b, info, values), nan_where_failed(b, info, vectors)
 
 
-@translates("linalg_householder_product.default")
-def householder_product(b: TorchBuilder, a: Value, tau: Value) -> Value:
+@means("linalg_householder_product.default(input, tau)")
+def householder_product(b: AtenBuilder, a: Value, tau: Value) -> Value:
     """The first columns of the product of the reflections that a QR factorisation in packed form consists of."""
     *batch, m, n = shape(a)
     vectors = b.add(keep(b, a, "GT"), identity_like(b, a))

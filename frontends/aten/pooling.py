@@ -10,9 +10,10 @@ import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.aten.indexing import scattered
-from wengert.frontends.torch_programs.aten.shape import part
-from wengert.frontends.torch_programs.translation import TorchBuilder, translates
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.indexing import scattered
+from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.shape import part
 from wengert.frontends.windows import Windows
 from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor
 from wengert.numpy import searching
@@ -25,7 +26,7 @@ def _spatial(value: Lengths, n: int) -> list[int]:
     return lengths * n if len(lengths) == 1 else lengths
 
 
-def _windows(b: TorchBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths = 1) -> Windows:
+def _windows(b: AtenBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths = 1) -> Windows:
     """Windows over the last n dimensions. PyTorch has inferred how many there are, also where it rounds up (``ceil_mode``)."""
     first = len(shape(x)) - n
     extents = _spatial(kernel, n)
@@ -37,16 +38,16 @@ def _windows(b: TorchBuilder, x: Value, n: int, kernel: Lengths, stride: Lengths
 
 
 def _max_pool(n: int) -> Callable[..., tuple[Value, Value | None]]:
-    def translation(
-        b: TorchBuilder, x: Value, kernel: Lengths, stride: Lengths = (), padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False
+    def meaning(
+        b: AtenBuilder, x: Value, kernel: Lengths, stride: Lengths = (), padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False
     ) -> tuple[Value, Value | None]:
         windows = _windows(b, x, n, kernel, stride, padding, dilation)
         return windows.reduce(b, core.Kind.max, x), _argmax_of_windows(b, x, windows, n) if 1 in b.used else None
 
-    return translation
+    return meaning
 
 
-def _argmax_of_windows(b: TorchBuilder, x: Value, windows: Windows, n: int) -> Value:
+def _argmax_of_windows(b: AtenBuilder, x: Value, windows: Windows, n: int) -> Value:
     """The position of the largest element of every window among all places of the input; the first one, and NaN before all numbers."""
     places = windows.positions()
     outer = shape(x)[: windows.first]
@@ -61,26 +62,26 @@ def _argmax_of_windows(b: TorchBuilder, x: Value, windows: Windows, n: int) -> V
 
 
 def _unpool(n: int) -> Callable[..., Value]:
-    def translation(b: TorchBuilder, x: Value, positions: Value, *_: Any) -> Value:
+    def meaning(b: AtenBuilder, x: Value, positions: Value, *_: Any) -> Value:
         outer = b.extents[: len(b.extents) - n]
         rows = [math.prod(outer), math.prod(shape(x)[len(outer) :])]
         blank = b.full(0, tensor((rows[0], math.prod(b.extents[len(outer) :])), element(x)))
         return b.reshape(scattered(b, core.Kind.set, blank, 1, b.reshape(positions, rows), b.reshape(x, rows)), b.extents)
 
-    return translation
+    return meaning
 
 
-translates("max_unpool2d.default")(_unpool(2))
-translates("max_unpool3d.default")(_unpool(3))
+means("max_unpool2d.default(self, indices, output_size)")(_unpool(2))
+means("max_unpool3d.default(self, indices, output_size, stride, padding)")(_unpool(3))
 
 
-translates("max_pool2d_with_indices.default")(_max_pool(2))
-translates("max_pool3d_with_indices.default")(_max_pool(3))
+means("max_pool2d_with_indices.default(self, kernel_size, stride=[], padding=[0, 0], dilation=[1, 1], ceil_mode=False)")(_max_pool(2))
+means("max_pool3d_with_indices.default(self, kernel_size, stride=[], padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=False)")(_max_pool(3))
 
 
 def _avg_pool(n: int) -> Callable[..., Value]:
-    def translation(
-        b: TorchBuilder,
+    def meaning(
+        b: AtenBuilder,
         x: Value,
         kernel: Lengths,
         stride: Lengths = (),
@@ -94,12 +95,12 @@ def _avg_pool(n: int) -> Callable[..., Value]:
         counts = windows.counts(count_include_pad) if divisor_override is None else np.full(windows.output, divisor_override)
         return b.divide(total, b.expanded(b.constant(counts.astype(dtype_of(element(x)))), b.extents))
 
-    return translation
+    return meaning
 
 
-translates("avg_pool1d.default")(_avg_pool(1))
-translates("avg_pool2d.default")(_avg_pool(2))
-translates("avg_pool3d.default")(_avg_pool(3))
+means("avg_pool1d.default(self, kernel_size, stride=[], padding=[0], ceil_mode=False, count_include_pad=True)")(_avg_pool(1))
+means("avg_pool2d.default(self, kernel_size, stride=[], padding=[0, 0], ceil_mode=False, count_include_pad=True, divisor_override=None)")(_avg_pool(2))
+means("avg_pool3d.default(self, kernel_size, stride=[], padding=[0, 0, 0], ceil_mode=False, count_include_pad=True, divisor_override=None)")(_avg_pool(3))
 
 
 # -- bins: n elements in o bins, of which the i-th is [floor(i n / o), ceil((i + 1) n / o))
@@ -109,7 +110,7 @@ def _bins(n: int, o: int) -> list[tuple[int, int]]:
     return [(i * n // o, math.ceil((i + 1) * n / o)) for i in range(o)]
 
 
-def _binned(b: TorchBuilder, x: Value, n: int, combine: Callable[[Value, int], Value]) -> Value:
+def _binned(b: AtenBuilder, x: Value, n: int, combine: Callable[[Value, int], Value]) -> Value:
     for d in range(len(shape(x)) - n, len(shape(x))):
         x = b.concatenate([combine(part(b, x, d, start, end), d) for start, end in _bins(shape(x)[d], b.extents[d])], d)
     return x
@@ -120,23 +121,23 @@ def _kept(extents: Sequence[int], d: int) -> list[int]:
 
 
 def _adaptive_avg_pool(n: int) -> Callable[..., Value]:
-    def translation(b: TorchBuilder, x: Value, output: Sequence[int]) -> Value:
+    def meaning(b: AtenBuilder, x: Value, output: Sequence[int]) -> Value:
         return _binned(b, x, n, lambda piece, d: b.reshape(b.mean(piece, [d]), _kept(shape(piece), d)))
 
-    return translation
+    return meaning
 
 
-translates("_adaptive_avg_pool2d.default")(_adaptive_avg_pool(2))
-translates("_adaptive_avg_pool3d.default")(_adaptive_avg_pool(3))
-translates("adaptive_avg_pool1d.default")(_adaptive_avg_pool(1))
+means("_adaptive_avg_pool2d.default(self, output_size)")(_adaptive_avg_pool(2))
+means("_adaptive_avg_pool3d.default(self, output_size)")(_adaptive_avg_pool(3))
+means("adaptive_avg_pool1d.default(self, output_size)")(_adaptive_avg_pool(1))
 
 
 def _adaptive_max_pool(n: int) -> Callable[..., tuple[Value, None]]:
-    def translation(b: TorchBuilder, x: Value, output: Sequence[int]) -> tuple[Value, None]:
+    def meaning(b: AtenBuilder, x: Value, output: Sequence[int]) -> tuple[Value, None]:
         return _binned(b, x, n, lambda piece, d: b.reshape(b.reduce(core.Kind.max, piece, [d]), _kept(shape(piece), d))), None
 
-    return translation
+    return meaning
 
 
-translates("adaptive_max_pool2d.default")(_adaptive_max_pool(2))
-translates("adaptive_max_pool3d.default")(_adaptive_max_pool(3))
+means("adaptive_max_pool2d.default(self, output_size)")(_adaptive_max_pool(2))
+means("adaptive_max_pool3d.default(self, output_size)")(_adaptive_max_pool(3))

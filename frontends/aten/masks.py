@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.aten.ordering import taken
-from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.ordering import taken
+from wengert.frontends.aten.results import same
 from wengert.ir.tensor_types import element, i1, i64, rank, shape, size
 
 
-def written_where(b: TorchBuilder, x: Value, mask: Value, first: int, values: Value, accumulate: bool) -> Value | None:
+def written_where(b: AtenBuilder, x: Value, mask: Value, first: int, values: Value, accumulate: bool) -> Value | None:
     """x with ``x[:, .., mask]`` replaced by (or increased by) values, the mask over dimensions from ``first`` on; None where there is one
     value for each place at which the mask holds, as how many those are depends on the mask."""
     count, behind = rank(mask), rank(x) - first - rank(mask)
@@ -25,14 +27,14 @@ def written_where(b: TorchBuilder, x: Value, mask: Value, first: int, values: Va
     return b.select(holds, b.add(x, new) if accumulate else new, x)
 
 
-@translates("masked_fill.Scalar", "masked_fill.Tensor")
-def masked_fill(b: TorchBuilder, x: Value, mask: Value, value: Value | Number) -> Value:
+@means("masked_fill.Scalar(self, mask, value)", "masked_fill.Tensor(self, mask, value)", results=same)
+def masked_fill(b: AtenBuilder, x: Value, mask: Value, value: Value | Number) -> Value:
     """A number where the mask holds."""
     return b.select(b.fitted(mask, i1), b.fitted(value), b.fitted(x))
 
 
-@translates("masked_scatter.default")
-def masked_scatter(b: TorchBuilder, x: Value, mask: Value, source: Value) -> Value:
+@means("masked_scatter.default(self, mask, source)", results=same)
+def masked_scatter(b: AtenBuilder, x: Value, mask: Value, source: Value) -> Value:
     """x with the elements where the mask holds replaced by the first ones of the source, in order."""
     from wengert.dialects import core
 

@@ -6,28 +6,38 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
+from wengert.frontends.aten.axes import axis
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.results import same
 from wengert.ir.tensor_types import element, i64, shape, tensor
 
 # -- views
 
 
-@translates(
-    "view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default", "view_copy.default"
+@means(
+    "view.default(self, size)",
+    "_unsafe_view.default(self, size)",
+    "reshape.default(self, shape)",
+    "squeeze.default(self)",
+    "squeeze.dim(self, dim)",
+    "squeeze.dims(self, dim)",
+    "unsqueeze.default(self, dim)",
+    "view_copy.default(self, size)",
 )
-def reshaped(b: TorchBuilder, x: Value, *_: Any) -> Value:
+def reshaped(b: AtenBuilder, x: Value, *_: Any) -> Value:
     """The same elements in the result's shape."""
     return b.reshape(x, b.extents)
 
 
-@translates("permute.default")
-def permute(b: TorchBuilder, x: Value, dims: Sequence[int]) -> Value:
+@means("permute.default(self, dims)")
+def permute(b: AtenBuilder, x: Value, dims: Sequence[int]) -> Value:
     """Dimensions in another order."""
     return b.transpose(x, [axis(d, len(dims)) for d in dims])
 
 
-@translates("transpose.int")
-def transpose(b: TorchBuilder, x: Value, first: int, second: int) -> Value:
+@means("transpose.int(self, dim0, dim1)")
+def transpose(b: AtenBuilder, x: Value, first: int, second: int) -> Value:
     """Two dimensions exchanged."""
     order = list(range(len(shape(x))))
     if order:
@@ -36,20 +46,20 @@ def transpose(b: TorchBuilder, x: Value, first: int, second: int) -> Value:
     return b.transpose(x, order)
 
 
-@translates("t.default")
-def t(b: TorchBuilder, x: Value) -> Value:
+@means("t.default(self)")
+def t(b: AtenBuilder, x: Value) -> Value:
     """A matrix transposed."""
     return b.transpose(x, list(reversed(range(len(shape(x))))))
 
 
-@translates("expand.default")
-def expand(b: TorchBuilder, x: Value, extents: Sequence[int], implicit: bool = False) -> Value:
+@means("expand.default(self, size)")
+def expand(b: AtenBuilder, x: Value, extents: Sequence[int], implicit: bool = False) -> Value:
     """Repeated to the result's shape."""
     return b.expanded(x, b.extents)
 
 
-@translates("repeat.default")
-def repeat(b: TorchBuilder, x: Value, times: Sequence[int]) -> Value:
+@means("repeat.default(self, repeats)")
+def repeat(b: AtenBuilder, x: Value, times: Sequence[int]) -> Value:
     """Tiles of x."""
     extents = (1,) * (len(times) - len(shape(x))) + shape(x)
     split = [n for pair in zip(times, extents, strict=True) for n in pair]
@@ -57,14 +67,14 @@ def repeat(b: TorchBuilder, x: Value, times: Sequence[int]) -> Value:
     return b.reshape(b.broadcast_in_dim(b.reshape(x, extents), kept, split), b.extents)
 
 
-@translates("flip.default")
-def flip(b: TorchBuilder, x: Value, dims: Sequence[int]) -> Value:
+@means("flip.default(self, dims)", results=same)
+def flip(b: AtenBuilder, x: Value, dims: Sequence[int]) -> Value:
     """Dimensions reversed."""
     return b.reverse(x, [axis(d, len(shape(x))) for d in dims]) if dims and shape(x) else x
 
 
-@translates("diagonal.default")
-def diagonal(b: TorchBuilder, x: Value, offset: int = 0, first: int = 0, second: int = 1) -> Value:
+@means("diagonal.default(self, offset=0, dim1=0, dim2=1)")
+def diagonal(b: AtenBuilder, x: Value, offset: int = 0, first: int = 0, second: int = 1) -> Value:
     """The elements x[..., i, i + offset, ...], along a new last dimension."""
     rank = len(shape(x))
     first, second = axis(first, rank), axis(second, rank)
@@ -88,7 +98,7 @@ def bounds(start: int | None, end: int | None, extent: int) -> tuple[int, int]:
     return low, max(low, high)
 
 
-def part(b: TorchBuilder, x: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
+def part(b: AtenBuilder, x: Value, dim: int, start: int, end: int, step: int = 1) -> Value:
     """x[start:end:step] along one dimension; bounds are within it."""
     extents = shape(x)
     low, high, steps = [0] * len(extents), list(extents), [1] * len(extents)
@@ -96,60 +106,60 @@ def part(b: TorchBuilder, x: Value, dim: int, start: int, end: int, step: int = 
     return b.slice(x, low, high, steps) if (low[dim], high[dim], step) != (0, extents[dim], 1) else x
 
 
-@translates("slice.Tensor")
-def slice_(b: TorchBuilder, x: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Value:
+@means("slice.Tensor(self, dim=0, start=None, end=None, step=1)")
+def slice_(b: AtenBuilder, x: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Value:
     """Every step-th element between two bounds."""
     dim = axis(dim, len(shape(x)))
     return part(b, x, dim, *bounds(start, end, shape(x)[dim]), step)
 
 
-@translates("select.int")
-def select(b: TorchBuilder, x: Value, dim: int, index: int) -> Value:
+@means("select.int(self, dim, index)")
+def select(b: AtenBuilder, x: Value, dim: int, index: int) -> Value:
     """One position of a dimension, which disappears."""
     dim = axis(dim, len(shape(x)))
     at = axis(index, shape(x)[dim])
     return b.reshape(part(b, x, dim, at, at + 1), b.extents)
 
 
-@translates("split_with_sizes.default")
-def split_with_sizes(b: TorchBuilder, x: Value, sizes: Sequence[int], dim: int = 0) -> tuple[Value, ...]:
+@means("split_with_sizes.default(self, split_sizes, dim=0)")
+def split_with_sizes(b: AtenBuilder, x: Value, sizes: Sequence[int], dim: int = 0) -> tuple[Value, ...]:
     """Parts of these extents."""
     dim = axis(dim, len(shape(x)))
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
     return tuple(part(b, x, dim, end - n, end) for end, n in zip(ends, sizes, strict=True))
 
 
-@translates("split.Tensor")
-def split(b: TorchBuilder, x: Value, size: int, dim: int = 0) -> tuple[Value, ...]:
+@means("split.Tensor(self, split_size, dim=0)")
+def split(b: AtenBuilder, x: Value, size: int, dim: int = 0) -> tuple[Value, ...]:
     """Parts of this extent, the last one perhaps smaller."""
     extent = shape(x)[axis(dim, len(shape(x)))]
     return split_with_sizes(b, x, [min(size, extent - start) for start in range(0, extent, size)] or [0], dim)
 
 
-@translates("unbind.int")
-def unbind(b: TorchBuilder, x: Value, dim: int = 0) -> tuple[Value, ...]:
+@means("unbind.int(self, dim=0)")
+def unbind(b: AtenBuilder, x: Value, dim: int = 0) -> tuple[Value, ...]:
     """All positions of a dimension."""
     dim = axis(dim, len(shape(x)))
     return tuple(b.reshape(part(b, x, dim, i, i + 1), b.extents) for i in range(shape(x)[dim]))
 
 
-@translates("cat.default")
-def cat(b: TorchBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
+@means("cat.default(tensors, dim=0)")
+def cat(b: AtenBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     """Joined along a dimension. An empty row joins with anything, by an old rule of PyTorch."""
     converted = [b.convert(x, b.element_type) for x in parts if shape(x) != (0,) or len(b.extents) == 1]
     return b.concatenate(converted, axis(dim, len(b.extents)))
 
 
-@translates("stack.default")
-def stack(b: TorchBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
+@means("stack.default(tensors, dim=0)")
+def stack(b: AtenBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     """Joined along a new dimension."""
     dim = axis(dim, len(b.extents))
     wide = [n if d != dim else 1 for d, n in enumerate(b.extents)]
     return b.concatenate([b.reshape(b.convert(x, b.element_type), wide) for x in parts], dim)
 
 
-@translates("constant_pad_nd.default")
-def constant_pad(b: TorchBuilder, x: Value, pad: Sequence[int], value: Number = 0) -> Value:
+@means("constant_pad_nd.default(self, pad, value=0)")
+def constant_pad(b: AtenBuilder, x: Value, pad: Sequence[int], value: Number = 0) -> Value:
     """A border of a number; pairs of widths begin with the last dimension, and negative ones cut."""
     rank = len(shape(x))
     low, high = [0] * rank, [0] * rank
@@ -161,40 +171,47 @@ def constant_pad(b: TorchBuilder, x: Value, pad: Sequence[int], value: Number = 
 # -- numbers
 
 
-@translates("full.default", "scalar_tensor.default")
-def full(b: TorchBuilder, first: Any, value: Any = None, **_: Any) -> Value:
+@means("full.default(size, fill_value, *, dtype=None)", "scalar_tensor.default(s, *, dtype=None)")
+def full(b: AtenBuilder, first: Any, value: Any = None, **_: Any) -> Value:
     """A number everywhere; ``scalar_tensor`` has it as its only argument."""
     return b.full(first if value is None else value, b.type)
 
 
-@translates("full_like.default", "new_full.default")
-def full_like(b: TorchBuilder, x: Value, *rest: Any, **_: Any) -> Value:
+@means("full_like.default(self, fill_value, *, dtype=None)", "new_full.default(self, size, fill_value, *, dtype=None)")
+def full_like(b: AtenBuilder, x: Value, *rest: Any, **_: Any) -> Value:
     """A number in the result's shape."""
     return b.full(rest[-1], b.type)
 
 
-@translates("zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "empty_like.default", "new_empty.default")
-def zeros(b: TorchBuilder, *_: Any, **__: Any) -> Value:
+@means(
+    "zeros.default(size, *, dtype=None)",
+    "zeros_like.default(self, *, dtype=None)",
+    "new_zeros.default(self, size, *, dtype=None)",
+    "empty.memory_format(size, *, dtype=None)",
+    "empty_like.default(self, *, dtype=None)",
+    "new_empty.default(self, size, *, dtype=None)",
+)
+def zeros(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """Zeros; what PyTorch leaves undefined is zero too."""
     return b.zeros(b.type)
 
 
-@translates("ones.default", "ones_like.default", "new_ones.default")
-def ones(b: TorchBuilder, *_: Any, **__: Any) -> Value:
+@means("ones.default(size, *, dtype=None)", "ones_like.default(self, *, dtype=None)", "new_ones.default(self, size, *, dtype=None)")
+def ones(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """Ones."""
     return b.full(1, b.type)
 
 
-@translates("arange.start_step")
-def arange(b: TorchBuilder, start: Number, end: Number, step: Number = 1, **_: Any) -> Value:
+@means("arange.start_step(start, end, step=1, *, dtype=None)")
+def arange(b: AtenBuilder, start: Number, end: Number, step: Number = 1, **_: Any) -> Value:
     """start + i step."""
     count = b.iota(0, b.type)
     scaled = count if step == 1 else b.multiply(count, b.full(step, b.type))
     return scaled if start == 0 else b.add(scaled, b.full(start, b.type))
 
 
-@translates("eye.default", "eye.m")
-def eye(b: TorchBuilder, *_: Any, **__: Any) -> Value:
+@means("eye.default(n, *, dtype=None)", "eye.m(n, m, *, dtype=None)")
+def eye(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """The identity matrix."""
     positions = tensor(b.extents, i64)
     return b.convert(b.compare("EQ", b.iota(0, positions), b.iota(1, positions)), b.element_type)

@@ -10,31 +10,33 @@ from xdsl.ir import Operation
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.results import boolean, floating, promoted, same_floating
 from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
 
 
-@translates("polygamma.default")
-def polygamma(b: TorchBuilder, order: int, x: Value) -> Value:
+@means("polygamma.default(n, self)", results=same_floating)
+def polygamma(b: AtenBuilder, order: int, x: Value) -> Value:
     """The derivative of digamma of this order."""
     x = b.fitted(x)
     return b.like(chlo.PolygammaOp, b.full_like(x, order), x)
 
 
-@translates("special_zeta.default", "special_zeta.other_scalar", "special_zeta.self_scalar")
-def zeta(b: TorchBuilder, x: Value | Number, q: Value | Number) -> Value:
+@means("special_zeta.default(self, other)", "special_zeta.other_scalar(self, other)", "special_zeta.self_scalar(self, other)", results=floating)
+def zeta(b: AtenBuilder, x: Value | Number, q: Value | Number) -> Value:
     """The Hurwitz zeta function."""
     return b.like(chlo.ZetaOp, b.fitted(x), b.fitted(q))
 
 
-@translates("special_i1e.default")
-def i1e(b: TorchBuilder, x: Value) -> Value:
+@means("special_i1e.default(self)", results=floating)
+def i1e(b: AtenBuilder, x: Value) -> Value:
     """The modified Bessel function of order 1, times exp(-|x|)."""
     return b.like(chlo.BesselI1eOp, b.fitted(x))
 
 
-@translates("hypot.default")
-def hypot(b: TorchBuilder, x: Value, y: Value) -> Value:
+@means("hypot.default(self, other)", results=promoted)
+def hypot(b: AtenBuilder, x: Value, y: Value) -> Value:
     """sqrt(x^2 + y^2) without overflow."""
     x, y = b.fitted(x), b.fitted(y)
     largest = b.stopped(b.maximum(b.abs(x), b.abs(y)))
@@ -47,8 +49,8 @@ def hypot(b: TorchBuilder, x: Value, y: Value) -> Value:
 # -- bits
 
 
-@translates("signbit.default")
-def signbit(b: TorchBuilder, x: Value) -> Value:
+@means("signbit.default(self)", results=boolean)
+def signbit(b: AtenBuilder, x: Value) -> Value:
     """Whether the sign is negative; zeros and NaN have one too."""
     element_type = element(x)
     if not is_float(element_type):
@@ -58,8 +60,8 @@ def signbit(b: TorchBuilder, x: Value) -> Value:
     return b.compare("LT", bits, b.full_like(bits, 0))
 
 
-@translates("copysign.Tensor", "copysign.Scalar")
-def copysign(b: TorchBuilder, x: Value, y: Value | Number) -> Value:
+@means("copysign.Tensor(self, other)", "copysign.Scalar(self, other)", results=floating)
+def copysign(b: AtenBuilder, x: Value, y: Value | Number) -> Value:
     """x with the sign of y; its derivative at x = 0 is 0."""
     x, y = b.fitted(x), b.fitted(y)
     size = b.abs(x)
@@ -67,36 +69,36 @@ def copysign(b: TorchBuilder, x: Value, y: Value | Number) -> Value:
     return b.select(signbit(b, y), b.negate(size), size)
 
 
-@translates("nextafter.default")
-def nextafter(b: TorchBuilder, x: Value, y: Value) -> Value:
+@means("nextafter.default(self, other)", results=promoted)
+def nextafter(b: AtenBuilder, x: Value, y: Value) -> Value:
     """The next number from x towards y."""
     return b.like(chlo.NextAfterOp, b.fitted(x), b.fitted(y))
 
 
 def _shift(cls: type[Operation]) -> Any:
-    def translation(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+    def meaning(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
         return b.like(cls, b.fitted(x), b.fitted(y))
 
-    return translation
+    return meaning
 
 
 for _side, _class in {"left": hlo.ShiftLeftOp, "right": hlo.ShiftRightArithmeticOp}.items():
-    translates(*(f"bitwise_{_side}_shift.{o}" for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")))(_shift(_class))
-    translates(f"__{_side[0]}shift__.Tensor", f"__{_side[0]}shift__.Scalar")(_shift(_class))
+    means(*(f"bitwise_{_side}_shift.{o}(self, other)" for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")), results=promoted)(_shift(_class))
+    means(f"__{_side[0]}shift__.Tensor(self, other)", f"__{_side[0]}shift__.Scalar(self, other)", results=promoted)(_shift(_class))
 
 
 # -- extremes
 
 
-@translates("fmax.default")
-def fmax(b: TorchBuilder, x: Value, y: Value) -> Value:
+@means("fmax.default(self, other)", results=promoted)
+def fmax(b: AtenBuilder, x: Value, y: Value) -> Value:
     """The larger one; a number rather than NaN. Where they are equal, x."""
     x, y = b.fitted(x), b.fitted(y)
     return b.select(b.or_(b.compare("GE", x, y), b.compare("NE", y, y)), x, y)
 
 
-@translates("fmin.default")
-def fmin(b: TorchBuilder, x: Value, y: Value) -> Value:
+@means("fmin.default(self, other)", results=promoted)
+def fmin(b: AtenBuilder, x: Value, y: Value) -> Value:
     """The smaller one, likewise."""
     x, y = b.fitted(x), b.fitted(y)
     return b.select(b.or_(b.compare("LE", x, y), b.compare("NE", y, y)), x, y)
@@ -105,13 +107,13 @@ def fmin(b: TorchBuilder, x: Value, y: Value) -> Value:
 # -- positions of triangles
 
 
-@translates("tril_indices.default")
-def tril_indices(b: TorchBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+@means("tril_indices.default(row, col, offset=0, *, dtype=None)")
+def tril_indices(b: AtenBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
     """Rows and columns of the lower triangle."""
     return b.constant(np.array(np.tril_indices(rows, offset, columns), dtype_of(b.element_type)))
 
 
-@translates("triu_indices.default")
-def triu_indices(b: TorchBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+@means("triu_indices.default(row, col, offset=0, *, dtype=None)")
+def triu_indices(b: AtenBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
     """Rows and columns of the upper triangle."""
     return b.constant(np.array(np.triu_indices(rows, offset, columns), dtype_of(b.element_type)))

@@ -10,25 +10,27 @@ from xdsl.ir import Attribute
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.torch_programs.translation import Number, TorchBuilder, translates
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.results import convolved, multiplied
 from wengert.ir import elements
 from wengert.ir.attributes import bool_array, int_array, int_attr
 from wengert.ir.tensor_types import shape, tensor
 
 
-@translates("mm.default", "mv.default", "dot.default")
-def mm(b: TorchBuilder, x: Value, y: Value) -> Value:
+@means("mm.default(self, mat2)", "mv.default(self, vec)", "dot.default(self, tensor)", results=multiplied)
+def mm(b: AtenBuilder, x: Value, y: Value) -> Value:
     """The last dimension of x with the first of y."""
     return b.dot_general(x, y, ((len(shape(x)) - 1,), (0,)))
 
 
-@translates("bmm.default")
-def bmm(b: TorchBuilder, x: Value, y: Value) -> Value:
+@means("bmm.default(self, mat2)", results=multiplied)
+def bmm(b: AtenBuilder, x: Value, y: Value) -> Value:
     """Matrix by matrix."""
     return b.dot_general(x, y, ((2,), (1,)), ((0,), (0,)))
 
 
-def _accumulated(b: TorchBuilder, start: Value, product: Value, beta: Number, alpha: Number) -> Value:
+def _accumulated(b: AtenBuilder, start: Value, product: Value, beta: Number, alpha: Number) -> Value:
     scaled = product if alpha == 1 else b.multiply(product, b.full_like(product, alpha))
     if beta == 0:
         return scaled
@@ -36,21 +38,21 @@ def _accumulated(b: TorchBuilder, start: Value, product: Value, beta: Number, al
     return b.add(first if beta == 1 else b.multiply(first, b.full_like(first, beta)), scaled)
 
 
-@translates("addmm.default", "addmv.default")
-def addmm(b: TorchBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
+@means("addmm.default(self, mat1, mat2, *, beta=1, alpha=1)", "addmv.default(self, mat, vec, *, beta=1, alpha=1)", results=multiplied)
+def addmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta start + alpha x y."""
     return _accumulated(b, start, mm(b, x, y), beta, alpha)
 
 
-@translates("baddbmm.default")
-def baddbmm(b: TorchBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
+@means("baddbmm.default(self, batch1, batch2, *, beta=1, alpha=1)", results=multiplied)
+def baddbmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
     """The same for batches."""
     return _accumulated(b, start, bmm(b, x, y), beta, alpha)
 
 
-@translates("_trilinear.default")
+@means("_trilinear.default(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1)")
 def trilinear(
-    b: TorchBuilder,
+    b: AtenBuilder,
     x: Value,
     y: Value,
     z: Value,
@@ -71,9 +73,9 @@ def trilinear(
     return b.reduce_sum(product, sorted(d % rank for d in summed))
 
 
-@translates("convolution.default")
+@means("convolution.default(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)", results=convolved)
 def convolution(
-    b: TorchBuilder,
+    b: AtenBuilder,
     x: Value,
     weight: Value,
     bias: Value | None,
@@ -111,7 +113,7 @@ def convolution(
     return product if bias is None else b.add(product, b.broadcast_in_dim(bias, (1,), b.extents))
 
 
-def _regrouped(b: TorchBuilder, weight: Value, groups: int) -> Value:
+def _regrouped(b: AtenBuilder, weight: Value, groups: int) -> Value:
     """[groups c, o, ...] as [groups o, c, ...]."""
     inputs, outputs, *kernel = shape(weight)
     split = b.reshape(weight, [groups, inputs // groups, outputs, *kernel])

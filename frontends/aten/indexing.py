@@ -14,9 +14,12 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.torch_programs.aten.masks import only_mask, written_where
-from wengert.frontends.torch_programs.aten.shape import bounds
-from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
+from wengert.frontends.aten.axes import axis
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.masks import only_mask, written_where
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.results import same
+from wengert.frontends.aten.shape import bounds
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, i64, is_boolean, is_float, rank, shape, size, tensor
 
@@ -39,13 +42,13 @@ def _common(columns: Sequence[Value]) -> tuple[int, ...]:
     return np.broadcast_shapes(*map(shape, columns))
 
 
-def _vectors(b: TorchBuilder, columns: Sequence[Value]) -> Value:
+def _vectors(b: AtenBuilder, columns: Sequence[Value]) -> Value:
     """Index arrays broadcast together, as vectors along a new last dimension."""
     extents = _common(columns)
     return b.concatenate([b.reshape(b.expanded(b.convert(c, i64), extents), [*extents, 1]) for c in columns], len(extents))
 
 
-def _wrapped(b: TorchBuilder, index: Value, extent: int) -> Value:
+def _wrapped(b: AtenBuilder, index: Value, extent: int) -> Value:
     index = b.convert(index, i64)
     return b.select(b.compare("LT", index, b.full_like(index, 0)), b.add(index, b.full_like(index, extent)), index)
 
@@ -53,7 +56,7 @@ def _wrapped(b: TorchBuilder, index: Value, extent: int) -> Value:
 # -- x[i, :, j]: arrays of indices for some dimensions
 
 
-def _index_columns(b: TorchBuilder, x: Value, indices: Indices) -> tuple[list[int], list[Value]]:
+def _index_columns(b: AtenBuilder, x: Value, indices: Indices) -> tuple[list[int], list[Value]]:
     dims = [d for d, index in enumerate(indices) if index is not None]
     arrays = [index for index in indices if index is not None]
     if any(is_boolean(element(index)) for index in arrays):
@@ -66,8 +69,8 @@ def _place(dims: Sequence[int]) -> int:
     return dims[0] if list(dims) == list(range(dims[0], dims[0] + len(dims))) else 0
 
 
-@translates("index.Tensor")
-def index(b: TorchBuilder, x: Value, indices: Indices) -> Value:
+@means("index.Tensor(self, indices)")
+def index(b: AtenBuilder, x: Value, indices: Indices) -> Value:
     """x[indices]."""
     dims, columns = _index_columns(b, x, indices)
     extents, common = shape(x), len(_common(columns))
@@ -78,8 +81,8 @@ def index(b: TorchBuilder, x: Value, indices: Indices) -> Value:
     return b.gather(x, _vectors(b, columns), _numbers(offsets, dims, common), sizes, b.extents)
 
 
-@translates("index_put.default", "_unsafe_index_put.default")
-def index_put(b: TorchBuilder, x: Value, indices: Indices, values: Value, accumulate: bool = False) -> Value:
+@means("index_put.default(self, indices, values, accumulate=False)", "_unsafe_index_put.default(self, indices, values, accumulate=False)", results=same)
+def index_put(b: AtenBuilder, x: Value, indices: Indices, values: Value, accumulate: bool = False) -> Value:
     """x with x[indices] replaced, or added to."""
     if (mask := only_mask(indices)) is not None:
         written = written_where(b, x, mask[1], mask[0], values, accumulate)
@@ -102,15 +105,15 @@ def index_put(b: TorchBuilder, x: Value, indices: Indices, values: Value, accumu
 # -- one dimension
 
 
-@translates("index_select.default")
-def index_select(b: TorchBuilder, x: Value, dim: int, positions: Value) -> Value:
+@means("index_select.default(self, dim, index)")
+def index_select(b: AtenBuilder, x: Value, dim: int, positions: Value) -> Value:
     """Positions of one dimension."""
     dim = axis(dim, rank(x))
     return index(b, x, [None] * dim + [positions])
 
 
-@translates("embedding.default")
-def embedding(b: TorchBuilder, weight: Value, indices: Value, padding_idx: int = -1, scale_by_freq: bool = False, sparse: bool = False) -> Value:
+@means("embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)")
+def embedding(b: AtenBuilder, weight: Value, indices: Value, padding_idx: int = -1, scale_by_freq: bool = False, sparse: bool = False) -> Value:
     """Rows of weight: [n, e]. The row for padding has no derivative, so that training leaves it as it is."""
     if scale_by_freq:
         raise b.refuse("embedding with scale_grad_by_freq has a derivative that is not that of its values")
@@ -122,8 +125,8 @@ def embedding(b: TorchBuilder, weight: Value, indices: Value, padding_idx: int =
     return b.select(b.along(rows, padding, [count]), b.stopped(rows), rows)
 
 
-@translates("gather.default")
-def gather(b: TorchBuilder, x: Value, dim: int, positions: Value, sparse_grad: bool = False) -> Value:
+@means("gather.default(self, dim, index, *, sparse_grad=False)")
+def gather(b: AtenBuilder, x: Value, dim: int, positions: Value, sparse_grad: bool = False) -> Value:
     """x[..., positions, ...]: one position of dimension dim for every other one."""
     if not shape(x):
         return b.expanded(x, b.extents)
@@ -131,13 +134,13 @@ def gather(b: TorchBuilder, x: Value, dim: int, positions: Value, sparse_grad: b
     return b.gather(x, _coordinates(b, positions, dim, n), _numbers([], range(n), n), [1] * n, b.extents)
 
 
-def _coordinates(b: TorchBuilder, positions: Value, dim: int, n: int) -> Value:
+def _coordinates(b: AtenBuilder, positions: Value, dim: int, n: int) -> Value:
     """The full index of every element: its own place, and the position in dimension dim."""
     dim, own = axis(dim, n), tensor(shape(positions), i64)
     return _vectors(b, [positions if d == dim else b.iota(d, own) for d in range(n)])
 
 
-def scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
+def scattered(b: AtenBuilder, kind: core.Kind, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
     """x with a source combined into it at positions of one dimension."""
     n = rank(x)
     indices = _coordinates(b, positions, dim, n)
@@ -149,14 +152,14 @@ def scattered(b: TorchBuilder, kind: core.Kind, x: Value, dim: int, positions: V
     return b.scatter(kind, x, indices, updates, _scatter_numbers([], range(n), n))
 
 
-@translates("scatter.src", "scatter.value")
-def scatter(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
+@means("scatter.src(self, dim, index, src)", "scatter.value(self, dim, index, value)", results=same)
+def scatter(b: AtenBuilder, x: Value, dim: int, positions: Value, source: Value | Number) -> Value:
     """x with elements replaced at positions of one dimension."""
     return scattered(b, core.Kind.set, x, dim, positions, source)
 
 
-@translates("scatter_add.default")
-def scatter_add(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value) -> Value:
+@means("scatter_add.default(self, dim, index, src)", results=same)
+def scatter_add(b: AtenBuilder, x: Value, dim: int, positions: Value, source: Value) -> Value:
     """x with elements added at positions of one dimension."""
     return scattered(b, core.Kind.add, x, dim, positions, source)
 
@@ -171,8 +174,8 @@ _REDUCTIONS = {
 """The way in which elements combine, and its neutral element."""
 
 
-@translates("scatter_reduce.two")
-def scatter_reduce(b: TorchBuilder, x: Value, dim: int, positions: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
+@means("scatter_reduce.two(self, dim, index, src, reduce, *, include_self=True)", results=same)
+def scatter_reduce(b: AtenBuilder, x: Value, dim: int, positions: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
     """x with elements combined into it at positions of one dimension; what is there before counts or does not."""
     kind, neutral = _REDUCTIONS[reduce]
     if not include_self:
@@ -188,8 +191,8 @@ def scatter_reduce(b: TorchBuilder, x: Value, dim: int, positions: Value, source
     return b.divide(combined, b.maximum(counts, b.full_like(counts, 1)))
 
 
-@translates("put.default")
-def put(b: TorchBuilder, x: Value, positions: Value, source: Value, accumulate: bool = False) -> Value:
+@means("put.default(self, index, source, accumulate=False)", results=same)
+def put(b: AtenBuilder, x: Value, positions: Value, source: Value, accumulate: bool = False) -> Value:
     """x with elements replaced (or added to) at positions among all of them."""
     flat, places = b.reshape(x, [size(x)]), _wrapped(b, b.reshape(positions, [size(positions)]), size(x))
     kind = core.Kind.add if accumulate else core.Kind.set
@@ -199,7 +202,7 @@ def put(b: TorchBuilder, x: Value, positions: Value, source: Value, accumulate: 
 # -- writing to a slice
 
 
-def _written(b: TorchBuilder, x: Value, source: Value, dim: int, start: int, count: int, step: int) -> Value:
+def _written(b: AtenBuilder, x: Value, source: Value, dim: int, start: int, count: int, step: int) -> Value:
     if count == 0:
         return x
     if step == 1:
@@ -210,8 +213,8 @@ def _written(b: TorchBuilder, x: Value, source: Value, dim: int, start: int, cou
     return b.scatter(core.Kind.set, x, rows, source, _scatter_numbers(windows, [dim], 1), sorted=True, unique=True)
 
 
-@translates("slice_scatter.default")
-def slice_scatter(b: TorchBuilder, x: Value, source: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Value:
+@means("slice_scatter.default(self, src, dim=0, start=None, end=None, step=1)", results=same)
+def slice_scatter(b: AtenBuilder, x: Value, source: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Value:
     """x with a slice replaced."""
     dim = axis(dim, rank(x))
     low, high = bounds(start, end, shape(x)[dim])
@@ -220,8 +223,8 @@ def slice_scatter(b: TorchBuilder, x: Value, source: Value, dim: int = 0, start:
     return _written(b, x, b.expanded(b.convert(source, element(x)), extents), dim, low, count, step)
 
 
-@translates("select_scatter.default")
-def select_scatter(b: TorchBuilder, x: Value, source: Value, dim: int, position: int) -> Value:
+@means("select_scatter.default(self, src, dim, index)", results=same)
+def select_scatter(b: AtenBuilder, x: Value, source: Value, dim: int, position: int) -> Value:
     """x with one position of a dimension replaced."""
     dim = axis(dim, rank(x))
     extents = [1 if d == dim else n for d, n in enumerate(shape(x))]

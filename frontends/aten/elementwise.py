@@ -13,8 +13,10 @@ from typing import Any
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, Results, Write, means
+from wengert.frontends.aten.results import asked, boolean, floating, promoted, real, same
 from wengert.frontends.kinks import angle
-from wengert.frontends.torch_programs.translation import TRANSLATIONS, Number, TorchBuilder, Translation, translates
 from wengert.ir.tensor_types import element, i1, is_boolean, is_complex, is_float, is_integer, is_unsigned
 
 _UNARY: dict[str, Callable[[OpBuilder, Value], Value]] = {
@@ -52,76 +54,79 @@ _UNARY: dict[str, Callable[[OpBuilder, Value], Value]] = {
 """Ops that are one of ours: operands are converted to the result's type first."""
 
 _ROUNDING = {"ceil", "floor", "round"}
+_RESULTS: dict[str, Results] = {"abs": real, "bitwise_not": promoted, "neg": promoted, **dict.fromkeys(_ROUNDING, same)}
+"""The rules of those whose results for integers are integers."""
 
 
-def _unary(name: str, build: Callable[[OpBuilder, Value], Value]) -> Translation:
-    def translation(b: TorchBuilder, x: Value) -> Value:
+def _unary(name: str, build: Callable[[OpBuilder, Value], Value]) -> Write:
+    def meaning(b: AtenBuilder, x: Value) -> Value:
         x = b.fitted(x, element(x) if is_complex(element(x)) else None)  # the absolute value of a complex number is real
         return x if name in _ROUNDING and not is_float(element(x)) else build(b, x)
 
-    return translation
+    return meaning
 
 
-TRANSLATIONS.update({f"{name}.default": _unary(name, build) for name, build in _UNARY.items()})
-TRANSLATIONS["_neg_view.default"] = TRANSLATIONS["neg.default"]
+for _name, _build in _UNARY.items():
+    means(f"{_name}.default(self)", results=_RESULTS.get(_name, floating))(_unary(_name, _build))
+means("_neg_view.default(self)", results=promoted)(_unary("neg", OpBuilder.negate))
 
 
-def _binary(build: Callable[[OpBuilder, Value, Value], Value]) -> Translation:
-    def translation(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+def _binary(build: Callable[[OpBuilder, Value, Value], Value]) -> Write:
+    def meaning(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
         return build(b, b.fitted(x), b.fitted(y))
 
-    return translation
+    return meaning
 
 
-for _names, _build in {
-    ("mul.Tensor", "mul.Scalar"): OpBuilder.multiply,
-    ("div.Tensor", "div.Scalar"): OpBuilder.divide,
-    ("maximum.default",): OpBuilder.maximum,
-    ("minimum.default",): OpBuilder.minimum,
-    ("atan2.default",): angle,
-    ("fmod.Tensor", "fmod.Scalar"): OpBuilder.remainder,
-    ("bitwise_and.Tensor", "bitwise_and.Scalar"): OpBuilder.and_,
-    ("bitwise_or.Tensor", "bitwise_or.Scalar"): OpBuilder.or_,
-    ("bitwise_xor.Tensor", "bitwise_xor.Scalar"): OpBuilder.xor,
+for _names, (_rule, _build) in {
+    ("mul.Tensor(self, other)", "mul.Scalar(self, other)"): (promoted, OpBuilder.multiply),
+    ("div.Tensor(self, other)", "div.Scalar(self, other)"): (floating, OpBuilder.divide),
+    ("maximum.default(self, other)",): (promoted, OpBuilder.maximum),
+    ("minimum.default(self, other)",): (promoted, OpBuilder.minimum),
+    ("atan2.default(self, other)",): (floating, angle),
+    ("fmod.Tensor(self, other)", "fmod.Scalar(self, other)"): (promoted, OpBuilder.remainder),
+    ("bitwise_and.Tensor(self, other)", "bitwise_and.Scalar(self, other)"): (promoted, OpBuilder.and_),
+    ("bitwise_or.Tensor(self, other)", "bitwise_or.Scalar(self, other)"): (promoted, OpBuilder.or_),
+    ("bitwise_xor.Tensor(self, other)", "bitwise_xor.Scalar(self, other)"): (promoted, OpBuilder.xor),
 }.items():
-    translates(*_names)(_binary(_build))
+    means(*_names, results=_rule)(_binary(_build))
 
 
 # -- arithmetic
 
 
-def _scaled(b: TorchBuilder, y: Value | Number, alpha: Number) -> Value:
+def _scaled(b: AtenBuilder, y: Value | Number, alpha: Number) -> Value:
     fitted = b.fitted(y)
     return fitted if alpha == 1 else b.multiply(fitted, b.full_like(fitted, alpha))
 
 
-@translates("add.Tensor", "add.Scalar")
-def add(b: TorchBuilder, x: Value | Number, y: Value | Number, alpha: Number = 1) -> Value:
+@means("add.Tensor(self, other, *, alpha=1)", "add.Scalar(self, other, alpha=1)", results=promoted)
+def add(b: AtenBuilder, x: Value | Number, y: Value | Number, alpha: Number = 1) -> Value:
     """x + alpha y."""
     return b.add(b.fitted(x), _scaled(b, y, alpha))
 
 
-@translates("sub.Tensor", "sub.Scalar")
-def sub(b: TorchBuilder, x: Value | Number, y: Value | Number, alpha: Number = 1) -> Value:
+@means("sub.Tensor(self, other, *, alpha=1)", "sub.Scalar(self, other, alpha=1)", results=promoted)
+def sub(b: AtenBuilder, x: Value | Number, y: Value | Number, alpha: Number = 1) -> Value:
     """x - alpha y."""
     return b.subtract(b.fitted(x), _scaled(b, y, alpha))
 
 
-@translates("rsub.Tensor", "rsub.Scalar")
-def rsub(b: TorchBuilder, x: Value | Number, y: Value | Number, alpha: Number = 1) -> Value:
+@means("rsub.Tensor(self, other, *, alpha=1)", "rsub.Scalar(self, other, alpha=1)", results=promoted)
+def rsub(b: AtenBuilder, x: Value | Number, y: Value | Number, alpha: Number = 1) -> Value:
     """y - alpha x."""
     return b.subtract(b.fitted(y), _scaled(b, x, alpha))
 
 
-@translates("reciprocal.default")
-def reciprocal(b: TorchBuilder, x: Value) -> Value:
+@means("reciprocal.default(self)", results=floating)
+def reciprocal(b: AtenBuilder, x: Value) -> Value:
     """1 / x."""
     x = b.fitted(x)
     return b.divide(b.full_like(x, 1), x)
 
 
-@translates("div.Tensor_mode", "div.Scalar_mode")
-def div_rounded(b: TorchBuilder, x: Value | Number, y: Value | Number, rounding_mode: str | None = None) -> Value:
+@means("div.Tensor_mode(self, other, *, rounding_mode)", "div.Scalar_mode(self, other, *, rounding_mode)")
+def div_rounded(b: AtenBuilder, x: Value | Number, y: Value | Number, rounding_mode: str | None = None) -> Value:
     """A quotient as it is, towards zero, or towards minus infinity."""
     x, y = b.fitted(x), b.fitted(y)
     if rounding_mode == "floor":
@@ -130,13 +135,13 @@ def div_rounded(b: TorchBuilder, x: Value | Number, y: Value | Number, rounding_
     return quotient if rounding_mode is None or is_integer(element(x)) else _truncated(b, quotient)
 
 
-@translates("floor_divide.default")
-def floor_divide(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+@means("floor_divide.default(self, other)", results=promoted)
+def floor_divide(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
     """A quotient towards minus infinity."""
     return _floor_quotient(b, b.fitted(x), b.fitted(y))
 
 
-def _floor_quotient(b: TorchBuilder, x: Value, y: Value) -> Value:
+def _floor_quotient(b: AtenBuilder, x: Value, y: Value) -> Value:
     # From the remainder, as PyTorch does: floor(x / y) is wrong where the quotient rounds up to an integer.
     rest = _floor_remainder(b, x, y)
     quotient = b.divide(b.subtract(x, rest), y)
@@ -146,7 +151,7 @@ def _floor_quotient(b: TorchBuilder, x: Value, y: Value) -> Value:
     return b.select(b.compare("EQ", y, b.full_like(y, 0)), b.divide(x, y), exact)
 
 
-def _floor_remainder(b: TorchBuilder, x: Value, y: Value) -> Value:
+def _floor_remainder(b: AtenBuilder, x: Value, y: Value) -> Value:
     rest = b.remainder(x, y)
     if is_integer(element(x)) and is_unsigned(element(x)):
         return rest
@@ -155,30 +160,30 @@ def _floor_remainder(b: TorchBuilder, x: Value, y: Value) -> Value:
     return b.select(wrong, b.add(rest, y), rest)
 
 
-@translates("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
-def remainder(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+@means("remainder.Tensor(self, other)", "remainder.Scalar(self, other)", "remainder.Scalar_Tensor(self, other)", results=promoted)
+def remainder(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
     """The remainder that has the sign of y."""
     return _floor_remainder(b, b.fitted(x), b.fitted(y))
 
 
-@translates("trunc.default")
-def trunc(b: TorchBuilder, x: Value) -> Value:
+@means("trunc.default(self)", results=same)
+def trunc(b: AtenBuilder, x: Value) -> Value:
     """Towards zero."""
     return _truncated(b, x) if is_float(element(x)) else x
 
 
-def _truncated(b: TorchBuilder, x: Value) -> Value:
+def _truncated(b: AtenBuilder, x: Value) -> Value:
     return b.select(b.compare("LT", x, b.full_like(x, 0)), b.ceil(x), b.floor(x))
 
 
-@translates("sign.default", "sgn.default")
-def sign(b: TorchBuilder, x: Value) -> Value:
+@means("sign.default(self)", "sgn.default(self)", results=same)
+def sign(b: AtenBuilder, x: Value) -> Value:
     """-1, 0 or 1."""
     return b.convert(x, element(x)) if is_boolean(element(x)) else b.sign(x)
 
 
-@translates("pow.Tensor_Scalar")
-def pow_number(b: TorchBuilder, x: Value, exponent: Number) -> Value:
+@means("pow.Tensor_Scalar(self, exponent)", results=promoted)
+def pow_number(b: AtenBuilder, x: Value, exponent: Number) -> Value:
     """A power; small whole exponents are products, so that their derivatives hold at 0 and below."""
     x = b.fitted(x)
     if exponent == 0.5:
@@ -191,7 +196,7 @@ def pow_number(b: TorchBuilder, x: Value, exponent: Number) -> Value:
     return b.power(x, b.full_like(x, exponent))
 
 
-def _whole_power(b: TorchBuilder, x: Value, exponent: int) -> Value:
+def _whole_power(b: AtenBuilder, x: Value, exponent: int) -> Value:
     if exponent == 0:
         return b.full_like(x, 1)
     half = _whole_power(b, x, exponent // 2)
@@ -199,31 +204,31 @@ def _whole_power(b: TorchBuilder, x: Value, exponent: int) -> Value:
     return b.multiply(square, x) if exponent % 2 else square
 
 
-@translates("pow.Tensor_Tensor", "pow.Scalar")
-def pow_tensor(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+@means("pow.Tensor_Tensor(self, exponent)", "pow.Scalar(self, exponent)", results=promoted)
+def pow_tensor(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
     """A power with a computed exponent."""
     return b.power(b.fitted(x), b.fitted(y))
 
 
-@translates("log2.default")
-def log2(b: TorchBuilder, x: Value) -> Value:
+@means("log2.default(self)", results=floating)
+def log2(b: AtenBuilder, x: Value) -> Value:
     """The logarithm to base 2."""
     return _logarithm(b, x, 2)
 
 
-@translates("log10.default")
-def log10(b: TorchBuilder, x: Value) -> Value:
+@means("log10.default(self)", results=floating)
+def log10(b: AtenBuilder, x: Value) -> Value:
     """The logarithm to base 10."""
     return _logarithm(b, x, 10)
 
 
-def _logarithm(b: TorchBuilder, x: Value, base: float) -> Value:
+def _logarithm(b: AtenBuilder, x: Value, base: float) -> Value:
     x = b.fitted(x)
     return b.divide(b.log(x), b.full_like(x, log(base)))
 
 
-@translates("exp2.default")
-def exp2(b: TorchBuilder, x: Value) -> Value:
+@means("exp2.default(self)", results=floating)
+def exp2(b: AtenBuilder, x: Value) -> Value:
     """2 to the power x."""
     x = b.fitted(x)
     return b.exponential(b.multiply(x, b.full_like(x, log(2))))
@@ -232,55 +237,55 @@ def exp2(b: TorchBuilder, x: Value) -> Value:
 # -- comparison and logic
 
 
-def _comparison(direction: str) -> Translation:
-    def translation(b: TorchBuilder, x: Value | Number, y: Value | Number) -> Value:
+def _comparison(direction: str) -> Write:
+    def meaning(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
         return b.compare(direction, b.compared(x), b.compared(y))
 
-    return translation
+    return meaning
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    translates(f"{_name}.Tensor", f"{_name}.Scalar")(_comparison(_name.upper()))
+    means(f"{_name}.Tensor(self, other)", f"{_name}.Scalar(self, other)", results=boolean)(_comparison(_name.upper()))
 
 
-def _logical(build: Callable[[OpBuilder, Value, Value], Value]) -> Translation:
-    def translation(b: TorchBuilder, x: Value, y: Value) -> Value:
+def _logical(build: Callable[[OpBuilder, Value, Value], Value]) -> Write:
+    def meaning(b: AtenBuilder, x: Value, y: Value) -> Value:
         return build(b, b.expanded(truth(b, x), b.extents), b.expanded(truth(b, y), b.extents))
 
-    return translation
+    return meaning
 
 
 for _name, _build in {"and": OpBuilder.and_, "or": OpBuilder.or_, "xor": OpBuilder.xor}.items():
-    translates(f"logical_{_name}.default")(_logical(_build))
+    means(f"logical_{_name}.default(self, other)", results=boolean)(_logical(_build))
 
 
-def truth(b: TorchBuilder, x: Value) -> Value:
+def truth(b: AtenBuilder, x: Value) -> Value:
     """Whether each element is not zero."""
     return x if is_boolean(element(x)) else b.compare("NE", x, b.full_like(x, 0))
 
 
-@translates("logical_not.default")
-def logical_not(b: TorchBuilder, x: Value) -> Value:
+@means("logical_not.default(self)", results=boolean)
+def logical_not(b: AtenBuilder, x: Value) -> Value:
     """Whether each element is zero."""
     return b.not_(truth(b, x))
 
 
-@translates("isnan.default")
-def isnan(b: TorchBuilder, x: Value) -> Value:
+@means("isnan.default(self)", results=boolean)
+def isnan(b: AtenBuilder, x: Value) -> Value:
     """Whether each element is NaN."""
     return b.compare("NE", x, x)
 
 
-@translates("isinf.default")
-def isinf(b: TorchBuilder, x: Value) -> Value:
+@means("isinf.default(self)", results=boolean)
+def isinf(b: AtenBuilder, x: Value) -> Value:
     """Whether each element is infinite."""
     if not is_float(element(x)):
         return b.full(0, b.type)
     return b.compare("EQ", b.abs(x), b.full_like(x, float("inf")))
 
 
-@translates("where.self")
-def where(b: TorchBuilder, condition: Value, x: Value | Number, y: Value | Number) -> Value:
+@means("where.self(condition, self, other)", results=promoted)
+def where(b: AtenBuilder, condition: Value, x: Value | Number, y: Value | Number) -> Value:
     """One or the other."""
     return b.select(b.fitted(truth(b, condition), i1), b.fitted(x), b.fitted(y))
 
@@ -288,8 +293,8 @@ def where(b: TorchBuilder, condition: Value, x: Value | Number, y: Value | Numbe
 # -- selections with a kink
 
 
-@translates("clamp.default", "clamp.Tensor")
-def clamp(b: TorchBuilder, x: Value, low: Value | Number | None = None, high: Value | Number | None = None) -> Value:
+@means("clamp.default(self, min=None, max=None)", "clamp.Tensor(self, min=None, max=None)", results=promoted)
+def clamp(b: AtenBuilder, x: Value, low: Value | Number | None = None, high: Value | Number | None = None) -> Value:
     """x between bounds; its derivative at a bound is 1."""
     x = b.fitted(x)
     if low is not None:
@@ -301,28 +306,28 @@ def clamp(b: TorchBuilder, x: Value, low: Value | Number | None = None, high: Va
     return x
 
 
-@translates("hardtanh.default")
-def hardtanh(b: TorchBuilder, x: Value, low: Number = -1, high: Number = 1) -> Value:
+@means("hardtanh.default(self, min_val=-1, max_val=1)", results=same)
+def hardtanh(b: AtenBuilder, x: Value, low: Number = -1, high: Number = 1) -> Value:
     """x between bounds; its derivative at a bound is 0."""
     least, most = b.full_like(x, low), b.full_like(x, high)
     return b.select(b.compare("LE", x, least), least, b.select(b.compare("GE", x, most), most, x))
 
 
-@translates("relu.default")
-def relu(b: TorchBuilder, x: Value) -> Value:
+@means("relu.default(self)", results=same)
+def relu(b: AtenBuilder, x: Value) -> Value:
     """The positive part; NaN stays."""
     zero = b.full_like(x, 0)
     return b.select(b.compare("LE", x, zero), zero, x)
 
 
-@translates("leaky_relu.default")
-def leaky_relu(b: TorchBuilder, x: Value, slope: Number = 0.01) -> Value:
+@means("leaky_relu.default(self, negative_slope=0.01)", results=same)
+def leaky_relu(b: AtenBuilder, x: Value, slope: Number = 0.01) -> Value:
     """x, or a fraction of it where it is not positive."""
     return b.select(b.compare("GT", x, b.full_like(x, 0)), x, b.multiply(x, b.full_like(x, slope)))
 
 
-@translates("elu.default")
-def elu(b: TorchBuilder, x: Value, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Value:
+@means("elu.default(self, alpha=1, scale=1, input_scale=1)", results=same)
+def elu(b: AtenBuilder, x: Value, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Value:
     """x where it is positive, exp(x) - 1 elsewhere, scaled."""
     zero = b.full_like(x, 0)
     positive = b.compare("GT", x, zero)
@@ -335,8 +340,8 @@ def elu(b: TorchBuilder, x: Value, alpha: Number = 1, scale: Number = 1, input_s
 # -- smooth activations
 
 
-@translates("gelu.default")
-def gelu(b: TorchBuilder, x: Value, approximate: str = "none") -> Value:
+@means("gelu.default(self, *, approximate='none')", results=same)
+def gelu(b: AtenBuilder, x: Value, approximate: str = "none") -> Value:
     """x Phi(x), exactly or by the formula with tanh (Hendrycks and Gimpel 2016)."""
     if approximate == "tanh":
         cubed = b.multiply(b.multiply(x, x), x)
@@ -347,8 +352,8 @@ def gelu(b: TorchBuilder, x: Value, approximate: str = "none") -> Value:
     return b.multiply(b.multiply(b.full_like(x, 0.5), x), b.add(b.full_like(x, 1), curve))
 
 
-@translates("silu.default")
-def silu(b: TorchBuilder, x: Value) -> Value:
+@means("silu.default(self)", results=same)
+def silu(b: AtenBuilder, x: Value) -> Value:
     """x sigmoid(x)."""
     return b.multiply(x, b.logistic(x))
 
@@ -356,19 +361,26 @@ def silu(b: TorchBuilder, x: Value) -> Value:
 # -- conversions
 
 
-@translates("_to_copy.default", "clone.default", "alias.default", "lift_fresh_copy.default", "copy.default")
-def copied(b: TorchBuilder, x: Value, source: Value | None = None, **_: Any) -> Value:
+@means(
+    "_to_copy.default(self, *, dtype=None)",
+    "clone.default(self)",
+    "alias.default(self)",
+    "lift_fresh_copy.default(self)",
+    "copy.default(self, src)",
+    results=asked,
+)
+def copied(b: AtenBuilder, x: Value, source: Value | None = None, **_: Any) -> Value:
     """The operand with the result's dtype; ``copy`` has the value to take as its second argument."""
     return b.fitted(x if source is None else source)
 
 
-@translates("detach.default")
-def detach(b: TorchBuilder, x: Value) -> Value:
+@means("detach.default(self)", results=same)
+def detach(b: AtenBuilder, x: Value) -> Value:
     """A constant for derivatives."""
     return b.stopped(x) if is_float(element(x)) or is_complex(element(x)) else x
 
 
-@translates("isfinite.default")
-def isfinite(b: TorchBuilder, x: Value) -> Value:
+@means("isfinite.default(self)", results=boolean)
+def isfinite(b: AtenBuilder, x: Value) -> Value:
     """Whether each element is neither infinite nor NaN."""
     return b.one(hlo.IsFiniteOp, (x,), b.type) if is_float(element(x)) else b.full(1, b.type)

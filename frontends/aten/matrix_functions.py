@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.translation import TorchBuilder, translates
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.results import same
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.frontends.transforms.differentiation_control import stop_gradient
 from wengert.ir.tensor_types import shape
@@ -43,7 +45,7 @@ def _expm(a: Any) -> Any:
     return fori_loop(0, steps, square, first)
 
 
-@translates("linalg_matrix_exp.default", "matrix_exp.default")
-def matrix_exp(b: TorchBuilder, a: Value) -> Value:
+@means("linalg_matrix_exp.default(self)", "matrix_exp.default(self)", results=same)
+def matrix_exp(b: AtenBuilder, a: Value) -> Value:
     """The exponential of square matrices."""
     return b.by_numpy(_expm, a) if shape(a)[-1] else a

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ComplexType
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.torch_programs.translation import Number, TorchBuilder, axis, translates
+from wengert.frontends.aten.axes import axis
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import dtype_of, element, real_element, shape, tensor
 
@@ -19,7 +21,7 @@ _SCALES = {0: 0.0, 1: -0.5, 2: -1.0}
 """The power of the number of elements that a transform is multiplied by, for PyTorch's three normalisations."""
 
 
-def _one(b: TorchBuilder, kind: sa.FftType, x: Value, dim: int, n: int) -> Value:
+def _one(b: AtenBuilder, kind: sa.FftType, x: Value, dim: int, n: int) -> Value:
     """One transform along one dimension; the inverse ones divide by n, as StableHLO has it."""
     rank = len(shape(x))
     order = [*(d for d in range(rank) if d != dim), dim]
@@ -34,11 +36,11 @@ def _one(b: TorchBuilder, kind: sa.FftType, x: Value, dim: int, n: int) -> Value
     return b.transpose(transformed, [order.index(d) for d in range(rank)])
 
 
-def _scaled(b: TorchBuilder, x: Value, factor: float) -> Value:
+def _scaled(b: AtenBuilder, x: Value, factor: float) -> Value:
     return x if factor == 1.0 else b.multiply(x, b.full_like(x, factor))
 
 
-def _c2c(b: TorchBuilder, x: Value, dims: Sequence[int], forward: bool) -> Value:
+def _c2c(b: AtenBuilder, x: Value, dims: Sequence[int], forward: bool) -> Value:
     """Transforms along several dimensions without a factor."""
     for dim in dims:
         n = shape(x)[dim]
@@ -51,15 +53,15 @@ def _dims(dims: Sequence[int], x: Value) -> list[int]:
     return [axis(d, len(shape(x))) for d in dims]
 
 
-@translates("_fft_c2c.default")
-def c2c(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, forward: bool) -> Value:
+@means("_fft_c2c.default(self, dim, normalization, forward)")
+def c2c(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, forward: bool) -> Value:
     """Of complex numbers."""
     dims = _dims(dims, x)
     return _scaled(b, _c2c(b, x, dims, forward), float(prod(shape(x)[d] for d in dims)) ** _SCALES[normalization])
 
 
-@translates("_fft_r2c.default")
-def r2c(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, onesided: bool) -> Value:
+@means("_fft_r2c.default(self, dim, normalization, onesided)")
+def r2c(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, onesided: bool) -> Value:
     """Of real numbers; of the last of the dimensions one half says all."""
     dims = _dims(dims, x)
     factor = float(prod(shape(x)[d] for d in dims)) ** _SCALES[normalization]
@@ -69,8 +71,8 @@ def r2c(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, ones
     return _scaled(b, _c2c(b, half, dims[:-1], True), factor)
 
 
-@translates("_fft_c2r.default")
-def c2r(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, n: int) -> Value:
+@means("_fft_c2r.default(self, dim, normalization, last_dim_size)")
+def c2r(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, n: int) -> Value:
     """Back to n real numbers along the last of the dimensions, of which half a transform is given."""
     dims = _dims(dims, x)
     count = float(prod(shape(x)[d] for d in dims[:-1]) * n)
@@ -82,17 +84,17 @@ def c2r(b: TorchBuilder, x: Value, dims: Sequence[int], normalization: int, n: i
     return _scaled(b, inverse, float(n) * count ** _SCALES[normalization])
 
 
-def _frequencies(b: TorchBuilder, frequencies: np.ndarray) -> Value:
+def _frequencies(b: AtenBuilder, frequencies: np.ndarray) -> Value:
     return b.constant(frequencies.astype(dtype_of(b.element_type)))
 
 
-@translates("fft_fftfreq.default")
-def fftfreq(b: TorchBuilder, n: int, d: Number = 1.0, **_: object) -> Value:
+@means("fft_fftfreq.default(n, d=1.0, *, dtype=None)")
+def fftfreq(b: AtenBuilder, n: int, d: Number = 1.0, **_: object) -> Value:
     """The frequencies of a transform."""
     return _frequencies(b, np.fft.fftfreq(n, d))
 
 
-@translates("fft_rfftfreq.default")
-def rfftfreq(b: TorchBuilder, n: int, d: Number = 1.0, **_: object) -> Value:
+@means("fft_rfftfreq.default(n, d=1.0, *, dtype=None)")
+def rfftfreq(b: AtenBuilder, n: int, d: Number = 1.0, **_: object) -> Value:
     """The frequencies of half a transform."""
     return _frequencies(b, np.fft.rfftfreq(n, d))
