@@ -89,10 +89,10 @@ class Out:
         """A tensor of one number; or the number, if the type is a scalar's."""
         if not isinstance(type, TensorType):
             return self.number(value, type)
-        inner: Any = type
-        if is_complex(inner.element_type):
-            return self.one("tensor.splat", (self.number(complex(value), inner.element_type),), type)
-        return self.one("arith.constant", (), type, value=elements.splat(value, inner))
+        tensor = cast("TensorType[Attribute]", type)
+        if is_complex(tensor.element_type):
+            return self.one("tensor.splat", (self.number(complex(value), tensor.element_type),), tensor)
+        return self.one("arith.constant", (), tensor, value=elements.splat(value, tensor))
 
     def arith(self, name: str, *operands: Value) -> Value:
         """An ``arith`` op whose result has the type of its operands."""
