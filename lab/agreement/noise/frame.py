@@ -49,8 +49,6 @@ class NoisyFrame(Frame):
         name = op.name.split(".", 1)[-1]
         if name == "bitcast_convert" and is_inexact(op.operands[0]):
             return self._scrambled(op, exact)
-        if name == "reduce_precision":
-            return self._in_a_range(exact)
         if isinstance(op, stablehlo.ReduceOp) and not is_named(op):
             exact = self._in_any_order(op, exact)
         if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(is_inexact(v) for v in op.results):
@@ -136,16 +134,6 @@ class NoisyFrame(Frame):
             turns = np.abs(y) * np.maximum(np.abs(np.log(np.asarray(x))), 1)
             lost = (turns > 1 / float(finfo(result.dtype).eps)) | np.isnan(turns)
             return np.where(lost & self.machine.noise.coins(result.shape), np.nan, result).astype(result.dtype)[()]
-
-        return noisy
-
-    def _in_a_range(self, exact: Callable[..., Any]) -> Callable[..., Any]:
-        """A rounding to a format of a smaller range, where a number may lie outside of it or not: cotangents are rounded before they are added, or after."""
-
-        def noisy(x: Any) -> Any:
-            given, result = np.asarray(x), as_array(exact(x))
-            left = ((result == 0) & (given != 0)) | (np.isinf(result) & np.isfinite(given))
-            return np.where(left & self.machine.noise.coins(result.shape), given, result).astype(result.dtype)[()]
 
         return noisy
 
