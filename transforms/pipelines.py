@@ -150,7 +150,9 @@ BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 
-TO_UPSTREAM = f"to-core,{BACK},to-linalg"
+TO_UPSTREAM = (
+    f"to-core,lower-ad{{keep-stopped=true}},{STACKS},expand-functions,factorizations-to-loops,fourier-to-stages,expand-random-bits,from-core,cse,dce,to-linalg"
+)
 """From StableHLO or core-level IR to upstream MLIR's ``linalg``, ``scf``, ``arith`` and ``math`` on tensors."""
 
 CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"

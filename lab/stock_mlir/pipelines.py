@@ -34,7 +34,10 @@ TO_LLVM = ",".join(
 )
 """From what ``wengert-opt --to-upstream`` writes to the LLVM dialect."""
 
-TO_PTX = "convert-scf-to-cf,gpu.module(convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1},reconcile-unrealized-casts),gpu-module-to-binary{format=isa}"
+TO_NVVM = "convert-scf-to-cf,convert-nvgpu-to-nvvm,gpu.module(convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1},reconcile-unrealized-casts)"
+"""From the gpu level to the NVVM and LLVM dialects."""
+
+TO_PTX = f"{TO_NVVM},gpu-module-to-binary{{format=isa}}"
 """From the gpu level with a target of NVIDIA's to PTX, inside of ``gpu.binary``."""
 
 TO_SPIRV = ",".join(
@@ -42,7 +45,6 @@ TO_SPIRV = ",".join(
         "convert-scf-to-cf",
         "convert-cf-to-llvm{index-bitwidth=64}",
         "gpu.module(convert-gpu-to-llvm-spv{use-64bit-index=true})",
-        "expand-strided-metadata",
         "finalize-memref-to-llvm{index-bitwidth=64}",
         "gpu.module(convert-complex-to-llvm,convert-math-to-llvm,convert-arith-to-llvm{index-bitwidth=64},reconcile-unrealized-casts)",
     )

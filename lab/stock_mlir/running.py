@@ -110,9 +110,17 @@ def run(mlir: StockMLIR, module: ModuleOp, inputs: Sequence[Array], function: st
     Raises:
         StockError: stock MLIR does not take the text, or not all results came.
     """
-    callee = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == function)
-    types: list[Any] = [*callee.function_type.outputs]
-    lowered = mlir.after(with_call(module, callee, inputs), TO_LLVM)
+    return executed(mlir, module, compiled(mlir, module, inputs, function), function)
+
+
+def compiled(mlir: StockMLIR, module: ModuleOp, inputs: Sequence[Array], function: str = "main") -> str:
+    """A module, with the call of a function of it with arrays, in the LLVM dialect; arguments and errors as of :func:`run`."""
+    return mlir.after(with_call(module, _named(module, function), inputs), TO_LLVM)
+
+
+def executed(mlir: StockMLIR, module: ModuleOp, lowered: str, function: str = "main") -> list[Array]:
+    """The results of the call in what :func:`compiled` gave for a module."""
+    types: list[Any] = [*_named(module, function).function_type.outputs]
     data, results = mlir.output(lowered, ENTRY), list[Array]()
     if len(data) != sum(map(_bytes, types)):
         raise StockError(f"the results are {sum(map(_bytes, types))} bytes, {len(data)} came")
@@ -120,6 +128,10 @@ def run(mlir: StockMLIR, module: ModuleOp, inputs: Sequence[Array], function: st
         results.append(np.frombuffer(data[: _bytes(type)], dtype_of(type.element_type)).reshape(shape_of_type(type)))
         data = data[_bytes(type) :]
     return results
+
+
+def _named(module: ModuleOp, function: str) -> FuncOp:
+    return next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == function)
 
 
 def with_call(module: ModuleOp, callee: FuncOp, inputs: Sequence[Array]) -> str:

@@ -13,17 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_classes import KERNELS, REFERENCES
+from reference_programs import PROGRAMS, needs_corpus, share
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+import wengert as wg
 from wengert.dialects.gpu import FuncOp as DeviceFuncOp
 from wengert.dialects.gpu import LaunchFuncOp
+from wengert.dialects.gpu import ModuleOp as DeviceModule
+from wengert.ir.construction import copy_module
 from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.lab.corpus import CorpusProgram
 from wengert.lab.stock_mlir.kernels import ptx, spirv, spirv_llvm
+from wengert.lab.stock_mlir.pipelines import TO_NVVM, TO_SPIRV
 from wengert.lab.stock_mlir.tools import MISSING, Commands, StockMLIR, installed
 from wengert.runtime import ptx as interpreter
 from wengert.runtime.interpreter import run
-from wengert.transforms.pipelines import parse_pipeline
+from wengert.transforms.pipelines import FINISH, LOOPS, PTX, SPIRV, gpu_lowering, parse_pipeline
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NVIDIA, ANY = "nvvm-attach-target{chip=sm_90 features=+ptx80}", "spirv-attach-target{ver=v1.4 caps=Kernel,Addresses}"
@@ -98,6 +105,21 @@ def test_spirv_gives_the_same_bits_on_the_device(mlir: StockMLIR, path: Path) ->
         np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
     else:
         assert result.tobytes() == expected.tobytes()
+
+
+@needs_corpus
+@pytest.mark.parametrize(("target", "attach", "passes"), [("sm_90", PTX, TO_NVVM), ("gpu", SPIRV, TO_SPIRV)], ids=["nvvm", "spirv"])
+@pytest.mark.parametrize("program", share(PROGRAMS, 20), ids=lambda program: program.name)
+def test_kernels_of_programs_and_their_derivatives(mlir: StockMLIR, program: CorpusProgram, target: str, attach: str, passes: str) -> None:
+    base = wg.parse(program.path(program.precisions[0]).read_text(), program.name)
+    known = program.reference(program.precisions[0])
+    for one in (base, base.vjp(wrt=list(known.vjp), of=list(known.cotangents))):
+        module = copy_module(one.core_module)
+        parse_pipeline(f"{FINISH},{LOOPS},{gpu_lowering(target)},{attach}").run(module)
+        kernels = ModuleOp([op.clone() for op in module.ops if isinstance(op, DeviceModule)])
+        left = mlir.after(print_module(kernels), passes)
+        assert left.count("gpu.kernel,") == sum(isinstance(op, DeviceFuncOp) and op.is_kernel for op in kernels.walk()) > 0
+        assert "gpu.func" not in left
 
 
 def launches(module: ModuleOp) -> list[tuple[str, tuple[int, ...], tuple[int, ...], list[int]]]:

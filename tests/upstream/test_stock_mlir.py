@@ -96,6 +96,97 @@ def test_derivatives_through_loops_and_branches(mlir: StockMLIR) -> None:
         agree(mlir, program.jvp(wrt=[0]), x, 2, x)
 
 
+LOOPS = """func.func @main(%x: tensor<2xf64>, %n: index) -> tensor<2xf64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (tensor<2xf64>) {
+    %q = scf.for %j = %c0 to %i step %c1 iter_args(%c = %a) -> (tensor<2xf64>) {
+      %s = math.sin %c : tensor<2xf64>
+      %t = arith.mulf %s, %c : tensor<2xf64>
+      scf.yield %t : tensor<2xf64>
+    }
+    %e = math.cos %q : tensor<2xf64>
+    scf.yield %e : tensor<2xf64>
+  }
+  return %r : tensor<2xf64> }"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_tapes_of_loops_in_loops_that_nobody_counts(mlir: StockMLIR, count: int) -> None:
+    program, x, y_bar = wg.parse(LOOPS), np.array([0.7, 1.1]), np.array([1.0, -2.0])
+    agree(mlir, program.vjp(wrt=[0]), x, count, y_bar)
+    agree(mlir, program.apply("vjp-direct{wrt=0}"), x, count, y_bar)
+    agree(mlir, program.vjp(wrt=[0]).vjp(wrt=[0], of=[1]), x, count, y_bar, x)
+
+
+def test_a_long_tape(mlir: StockMLIR) -> None:
+    program = wg.parse(LOOPS.replace("%c0 to %i step", "%c0 to %c1 step"))
+    agree(mlir, program.vjp(wrt=[0]), np.array([0.7, 1.1]), 1500, np.ones(2), tolerance=1e-9)
+
+
+SORT = """%y:2 = "stablehlo.sort"(%x, %i) <{dimension = D : i64, is_stable = true}> ({
+^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+  %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  stablehlo.return %p : tensor<i1>
+}) : (tensor<TxT>, tensor<TxU>) -> (tensor<TxT>, tensor<TxU>)
+return %y#0, %y#1 : tensor<TxT>, tensor<TxU>"""
+
+
+@pytest.mark.parametrize(("extents", "dimension"), [((1,), 0), ((2,), 0), ((7,), 0), ((33,), 0), ((3, 8), 1), ((9, 2), 0), ((2, 5, 3), 1), ((0, 4), 1)])
+def test_sorts_are_stable(mlir: StockMLIR, extents: tuple[int, ...], dimension: int) -> None:
+    shape = "x".join(map(str, extents))
+    numbers, places = f"tensor<{shape}xf32>", f"tensor<{shape}xi32>"
+    body = SORT.replace("tensor<TxT>", numbers).replace("tensor<TxU>", places).replace("D :", f"{dimension} :")
+    x = RNG.integers(-3, 4, extents).astype("f4")
+    i = np.arange(x.size, dtype="i4").reshape(extents)
+    agree(mlir, function(body, f"%x: {numbers}, %i: {places}", f"({numbers}, {places})"), x, i)
+
+
+def test_reductions_by_any_region(mlir: StockMLIR) -> None:
+    region = """({
+      ^bb0(%a: tensor<f64>, %i: tensor<i32>, %b: tensor<f64>, %j: tensor<i32>):
+        %g = stablehlo.compare GT, %a, %b : (tensor<f64>, tensor<f64>) -> tensor<i1>
+        %two = stablehlo.constant dense<2> : tensor<i32>
+        %s = stablehlo.select %g, %a, %b : tensor<i1>, tensor<f64>
+        %m = stablehlo.multiply %j, %two : tensor<i32>
+        %k = stablehlo.select %g, %i, %m : tensor<i1>, tensor<i32>
+        stablehlo.return %s, %k : tensor<f64>, tensor<i32>
+      })"""
+    body = f"""%low = stablehlo.constant dense<-9.0> : tensor<f64>
+      %none = stablehlo.constant dense<-1> : tensor<i32>
+      %r:2 = "stablehlo.reduce"(%x, %n, %low, %none) <{{dimensions = array<i64: 1>}}> {region}
+        : (tensor<3x4xf64>, tensor<3x4xi32>, tensor<f64>, tensor<i32>) -> (tensor<3xf64>, tensor<3xi32>)
+      %w:2 = "stablehlo.reduce_window"(%x, %n, %low, %none) <{{window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 1, 2>,
+        padding = dense<[[1, 0], [0, 1]]> : tensor<2x2xi64>}}> {region}
+        : (tensor<3x4xf64>, tensor<3x4xi32>, tensor<f64>, tensor<i32>) -> (tensor<3x2xf64>, tensor<3x2xi32>)
+      return %r#0, %r#1, %w#0, %w#1 : tensor<3xf64>, tensor<3xi32>, tensor<3x2xf64>, tensor<3x2xi32>"""
+    program = function(body, "%x: tensor<3x4xf64>, %n: tensor<3x4xi32>", "(tensor<3xf64>, tensor<3xi32>, tensor<3x2xf64>, tensor<3x2xi32>)")
+    agree(mlir, program, RNG.standard_normal((3, 4)), np.arange(12, dtype="i4").reshape(3, 4))
+
+
+def test_scatters_by_any_region(mlir: StockMLIR) -> None:
+    body = """%y:2 = "stablehlo.scatter"(%x, %n, %at, %u, %v) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}> ({
+      ^bb0(%a: tensor<f64>, %i: tensor<i32>, %b: tensor<f64>, %j: tensor<i32>):
+        %s = stablehlo.subtract %b, %a : tensor<f64>
+        %m = stablehlo.maximum %i, %j : tensor<i32>
+        stablehlo.return %s, %m : tensor<f64>, tensor<i32>
+      }) : (tensor<5xf64>, tensor<5xi32>, tensor<4x1xi32>, tensor<4xf64>, tensor<4xi32>) -> (tensor<5xf64>, tensor<5xi32>)
+      return %y#0, %y#1 : tensor<5xf64>, tensor<5xi32>"""
+    arguments = "%x: tensor<5xf64>, %n: tensor<5xi32>, %at: tensor<4x1xi32>, %u: tensor<4xf64>, %v: tensor<4xi32>"
+    given = [RNG.standard_normal(5), np.arange(5, dtype="i4"), np.array([[3], [1], [9], [3]], "i4"), RNG.standard_normal(4), np.array([7, 0, 7, 2], "i4")]
+    agree(mlir, function(body, arguments, "(tensor<5xf64>, tensor<5xi32>)"), *given)
+
+
+def test_elements_of_other_types(mlir: StockMLIR) -> None:
+    body = """%d = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : (tensor<2x3xbf16>, tensor<2x3xbf16>) -> tensor<2x2xf32>
+      %c = stablehlo.convert %d : (tensor<2x2xf32>) -> tensor<2x2xcomplex<f64>>
+      %n = stablehlo.convert %c : (tensor<2x2xcomplex<f64>>) -> tensor<2x2xcomplex<f32>>
+      return %d, %n : tensor<2x2xf32>, tensor<2x2xcomplex<f32>>"""
+    x = np.array([[0.5, -2, 3], [1, 0.25, 8]], ml_dtypes.bfloat16)
+    agree(mlir, function(body, "%x: tensor<2x3xbf16>", "(tensor<2x2xf32>, tensor<2x2xcomplex<f32>>)"), x)
+
+
 def test_errors_are_one_line_that_says_what_is_wrong(mlir: StockMLIR) -> None:
     with pytest.raises(StockError, match=r"error: .*arith\.addd"):
         mlir.after("func.func @main(%x: f64) -> f64 { %y = arith.addd %x, %x : f64 return %y : f64 }")

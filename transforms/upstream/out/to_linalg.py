@@ -10,7 +10,7 @@ Before and after::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,15 @@ from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.upstream.convert.errors import refusal
 from wengert.transforms.upstream.out.elementwise import elementwise, inner
-from wengert.transforms.upstream.out.structure import HANDLERS
+from wengert.transforms.upstream.out.positions import POSITIONS
+from wengert.transforms.upstream.out.reductions import REDUCTIONS
+from wengert.transforms.upstream.out.sorts import SORTS
+from wengert.transforms.upstream.out.structure import STRUCTURE
 from wengert.transforms.upstream.out.tapes import TAPES, Item, flat, grouped, refuse_nested, types_of
 from wengert.transforms.upstream.out.writer import Out, Value
+
+HANDLERS: dict[str, Callable[[Out, Operation, Sequence[Any]], Sequence[Item]]] = {**STRUCTURE, **REDUCTIONS, **POSITIONS, **SORTS, **TAPES}
+"""How each op is written that is not elementwise."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,7 @@ class Writing:
             return grouped(types, self._while(op, flat(operands)))
         if isinstance(op, hlo.IfOp | hlo.CaseOp):
             return grouped(types, self._branches(op, operands[0]))
-        handler: Any = HANDLERS.get(op.name) or TAPES.get(op.name)
+        handler = HANDLERS.get(op.name)
         if handler is not None:
             return handler(self.out, op, operands)
         value = elementwise(self.out, op, operands)

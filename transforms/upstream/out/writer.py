@@ -32,6 +32,11 @@ def signless(type: Attribute) -> Attribute:
     return IntegerType(type.width.data) if is_integer(type) else type
 
 
+def of_elements(x: Value, element: Attribute) -> Attribute:
+    """The type of a value of these elements that is a tensor as another one is, or a scalar if that is one."""
+    return tensor(shape(x), element) if isinstance(x.type, TensorType) else element
+
+
 class Out:
     """Appends upstream ops to a block."""
 
@@ -89,10 +94,10 @@ class Out:
         """A tensor of one number; or the number, if the type is a scalar's."""
         if not isinstance(type, TensorType):
             return self.number(value, type)
-        tensor = cast("TensorType[Attribute]", type)
-        if is_complex(tensor.element_type):
-            return self.one("tensor.splat", (self.number(complex(value), tensor.element_type),), tensor)
-        return self.one("arith.constant", (), tensor, value=elements.splat(value, tensor))
+        inner: Any = cast(Any, type)
+        if is_complex(inner.element_type):
+            return self.one("tensor.splat", (self.number(complex(value), inner.element_type),), inner)
+        return self.one("arith.constant", (), inner, value=elements.splat(value, inner))
 
     def arith(self, name: str, *operands: Value) -> Value:
         """An ``arith`` op whose result has the type of its operands."""
@@ -102,7 +107,7 @@ class Out:
         """``arith.cmpi`` or ``arith.cmpf``, by the name of a predicate of the one or the other."""
         of_floats = predicate in CMPF and predicate not in CMPI
         number = (CMPF if of_floats else CMPI).index(predicate)
-        result = tensor(shape(x), i1) if isinstance(x.type, TensorType) else i1
+        result = of_elements(x, i1)
         return self.one("arith.cmpf" if of_floats else "arith.cmpi", (x, y), result, predicate=IntegerAttr(number, 64))
 
     def clamped(self, position: Value, most: int) -> Value:
