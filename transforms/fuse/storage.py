@@ -25,8 +25,10 @@ HOISTED_OPS = 12
 """A value that leaves the inner loops of another kernel is computed again there up to this many ops."""
 LARGE_BYTES = 64 << 10
 """From here on a value does not stay in the first-level cache until the next nest reads it."""
-WRITE_COST = 2
-"""What writing an element takes in reads: its line is fetched before it is written, and written back."""
+READ_COST = 3
+"""What reading an element of a large array takes, in cheap functions (two in a cycle)."""
+WRITE_COST = 6
+"""What writing one takes: its line is fetched before it is written, and written back."""
 
 
 class Demand(Struct):
@@ -99,12 +101,12 @@ class Storage(Struct):
         elsewhere = (demand.same | demand.other) - {self.home[value]}
         if not elsewhere:
             return bool(demand.hoisted - {self.home[value]}) and again.ops > HOISTED_OPS
-        return again.cost > RECOMPUTE_COST or (_is_large(value) and self._moves_more(again, elsewhere))
+        return again.cost > RECOMPUTE_COST or (_is_large(value) and self._takes_longer(again, elsewhere))
 
-    def _moves_more(self, again: _Recomputed, elsewhere: set[int]) -> bool:
-        """Whether computing it again reads more arrays, of those that these groups do not read anyway, than writing it and reading it there moves."""
-        anew = sum(group not in self.demand(array).same for array in again.reads for group in elsewhere)
-        return anew > WRITE_COST + len(elsewhere)
+    def _takes_longer(self, again: _Recomputed, elsewhere: set[int]) -> bool:
+        """Whether computing it in each of these groups, from arrays that it may not read anyway, takes longer than writing it and reading it there."""
+        reads = sum(group not in self.demand(array).same for array in again.reads for group in elsewhere)
+        return again.cost * len(elsewhere) + READ_COST * reads > WRITE_COST + READ_COST * len(elsewhere)
 
 
 def _is_large(value: SSAValue) -> bool:
