@@ -79,7 +79,7 @@ class _Fusion:
         for op in self.ops:
             self._place(op)
         self._sink()
-        stored = Storage(self.roles, self.home, self.in_memory, self._demand, self.resolve).stored(self.ops)
+        stored = Storage(self.roles, self.home, self.in_memory, self._demand, self.resolve).choose(self.ops)
         return Plan(self.groups, self.home, stored, self.alias)
 
     def resolve(self, value: SSAValue) -> SSAValue:

@@ -9,6 +9,7 @@ is better written once, and an array whose row is shifted and scaled is better r
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from typing import cast
 
 from msgspec import Struct, field
 from xdsl.dialects.builtin import TensorType
@@ -25,8 +26,10 @@ HOISTED_OPS = 12
 """A value that leaves the inner loops of another kernel is computed again there up to this many ops."""
 LARGE_BYTES = 64 << 10
 """From here on a value does not stay in the first-level cache until the next nest reads it."""
-WRITE_COST = 2
-"""What writing an element takes in reads: its line is fetched before it is written, and written back."""
+READ_COST = 3
+"""What reading an element of a large array takes, in cheap functions (two in a cycle)."""
+WRITE_COST = 6
+"""What writing one takes: its line is fetched before it is written, and written back."""
 
 
 class Demand(Struct):
@@ -37,15 +40,6 @@ class Demand(Struct):
     other: set[int] = field(default_factory=set[int])
 
 
-class _Recomputed(Struct, frozen=True):
-    """What computing an element again takes: the cost of its functions, how many ops these are (those outside of the inner loops too), and the arrays
-    that are read for it."""
-
-    cost: int = 0
-    ops: int = 0
-    reads: frozenset[SSAValue] = frozenset()
-
-
 class Storage(Struct):
     """Decides for the values of a block. ``demand`` says which groups use one, ``home`` which group makes it, ``resolve`` which it is behind barriers."""
 
@@ -54,57 +48,60 @@ class Storage(Struct):
     in_memory: Container[SSAValue]
     demand: Callable[[SSAValue], Demand]
     resolve: Callable[[SSAValue], SSAValue]
-    recomputed: dict[SSAValue, _Recomputed] = field(default_factory=dict[SSAValue, _Recomputed])
+    costs: dict[SSAValue, tuple[int, int]] = field(default_factory=dict[SSAValue, tuple[int, int]])
+    """What computing an element again takes: the cost of its functions, and how many ops these are, those outside of the inner loops too."""
+    stored: set[SSAValue] = field(default_factory=set[SSAValue])
 
-    def stored(self, ops: Iterable[Operation]) -> set[SSAValue]:
+    def choose(self, ops: Iterable[Operation]) -> set[SSAValue]:
         """The results of scalar functions that are written to memory, of a block's ops in order."""
-        stored: set[SSAValue] = set()
         for op in ops:
             kind = self.roles[op]
             if kind is Role.VIEW:
-                self.recomputed[result_of(op)] = self._view(op)
-            elif kind is Role.SOURCE:
-                self.recomputed[result_of(op)] = _Recomputed()
+                own, count = self._together(operands_of(op), 0, 0)
+                self.costs[result_of(op)] = (0 if own and repeats_rows(op) else own, count)
             elif kind is Role.SCALAR:
                 value = result_of(op)
-                again = self.recomputed[value] = self._together(operands_of(op), cost(op), 1)
-                if value in self.in_memory or self._must_store(value, again):
-                    stored.add(value)
-                    self.recomputed[value] = _Recomputed(reads=frozenset((value,)))
-        return stored
+                costs = self.costs[value] = self._together(operands_of(op), cost(op), 1)
+                if value in self.in_memory or self._must_store(value, costs):
+                    self.stored.add(value)
+                    self.costs[value] = (0, 0)
+        return self.stored
 
-    def _view(self, op: Operation) -> _Recomputed:
-        again, count = self._together(operands_of(op), 0, 0), sum(map(size, operands_of(op)))
-        return _Recomputed(
-            0 if repeats_rows(op) else again.cost,
-            again.ops,
-            frozenset() if 2 * count <= size(result_of(op)) else again.reads,  # what is read many times stays in the cache
-        )
-
-    def _together(self, operands: Iterable[SSAValue], own: int, ops: int) -> _Recomputed:
-        reads: frozenset[SSAValue] = frozenset()
+    def _together(self, operands: Iterable[SSAValue], own: int, ops: int) -> tuple[int, int]:
         for operand in set(operands):
-            value = self.resolve(operand)
-            again = self.recomputed.get(value)
-            if again is None:
-                reads |= {value}
-            else:
-                own, ops = own + again.cost, ops + again.ops
-                reads |= again.reads
-        return _Recomputed(own, ops, reads)
+            more = self.costs.get(self.resolve(operand), (0, 0))
+            own, ops = own + more[0], ops + more[1]
+        return own, ops
 
-    def _must_store(self, value: SSAValue, again: _Recomputed) -> bool:
+    def _must_store(self, value: SSAValue, costs: tuple[int, int]) -> bool:
         """Whether other groups need the value, and it takes too much to compute it again there."""
-        demand = self.demand(value)
-        elsewhere = (demand.same | demand.other) - {self.home[value]}
+        demand, home = self.demand(value), self.home[value]
+        elsewhere = (demand.same | demand.other) - {home}
         if not elsewhere:
-            return bool(demand.hoisted - {self.home[value]}) and again.ops > HOISTED_OPS
-        return again.cost > RECOMPUTE_COST or (_is_large(value) and self._moves_more(again, elsewhere))
+            return costs[1] > HOISTED_OPS and bool(demand.hoisted - {home})
+        return costs[0] > RECOMPUTE_COST or (_is_large(value) and self._takes_longer(value, costs[0], elsewhere))
 
-    def _moves_more(self, again: _Recomputed, elsewhere: set[int]) -> bool:
-        """Whether computing it again reads more arrays, of those that these groups do not read anyway, than writing it and reading it there moves."""
-        anew = sum(group not in self.demand(array).same for array in again.reads for group in elsewhere)
-        return anew > WRITE_COST + len(elsewhere)
+    def _takes_longer(self, value: SSAValue, own: int, elsewhere: set[int]) -> bool:
+        """Whether computing it in each of these groups, from arrays that it may not read anyway, takes longer than writing it and reading it there."""
+        reads = sum(group not in self.demand(array).same for array in self._reads(value) for group in elsewhere)
+        return own * len(elsewhere) + READ_COST * reads > WRITE_COST + READ_COST * len(elsewhere)
+
+    def _reads(self, value: SSAValue) -> list[SSAValue]:
+        """The large arrays that a value is computed from."""
+        arrays: list[SSAValue] = []
+        left, seen = [value], {value}
+        while left:
+            made = left.pop()
+            for operand in operands_of(cast("Operation", made.owner)):
+                operand = self.resolve(operand)
+                if operand in seen or 2 * size(operand) <= size(made):  # what is read many times stays in the cache
+                    continue
+                seen.add(operand)
+                if operand in self.costs and operand not in self.stored:
+                    left.append(operand)
+                elif self.roles.get(cast("Operation", operand.owner)) is not Role.SOURCE:
+                    arrays.append(operand)
+        return arrays
 
 
 def _is_large(value: SSAValue) -> bool:
