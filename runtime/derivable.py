@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from wengert.runtime.sparsity import SparseJacobian
     from wengert.transforms.ad.jacobians.sparse import Colouring
     from wengert.transforms.checkpoint.frontier import Frontier
+    from wengert.transforms.checkpoint.loops import Loops
+    from wengert.transforms.checkpoint.search import Plan
 
 
 class Derivable:
@@ -55,6 +57,8 @@ class Derivable:
         self.signature: Signature = signature
         self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
         self._derivatives: dict[tuple[Any, ...], Program] = {}
+        self.loop_choices: Callable[[], Loops] | None = None
+        """The loops of the program that this is the reverse derivative of, for plans in which they keep other values."""
         self._linearized: dict[tuple[Any, ...], LinearProgram] = {}
         self._sparse: dict[tuple[Any, ...], SparseJacobian] = {}
         self._unread: Callable[[], ModuleOp] | None = None
@@ -138,18 +142,26 @@ class Derivable:
         def make(folder: Path | None) -> ModuleOp:
             from wengert.runtime.derivation import apply
 
+            plan = self.frontier.within(budget)
             if folder is not None:
-                return apply(self.optimized_module, f"checkpoint{{budget={budget}}}", folder)
-            return self.frontier.module(self.frontier.within(budget))
+                return apply(self.frontier.derivative(plan), f"checkpoint{{budget={budget}}}", folder)
+            return self.frontier.module(plan)
 
         return self._derived(("checkpoint", budget), "checkpoint", f"budget={budget}", dump_dir, make)
 
+    def planned(self, plan: Plan) -> Program:
+        """The reverse derivative that this is, by a plan of its :attr:`frontier`."""
+        return self._derived(("plan", plan.name), "checkpoint", f"plan={plan.name}", None, lambda _: self.frontier.module(plan))
+
     @staged_property
     def frontier(self) -> Frontier:
-        """The plans for computing values of this reverse derivative again, by memory and flops; searched for once. Raises as :meth:`within`."""
+        """The plans for computing values of this reverse derivative again, by memory and flops; searched for once. Raises as :meth:`within`.
+
+        Where this was made by :meth:`vjp`, what loops keep is part of the plans.
+        """
         from wengert.transforms.checkpoint.frontier import Frontier
 
-        return Frontier(self.optimized_module)
+        return Frontier(self.optimized_module, loops=self.loop_choices() if self.loop_choices is not None else None)
 
     def taylor(self, order: int, wrt: Positions = None, of: Positions = None, *, series: bool = False, dump_dir: PathLike | None = None) -> Program:
         """Taylor coefficients along a path: (inputs, directions of ``wrt``) -> (outputs, coefficients 1 to ``order`` of each result in ``of``).
@@ -455,7 +467,23 @@ class Derivable:
             return module
 
         key = (mode, *chosen(strategy, residuals), inputs, outputs)
-        return self._derived(key, mode, f"wrt={inputs} of={outputs} strategy={strategy} residuals={residuals}", dump_dir, make)
+        derivative = self._derived(key, mode, f"wrt={inputs} of={outputs} strategy={strategy} residuals={residuals}", dump_dir, make)
+        if (mode, strategy) == ("vjp", "transpose") and derivative.loop_choices is None:
+
+            def loops() -> Loops:
+                from wengert.runtime.derivation import derive
+                from wengert.runtime.labels import name_derivative
+                from wengert.transforms.checkpoint.loops import Loops
+
+                def with_marks(module: ModuleOp) -> ModuleOp:
+                    made = derive(module, mode, inputs, outputs, strategy, residuals)
+                    name_derivative(made, self.signature, mode, inputs, outputs)
+                    return made
+
+                return Loops(self.optimized_module, with_marks)
+
+            derivative.loop_choices = loops
+        return derivative
 
     @stage()
     def _derived(self, key: tuple[Any, ...], label: str, request: str, dump_dir: PathLike | None, make: Callable[[Path | None], ModuleOp]) -> Program:

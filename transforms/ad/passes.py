@@ -9,7 +9,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.pass_options import OneOf, print_value
+from wengert.ir.construction import copy_module
+from wengert.ir.pass_options import OneOf
 from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, transpose_functions, vjp
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.requests.lower import lower_ad
@@ -57,9 +58,20 @@ class VjpPass(ModulePass):
     again."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
-        if self.budget is not None:
-            parse_pipeline(f"{STACKS},{OPTIMIZE},checkpoint{{fn={print_value(self.fn)} budget={print_value(self.budget)}}}").run(op)
+        if self.budget is None:
+            vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
+            return
+        from wengert.transforms.checkpoint.checkpoint_pass import plan_within  # with all of lowering, which most derivatives do without
+        from wengert.transforms.checkpoint.loops import Loops
+
+        prepare(op)
+        loops = Loops(copy_module(op), self._derived, self.fn) if self.strategy == DEFAULT else None
+        plan_within(self._derived(op), self.budget, self.fn, loops)
+
+    def _derived(self, module: ModuleOp) -> ModuleOp:
+        """The derivative of a module that is planned, in place."""
+        vjp(module, self.fn, self.wrt, self.of, self.strategy, self.residuals)
+        return parse_pipeline(f"{STACKS},{OPTIMIZE}").run(module)
 
 
 @dataclass(frozen=True)
