@@ -54,6 +54,7 @@ PASS_PATHS = {
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "vjp-within": "wengert.transforms.checkpoint.vjp_within:VjpWithinPass",
     "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",

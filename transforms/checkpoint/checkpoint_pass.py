@@ -24,7 +24,7 @@ class CheckpointPass(ModulePass):
     """Reorders a reverse derivative so that its arena fits into a budget, with the fewest flops computed again of the plans that were tried.
 
     What is computed again stands behind optimization barriers, so that no later pass undoes it. What loops keep is decided where they are differentiated, by
-    ``vjp{budget=64MB}``, and not here.
+    ``vjp{budget=64MB}`` (``vjp-within``), and not here.
     """
 
     name = "checkpoint"

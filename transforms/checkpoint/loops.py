@@ -23,10 +23,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from wengert.dialects import core
+from wengert.dialects.core_control import POLICY
 from wengert.ir.construction import copy_module
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.replay.schedule import forward_steps
-from wengert.transforms.ad.residuals.policies import MARK, Binomial, Root
+from wengert.transforms.ad.residuals.policies import Binomial, Root
 from wengert.transforms.analysis.opcost import is_executed, work
 from wengert.transforms.core.counting import constant_integer
 
@@ -73,7 +74,7 @@ class Loops:
         copies = all_ops(module)
         for loop, name in zip(self._loops, choice, strict=True):
             if name:
-                copies[places[loop]].attributes[MARK] = StringAttr(name)
+                copies[places[loop]].attributes[POLICY] = StringAttr(name)
         return self._derive(module)
 
     def uniform(self) -> Iterator[Choice]:
