@@ -55,6 +55,7 @@ PASS_PATHS = {
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "eliminate": "wengert.transforms.ad.elimination.eliminate_pass:EliminatePass",
     "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "vjp-within": "wengert.transforms.checkpoint.vjp_within:VjpWithinPass",
     "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",

@@ -36,7 +36,7 @@ from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.mixed import cut_size
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.jacobians.sparse import Colouring
-from wengert.transforms.ad.residuals.policies import policy_names
+from wengert.transforms.ad.residuals.policies import policies_for
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE
 
@@ -203,7 +203,7 @@ def _derivatives(make: partial[Program], mode: Mode) -> int:
 
 def _with_policies(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
     """The gradient by other policies for what the forward part keeps."""
-    for policy in policy_names():
+    for policy in policies_for(program.optimized_module):
         if policy != "auto":
             yield Plan(f"vjps {policy}", f"VJP, {policy}", _blocks(program, wrt, of), partial(program.vjp, wrt, of, residuals=policy), "reverse", 0)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.program import Program
     from wengert.transforms.checkpoint.frontier import Frontier
+    from wengert.transforms.checkpoint.search import Plan
 
 
 class Derivable(Jacobians):
@@ -84,18 +85,26 @@ class Derivable(Jacobians):
         def make(folder: Path | None) -> ModuleOp:
             from wengert.runtime.derivation import apply
 
+            plan = self.frontier.within(budget)
             if folder is not None:
-                return apply(self.optimized_module, f"checkpoint{{budget={budget}}}", folder)
-            return self.frontier.module(self.frontier.within(budget))
+                return apply(self.frontier.derivative(plan), f"checkpoint{{budget={budget}}}", folder)
+            return self.frontier.module(plan)
 
         return self._derived(("checkpoint", budget), "checkpoint", f"budget={budget}", dump_dir, make)
 
+    def planned(self, plan: Plan) -> Program:
+        """The reverse derivative that this is, by a plan of its :attr:`frontier`."""
+        return self._derived(("plan", plan.name), "checkpoint", f"plan={plan.name}", None, lambda _: self.frontier.module(plan))
+
     @staged_property
     def frontier(self) -> Frontier:
-        """The plans for computing values of this reverse derivative again, by memory and flops; searched for once. Raises as :meth:`within`."""
+        """The plans for computing values of this reverse derivative again, by memory and flops; searched for once. Raises as :meth:`within`.
+
+        Where this was made by :meth:`vjp`, what loops keep is part of the plans.
+        """
         from wengert.transforms.checkpoint.frontier import Frontier
 
-        return Frontier(self.optimized_module)
+        return Frontier(self.optimized_module, loops=self.loop_choices() if self.loop_choices is not None else None)
 
     def taylor(self, order: int, wrt: Positions = None, of: Positions = None, *, series: bool = False, dump_dir: PathLike | None = None) -> Program:
         """Taylor coefficients along a path: (inputs, directions of ``wrt``) -> (outputs, coefficients 1 to ``order`` of each result in ``of``).

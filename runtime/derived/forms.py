@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Signature
     from wengert.runtime.sparsity import SparseJacobian
+    from wengert.transforms.checkpoint.loops import Loops
 
 
 class Forms:
@@ -49,6 +50,8 @@ class Forms:
         self.signature: Signature = signature
         self._executables: dict[tuple[Any, ...], CompiledProgram] = {}
         self._derivatives: dict[tuple[Any, ...], Program] = {}
+        self.loop_choices: Callable[[], Loops] | None = None
+        """The loops of the program that this is the reverse derivative of, for plans in which they keep other values."""
         self._linearized: dict[tuple[Any, ...], LinearProgram] = {}
         self._sparse: dict[tuple[Any, ...], SparseJacobian] = {}
         self._unread: Callable[[], ModuleOp] | None = None
@@ -105,7 +108,23 @@ class Forms:
             return module
 
         key = (mode, *chosen(strategy, residuals), inputs, outputs)
-        return self._derived(key, mode, f"wrt={inputs} of={outputs} strategy={strategy} residuals={residuals}", dump_dir, make)
+        derivative = self._derived(key, mode, f"wrt={inputs} of={outputs} strategy={strategy} residuals={residuals}", dump_dir, make)
+        if (mode, strategy) == ("vjp", "transpose") and derivative.loop_choices is None:
+
+            def loops() -> Loops:
+                from wengert.runtime.derivation import derive
+                from wengert.runtime.labels import name_derivative
+                from wengert.transforms.checkpoint.loops import Loops
+
+                def with_marks(module: ModuleOp) -> ModuleOp:
+                    made = derive(module, mode, inputs, outputs, strategy, residuals)
+                    name_derivative(made, self.signature, mode, inputs, outputs)
+                    return made
+
+                return Loops(self.optimized_module, with_marks)
+
+            derivative.loop_choices = loops
+        return derivative
 
     @stage()
     def _derived(self, key: tuple[Any, ...], label: str, request: str, dump_dir: PathLike | None, make: Callable[[Path | None], ModuleOp]) -> Program:

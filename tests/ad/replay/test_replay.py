@@ -172,24 +172,47 @@ def test_what_is_no_policy_is_refused():
         counted().vjp(residuals="binomial-0")
     with pytest.raises(DiagnosticError, match="binomial-8"):
         counted().apply("to-core,vjp{residuals=binomial-x}")
+    text = str(marked("sqrt").optimized_module).replace('"sqrt"', '"never"')
     with pytest.raises(DiagnosticError, match=r"residuals must be .* not 'never'"):
-        marked("never").vjp()
+        wg.parse(text).vjp()
 
 
 def marked(policy: str) -> Program:
-    """A loop inside of a loop that names a policy."""
-    text = str(nested().optimized_module)
-    return wg.parse(re.sub(r"(core\.for %\w+ to %\w+ constants.*?\)) \{", rf'\1 attributes {{ad.policy = "{policy}"}} {{', text, count=1))
+    """The counted ODE, of which the loop names a policy, inside of a loop that names none."""
+
+    @wg.jit
+    def nest(x: Any, w: Any) -> Any:
+        def outer(i: Any, s: Any) -> Any:
+            return wg.fori_loop(0, 20, lambda j, t: t + 0.05 * wnp.tanh(t @ w), s, residuals=policy)
+
+        return wnp.sum(wg.fori_loop(0, 6, outer, x))
+
+    return nest.program(ONE, SQUARE)
 
 
-def test_a_loop_names_its_own_policy():
-    program = marked("binomial-3")
+@pytest.mark.parametrize("policy", ["sqrt", "binomial-3", "recompute-all"])
+def test_a_loop_names_its_own_policy(policy: str):
+    program, plain = marked(policy), marked("auto")
     derivative = program.vjp()
     inputs = inputs_of(derivative)
-    assert_same(derivative(*inputs), nested().vjp()(*inputs))
-    assert str(derivative.optimized_module) != str(nested().vjp().optimized_module)
-    outer, inner = (derivative.optimized_module, nested().vjp(residuals="binomial-3").optimized_module)
-    assert str(outer) != str(inner), "the mark is for its loop alone"
+    assert_same(derivative(*inputs), plain.vjp()(*inputs))
+    arenas = [made.compile().stats.arena_bytes for made in (derivative, plain.vjp(), plain.vjp(residuals=policy))]
+    assert len(set(arenas)) == 3, "the mark is for its loop alone, not for the one around it"
+    again = wg.parse(str(program.optimized_module)).vjp()
+    assert again.compile().stats.arena_bytes == arenas[0], "text keeps the mark"
+
+
+def test_loops_of_all_kinds_name_policies():
+    def loss(x: Any, xs: Any) -> Any:
+        x, _ = wg.scan(lambda c, row: (wnp.tanh(c + row), ()), x, xs, residuals="binomial-2")
+        return wnp.sum(wg.while_loop(lambda s: wnp.sum(s * s) < 9.0, lambda s: s * 1.1, x, residuals="binomial-2"))
+
+    x, xs = np.ones(3), np.ones((9, 3)) / 9
+    text = str(wg.jit(loss).program(x, xs).optimized_module)
+    assert text.count('ad.policy = "binomial-2"') == 2
+    assert "core.tape" not in str(wg.jit(wg.grad(loss)).program(x, xs).optimized_module)
+    with pytest.raises(InputError, match="there is no 'binomial'"):
+        wg.jit(lambda x: wg.fori_loop(0, 3, lambda i, s: s, x, residuals="binomial")).program(x)
 
 
 def test_memory_is_that_of_the_slots():

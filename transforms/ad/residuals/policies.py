@@ -26,16 +26,19 @@ from math import isqrt
 from typing import Literal
 
 from msgspec import Struct
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.core_control import POLICY
 from wengert.ir.plugins import POLICY_GROUP
 from wengert.ir.registry import Registry
+from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.residuals.plan import Plan, plan, recomputation
 from wengert.transforms.core.closing import FREE_OPS, free_values
+from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.optimize.effects import is_pure, is_shareable
 
 
@@ -208,13 +211,18 @@ POLICIES = _Policies("policy for residuals", "residuals", POLICY_GROUP, (AUTO, S
 """All policies; any number may stand for that in ``binomial-8``."""
 register_policy, policy_names, policy_named, is_policy = POLICIES.register, POLICIES.names, POLICIES.named, POLICIES.knows
 
-MARK = "ad.policy"
-"""The attribute of a loop that names the policy for it, in place of that of the request."""
+
+def policies_for(module: ModuleOp) -> list[str]:
+    """The names of the policies that may differ for a program: those for loops are left out where it has none that they concern."""
+    loops = ops_of(module, core.ForOp, core.WhileOp)
+    counted = any(isinstance(loop, core.ForOp) and constant_integer(loop.trip_count) is not None for loop in loops)
+    idle = [*([] if counted else [Root().name]), *([] if loops else [Binomial().name])]
+    return [name for name in policy_names() if name not in idle]
 
 
 def policy_of(loop: Operation, asked: Policy) -> Policy:
     """The policy for a loop: the one that it names itself, or that of the request. Raises a DiagnosticError for a name that is none."""
-    mark = loop.attributes.get(MARK)
+    mark = loop.attributes.get(POLICY)
     return policy_named(mark.data, loop.location) if isinstance(mark, StringAttr) else asked
 
 

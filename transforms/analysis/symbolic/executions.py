@@ -1,8 +1,9 @@
 """How often each block of a program runs, as a polynomial.
 
 A block in loops whose iterations are known runs as often as the sum of the innermost one's iterations over those of all around it (for triangular
-loops: Faulhaber's formula), or as tables of constants say that its iterations are read from. A loop of which nothing is known has a symbol for its iterations
-in all, whatever is around it, and so has each branch. A function runs as often as all calls of it together.
+loops: Faulhaber's formula), or as the tables of constants say that its iterations are read from. A loop of which nothing is known has a symbol for its
+iterations in all, whatever is around it, and so has each branch.
+A function runs as often as all calls of it together.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.core_control import keep_policy
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
@@ -49,6 +50,6 @@ def _forward_mode(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     y_dots = [materialized(inner.b, inner.tangent(loop.returned[i]), loop.returned[i].type) for i in loop.carried_dots]
     block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in loop.returned), *y_dots]))
     drop_dead_ops(block)
-    loop_results = create_loop(sweep.b, loop, constants, carried, block)
+    loop_results = keep_policy(loop.op, create_loop(sweep.b, loop, constants, carried, block))
     n = len(loop.initial)
     set_results(sweep, loop, loop_results[:n], dict(zip(loop.carried_dots, loop_results[n:])))

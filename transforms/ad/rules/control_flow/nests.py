@@ -14,9 +14,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.core_control import POLICY
 from wengert.ir.tensor_types import i64
 from wengert.transforms.ad.replay.building import Step, Values, counted_loop, inlined, run_from
-from wengert.transforms.ad.residuals.policies import AUTO, MARK, Policy, RecomputeAll
+from wengert.transforms.ad.residuals.policies import AUTO, Policy, RecomputeAll
 from wengert.transforms.core.counting import constant_integer
 
 
@@ -47,5 +48,5 @@ def _marked(values: Values, policy: Policy) -> Values:
     """The results of a loop, which names a policy from now on."""
     loop = values[0].owner
     assert isinstance(loop, Operation)
-    loop.attributes[MARK] = StringAttr(policy.name)
+    loop.attributes[POLICY] = StringAttr(policy.name)
     return values
