@@ -226,6 +226,7 @@ class Derivable:
         wrt: Positions = None,
         of: Positions = None,
         *,
+        strategy: str | None = None,
         measure: bool | None = None,
         holomorphic: bool = False,
         dump_dir: PathLike | None = None,
@@ -238,6 +239,7 @@ class Derivable:
         wrt: Positions = None,
         of: Positions = None,
         *,
+        strategy: str | None = None,
         measure: bool | None = None,
         holomorphic: bool = False,
         dump_dir: PathLike | None = None,
@@ -253,6 +255,8 @@ class Derivable:
         Args:
             wrt: positions of the arguments, as for :meth:`jacfwd`.
             of: positions of the results, likewise.
+            strategy: how, in place of a choice: a row of ``wengert strategies`` that is one program, such as "jacrev", "mixed" or "eliminated", or a pass for
+                Jacobians with its options, such as "eliminate{order=search}". InputError for any other.
             measure: True compiles and times the candidates that are predicted within 25 per cent of the best, at random inputs, unless that was done before on
                 this machine; False takes the prediction whatever was measured. By default what was measured before decides, here or by
                 :func:`wengert.strategies`, and where nothing was, the prediction.
@@ -263,6 +267,11 @@ class Derivable:
         if sparse:
             return self.sparse_jacobian(wrt, of)
         inputs, outputs = self.resolve(wrt=wrt, of=of)
+        if strategy is not None:
+            from wengert.lab.strategies.default import passes_of_strategy
+
+            named = passes_of_strategy(cast("Program", self), inputs, outputs, strategy)
+            return self._jacobian(named, inputs, outputs, holomorphic, dump_dir)
         key = ("jacobian", inputs, outputs, holomorphic, measure)
         if dump_dir is None and key in self._derivatives:
             return self._derivatives[key]
