@@ -112,9 +112,9 @@ def robot_arm(xp: Any, t1: Any, t2: Any, t3: Any, t4: Any, t5: Any, t6: Any) -> 
     az = s23 * c4 * s5 - c23 * c5
     nz = c6 * (c23 * s5 + s23 * c4 * c5) - s23 * s4 * s6
     oz = -s6 * (c23 * s5 + s23 * c4 * c5) - s23 * s4 * c6
-    first = xp.arctan2(ay, ax)
-    second = xp.arctan2(xp.sqrt(1.0 - az**2), az)
-    third = xp.arctan2(oz, -nz)
+    first = xp.atan2(ay, ax)
+    second = xp.atan2(xp.sqrt(1.0 - az**2), az)
+    third = xp.atan2(oz, -nz)
     px = b6 * (s5 * (c1 * c23 * c4 + s1 * s4) + c1 * s23 * c5) + c1 * (a1 + a2 * c2 + a3 * c23 + b4 * s23)
     py = b6 * (s5 * (s1 * c23 * c4 + c1 * s4) + s1 * s23 * c5) + s1 * (a1 + a2 * c2 + a3 * c23 + b4 * s23)
     pz = a2 * s2 + b1 + a3 * s23 - b4 * c23 + b6 * (s23 * c4 * s5 - c23 * c5)

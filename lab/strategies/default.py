@@ -24,6 +24,13 @@ def jacobian_passes(program: Program, wrt: Sequence[int], of: Sequence[int], mea
     return _answer(program, "jacobian", wrt, of, measure)
 
 
+def passes_of_strategy(program: Program, wrt: Sequence[int], of: Sequence[int], strategy: str) -> str:
+    """How to make the Jacobian by a row of the table that is one program, by its name, or by a pass, by its text. Raises InputError for any other."""
+    from wengert.lab.strategies.naming import passes_of
+
+    return passes_of(program, wrt, of, strategy)
+
+
 def jacobian_mode(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> JacobianMode:
     """The better one of ``jacfwd`` and ``jacrev``, chosen likewise."""
     return "jacfwd" if _answer(program, "mode", wrt, of, measure) == "jacfwd" else "jacrev"

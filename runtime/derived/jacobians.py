@@ -53,6 +53,7 @@ class Jacobians(Forms):
         wrt: Positions = None,
         of: Positions = None,
         *,
+        strategy: str | None = None,
         measure: bool | None = None,
         holomorphic: bool = False,
         dump_dir: PathLike | None = None,
@@ -65,6 +66,7 @@ class Jacobians(Forms):
         wrt: Positions = None,
         of: Positions = None,
         *,
+        strategy: str | None = None,
         measure: bool | None = None,
         holomorphic: bool = False,
         dump_dir: PathLike | None = None,
@@ -80,6 +82,8 @@ class Jacobians(Forms):
         Args:
             wrt: positions of the arguments, as for :meth:`jacfwd`.
             of: positions of the results, likewise.
+            strategy: how, in place of a choice: a row of ``wengert strategies`` that is one program, such as "jacrev", "mixed" or "eliminated", or a pass for
+                Jacobians with its options, such as "eliminate{order=search}". InputError for any other.
             measure: by default the candidates that are predicted within 25 per cent of the best, where there are several, are compiled and timed at random
                 inputs, once on this machine (here or by :func:`wengert.strategies`), unless their runs are predicted to take more than 0.2 s together. True
                 measures these too; False takes the prediction, whatever was measured.
@@ -90,6 +94,11 @@ class Jacobians(Forms):
         if sparse:
             return self.sparse_jacobian(wrt, of)
         inputs, outputs = self.resolve(wrt=wrt, of=of)
+        if strategy is not None:
+            from wengert.lab.strategies.default import passes_of_strategy
+
+            named = passes_of_strategy(cast("Program", self), inputs, outputs, strategy)
+            return self._jacobian(named, inputs, outputs, holomorphic, dump_dir)
         key = ("jacobian", inputs, outputs, holomorphic, measure)
         if dump_dir is None and key in self._derivatives:
             return self._derivatives[key]

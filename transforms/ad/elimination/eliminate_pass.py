@@ -22,9 +22,9 @@ class EliminatePass(ModulePass):
     order: Order = "best"
     """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz`` or ``search``."""
     method: Method = "vertices"
-    """What is eliminated: ``vertices``, ``edges``."""
+    """What is eliminated: ``vertices``, ``edges`` or ``faces``."""
     granularity: Granularity = "auto"
-    """What a vertex is: an element (``scalars``), a value (``tensors``), or an element where there are few (``auto``)."""
+    """What a vertex is: an element (``scalars``), a value (``tensors``), or an element where these are few and save multiplications (``auto``)."""
     steps: int = STEPS
     """How many eliminations a search tries."""
     seconds: float | None = None

@@ -26,14 +26,17 @@ from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
-from wengert.dialects.builder import Value
+from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.construction import copy_module
 from wengert.ir.locations import error_at
 from wengert.ir.tensor_types import element, is_complex, shape, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody, linear_body
 from wengert.transforms.ad.elimination.build import Linearised, linearised
-from wengert.transforms.ad.elimination.orders import Elimination
+from wengert.transforms.ad.elimination.orders import Elimination, Step, take
+from wengert.transforms.ad.elimination.faces import Dual
+from wengert.transforms.ad.elimination.graph import Counted, Graph
 from wengert.transforms.ad.elimination.plan import Wanted, counted_graph, planned
 from wengert.transforms.ad.elimination.scalars import entries, refined
 from wengert.transforms.ad.elimination.weight import Costs, Factors
@@ -43,7 +46,7 @@ from wengert.transforms.core.symbol_dce import symbol_dce
 
 Granularity = Literal["auto", "scalars", "tensors"]
 SMALL, FEW_EDGES = 400, 1600
-"""``auto`` takes elements as vertices where there are no more than so many, and no more than so many edges between them."""
+"""``auto`` looks at the graph of elements where there are no more than so many, and no more than so many edges between them."""
 
 
 class Eliminated(Struct, frozen=True):
@@ -68,16 +71,26 @@ def eliminated_jacobian(
     request = make_request(primal, wrt, of)
     _check_real(request)
     body = linear_body(request)
-    found = linearised(body, module)
-    if granularity == "scalars" or (granularity == "auto" and is_small(found)):
-        found = refined(found, body.b)
-    costs = Costs()
-    counted = counted_graph(found.graph, costs)
-    elimination = planned(counted, costs, wanted)
+    found, counted, elimination = _chosen(linearised(body, module), body.b, wanted, granularity)
     blocks = _blocks(request, body, found, elimination)
     _replace(module, request, body, found, blocks)
     edges = sum(len(behind) for behind in counted.successors.values())
     return Eliminated(len(counted.inner), edges, elimination)
+
+
+def _chosen(found: Linearised, b: OpBuilder, wanted: Wanted, granularity: Granularity) -> tuple[Linearised, Graph[int], Elimination]:
+    """The graph of values or that of elements, and its elimination. ``auto`` takes elements where they are few and save multiplications."""
+    values = _with_plan(found, wanted)
+    if granularity == "tensors" or (granularity == "auto" and not (is_small(found) and any(found.shapes[v] for v in found.graph.successors))):
+        return values
+    elements = _with_plan(refined(found, b), wanted)
+    return elements if granularity == "scalars" or elements[2].multiplications < values[2].multiplications else values
+
+
+def _with_plan(found: Linearised, wanted: Wanted) -> tuple[Linearised, Graph[int], Elimination]:
+    costs = Costs()
+    counted = counted_graph(found.graph, costs)
+    return found, counted, planned(counted, costs, wanted)
 
 
 def is_small(found: Linearised) -> bool:
@@ -86,6 +99,25 @@ def is_small(found: Linearised) -> bool:
     if sum(prod(found.shapes[v]) for v in graph.successors) > SMALL:
         return False
     return sum(entries(weight) for behind in graph.successors.values() for weight in behind.values()) <= FEW_EDGES
+
+
+def program_graph(module: ModuleOp, costs: Costs, *, fn: str = "main", shared: bool = True, granularity: Granularity = "scalars") -> Graph[int]:
+    """The linearised graph of a function, with weights by number, for counts: the module stays as it is.
+
+    Without ``shared`` the graph is that of the program as it is written, equal ops being vertices of their own, and what is made within the rule of one op
+    is no vertex: the graph of the literature.
+    """
+    module = copy_module(module)
+    prepare(module)
+    body = linear_body(make_request(function_named(module, fn)), shared=shared)
+    found = linearised(body, module)
+    if granularity == "scalars":
+        found = refined(found, body.b)
+    graph, counted = counted_graph(found.graph, costs), Counted(costs)
+    for v in () if shared else found.local:
+        if v in graph.successors and v not in graph.sources and v not in graph.sinks:
+            graph.eliminate(v, counted)
+    return graph
 
 
 def _check_real(request: Request) -> None:
@@ -98,16 +130,7 @@ def _blocks(request: Request, body: LinearBody, found: Linearised, elimination: 
     """The blocks of the Jacobian, after all steps are taken."""
     emission = Emission(body.b)
     factors = Factors(emission)
-    graph = found.graph
-    for step in elimination.steps:
-        vertex = step.vertex if step.what == "vertex" else step.edge[step.what == "front"]
-        with body.b.at(found.places[vertex]):
-            if step.what == "vertex":
-                graph.eliminate(vertex, factors)
-            elif step.what == "front":
-                graph.front(step.edge, factors)
-            else:
-                graph.back(step.edge, factors)
+    _take_all(found, elimination.steps, factors, body.b)
     ends = [(u, v, [*shape(request.results[j]), *shape(request.block.args[i])]) for j, v in of_results(request, found) for i, u in of_arguments(request, found)]
     elements = [element(request.results[j]) for j in request.of for _ in request.wrt]
     assemble = _matrix if found.firsts is not None else _block
@@ -115,6 +138,23 @@ def _blocks(request: Request, body: LinearBody, found: Linearised, elimination: 
         body.b.zeros(tensor(wanted, type)) if u is None or v is None else body.b.convert(assemble(found, emission, factors, (u, v), wanted, type), type)
         for (u, v, wanted), type in zip(ends, elements, strict=True)
     ]
+
+
+def _take_all(found: Linearised, steps: Sequence[Step], factors: Factors[Block], b: OpBuilder) -> None:
+    """Takes all steps, so that the graph has no inner vertices. Those of faces come last, on the dual."""
+    graph = found.graph
+    faces = [step.edge for step in steps if step.what == "face"]
+    for step in steps:
+        vertex = step.vertex if step.what == "vertex" else step.edge[step.what == "front"]
+        if step.what != "face":
+            with b.at(found.places[vertex]):
+                take(graph, step, factors)
+    if faces:
+        dual = Dual(graph)
+        for face in faces:
+            with b.at(found.places[dual.vertex(face)]):
+                dual.eliminate(face, factors)
+        found.graph = dual.jacobian()
 
 
 def of_arguments(request: Request, found: Linearised) -> list[tuple[int, int | None]]:

@@ -18,13 +18,14 @@ every edge is a number, and otherwise the multiplications of the products of the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from wengert.transforms.ad.elimination.graph import Counted, Edge, Graph
+from wengert.transforms.ad.elimination.graph import Counted, Edge, Graph, Weights
 from wengert.transforms.ad.elimination.weight import Costs
 
+W = TypeVar("W")
 Order = Literal["best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search"]
 ORDERS: tuple[Order, ...] = ("best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search")
 RULES: tuple[Order, ...] = ORDERS[1:-1]
@@ -32,9 +33,9 @@ RULES: tuple[Order, ...] = ORDERS[1:-1]
 
 
 class Step(Struct, frozen=True):
-    """One step of an elimination: of a vertex, or of an edge from its front or its back."""
+    """One step of an elimination: of a vertex, of an edge from its front or its back, or of a face (two edges of the dual graph by number)."""
 
-    what: Literal["vertex", "front", "back"]
+    what: Literal["vertex", "front", "back", "face"]
     vertex: int = -1
     edge: Edge = (-1, -1)
 
@@ -60,8 +61,8 @@ def run(graph: Graph[int], steps: Sequence[Step], costs: Costs) -> int:
     return counted.multiplications + finish(left, costs)
 
 
-def take(graph: Graph[int], step: Step, counted: Counted) -> None:
-    """Takes one step."""
+def take(graph: Graph[W], step: Step, counted: Weights[W]) -> None:
+    """Takes one step, of a vertex or an edge."""
     if step.what == "vertex":
         graph.eliminate(step.vertex, counted)
     elif step.what == "front":

@@ -8,14 +8,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wengert.transforms.ad.elimination.build import Chain
-from wengert.transforms.ad.elimination.graph import Graph
-from wengert.transforms.ad.elimination.orders import Elimination, Order, by_edges, by_vertices, vertices_in
+from wengert.transforms.ad.elimination.faces import by_faces, searched_faces
+from wengert.transforms.ad.elimination.graph import Counted, Graph
+from wengert.transforms.ad.elimination.orders import Elimination, Order, by_edges, by_vertices, cost, vertices_in
 from wengert.transforms.ad.elimination.search import searched_edges, searched_vertices
 from wengert.transforms.ad.elimination.weight import Costs
 
-Method = Literal["vertices", "edges"]
-METHODS: tuple[Method, ...] = ("vertices", "edges")
+Method = Literal["vertices", "edges", "faces"]
+METHODS: tuple[Method, ...] = ("vertices", "edges", "faces")
 STEPS = 1000
+
+
+_WAYS = {"vertices": (by_vertices, searched_vertices), "edges": (by_edges, searched_edges), "faces": (by_faces, searched_faces)}
 
 
 class Wanted(Struct, frozen=True):
@@ -44,11 +48,8 @@ def counted_graph(graph: Graph[Chain], costs: Costs) -> Graph[int]:
 def planned(graph: Graph[int], costs: Costs, wanted: Wanted) -> Elimination:
     """The elimination that is wanted, of a graph of structures. Chains of one multiplication or none are taken first, as every order would."""
     free, left = without_free(graph, costs)
-    searching = wanted.order == "search"
-    if wanted.method == "edges":
-        made = searched_edges(left, costs, wanted.steps, wanted.seconds, wanted.seed) if searching else by_edges(left, wanted.order, costs)
-    else:
-        made = searched_vertices(left, costs, wanted.steps, wanted.seconds, wanted.seed) if searching else by_vertices(left, wanted.order, costs)
+    by, searched = _WAYS[wanted.method]
+    made = searched(left, costs, wanted.steps, wanted.seconds, wanted.seed) if wanted.order == "search" else by(left, wanted.order, costs)
     return replace(made, steps=(*vertices_in(free), *made.steps))
 
 
@@ -56,9 +57,6 @@ def without_free(graph: Graph[int], costs: Costs) -> tuple[list[int], Graph[int]
     """The graph without vertices that cost nothing to eliminate and leave no edge that was not there in another place: those with one edge on one side,
     which is 1, -1
     or a mask; and these vertices, in order."""
-    from wengert.transforms.ad.elimination.graph import Counted
-    from wengert.transforms.ad.elimination.orders import cost
-
     left, counted = graph.copy(), Counted(costs)
     taken: list[int] = []
     changed = True
