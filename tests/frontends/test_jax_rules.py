@@ -326,7 +326,7 @@ def test_systems_keep_their_meaning() -> None:
 
     solve = matrix_free(jax.scipy.sparse.linalg.cg)
     imported = wg.from_jax(lambda a, b: lax.fori_loop(0, 2, lambda _, b: solve(a, b), b), np.eye(3), X)
-    assert print_module(imported.program.module).count("ad.custom_linear_solve @matvec") == 1
+    assert print_module(imported.program.module).count("ad.custom_linear_solve @") == 1
     assert "ad.custom_linear_solve" not in print_module(wg.from_jax(jnp.linalg.solve, np.eye(3), X).program.module)
     assert "core.tape" not in str(imported.program.vjp())
     batched = wg.vmap(wg.grad(lambda a, b: wnp.sum(wg.from_jax(solve, np.eye(3), X)(a, b)), argnums=1), in_axes=(None, 0))
