@@ -10,6 +10,7 @@
 ``... joined``   the directions of all arguments, or of all results, in one batch; ``jacrev direct`` is so, by the strategy of this name
 ``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions; or both modes, where
                  both together take fewer still
+``forward xK random``  an unbiased estimate from K random directions, on request
 ``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
 ===============  ======================================================================================================================
 
@@ -24,6 +25,7 @@ from functools import partial
 from typing import Literal
 
 from wengert.lab.strategies.checkpointed import checkpointed
+from wengert.lab.strategies.estimated import estimated
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.errors import InputError
 from wengert.runtime.jacobians import MODES, jacobian_pass
@@ -46,7 +48,13 @@ MOST_COMPRESSED = 1 << 22
 
 
 def plans(
-    program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None, budget: int | None = None
+    program: Program,
+    wanted: Wanted,
+    wrt: Sequence[int],
+    of: Sequence[int],
+    strategies: Sequence[str] | None = None,
+    budget: int | None = None,
+    estimates: int | None = None,
 ) -> list[Plan]:
     """The plans for a derivative of a static program.
 
@@ -57,6 +65,7 @@ def plans(
         of: positions of the results.
         strategies: strategies of reverse mode, by name; all by default.
         budget: the largest arena that is wanted, in bytes: there is a row that computes values again for it.
+        estimates: of how many random directions there are rows that estimate a first derivative.
 
     Raises:
         InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
@@ -66,8 +75,12 @@ def plans(
     modes(program, wrt, of)  # refuses what is complex
     names = list(strategy_names() if strategies is None else strategies)
     if wanted == "hessian":
+        if estimates is not None:
+            raise InputError("there are estimates of first derivatives only: ask for the Jacobian or the gradient")
         return list(_hessians(program, wrt, of))
     plans = list(_jacobians(program, wrt, of, names))
+    if estimates is not None:
+        plans += estimated(program, plans[0].blocks, wrt, of, estimates)
     if budget is not None:
         plans += checkpointed(program, plans[0].blocks, wrt, of, budget)
     if wanted == "gradient":
