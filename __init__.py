@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from wengert.frontends.implicit.equations import custom_fixed_point, custom_linear_solve, custom_root
     from wengert.frontends.implicit.krylov import bicgstab, cg, gmres
     from wengert.frontends.jax_programs import from_exported, from_jax
+    from wengert.frontends.stochastic.curvature import fisher_product, gauss_newton_product
+    from wengert.frontends.stochastic.estimates import forward_gradient, hutchinson_diagonal, hutchinson_trace
     from wengert.frontends.torch_programs.module import TorchModule, from_torch
     from wengert.frontends.tracing.errors import TracingError
     from wengert.frontends.tracing.signatures import ArraySpec
@@ -107,13 +109,18 @@ __all__ = [
     "eval_shape",
     "explain",
     "explain_retrace",
+    "fisher_product",
     "fori_loop",
+    "forward_gradient",
     "from_exported",
     "from_jax",
     "from_torch",
+    "gauss_newton_product",
     "gmres",
     "grad",
     "hessian",
+    "hutchinson_diagonal",
+    "hutchinson_trace",
     "hvp",
     "jac",
     "jacfwd",
@@ -188,13 +195,18 @@ _HOMES = {
     "eval_shape": "wengert.frontends.transforms.shapes",
     "explain": "wengert.lab.provenance.explain",
     "explain_retrace": "wengert.frontends.transforms.jit",
+    "fisher_product": "wengert.frontends.stochastic.curvature",
     "fori_loop": "wengert.frontends.transforms.control_flow",
+    "forward_gradient": "wengert.frontends.stochastic.estimates",
     "from_exported": "wengert.frontends.jax_programs",
     "from_jax": "wengert.frontends.jax_programs",
     "from_torch": "wengert.frontends.torch_programs.module",
+    "gauss_newton_product": "wengert.frontends.stochastic.curvature",
     "gmres": "wengert.frontends.implicit.krylov",
     "grad": "wengert.frontends.transforms.derivatives",
     "hessian": "wengert.frontends.transforms.jacobians",
+    "hutchinson_diagonal": "wengert.frontends.stochastic.estimates",
+    "hutchinson_trace": "wengert.frontends.stochastic.estimates",
     "hvp": "wengert.frontends.transforms.derivatives",
     "jac": "wengert.frontends.transforms.jacobians",
     "jacfwd": "wengert.frontends.transforms.jacobians",

@@ -49,6 +49,7 @@ PASS_PATHS = {
     "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
+    "forward-gradient": "wengert.transforms.ad.jacobians.forward_gradient:ForwardGradientPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
     "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
