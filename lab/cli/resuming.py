@@ -102,7 +102,7 @@ def _about(program: Program, inputs: Sequence[Array], backend: str, devices: int
     return {**what, "version": __version__, "processor": host().cpu}
 
 
-_NAMES = {"program": "another program", "inputs": "other inputs", "backend": "another backend", "devices": "another number of devices"}
+_NAMES = {"program": "another program", "devices": "another number of devices", "backend": "another backend", "inputs": "other inputs"}
 
 
 def _to_go_on_from(options: argparse.Namespace, about: dict[str, Any]) -> Checkpoint | None:
