@@ -148,7 +148,7 @@ def test_what_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
     path = tmp_path / "c"
     write(Checkpoint({}, 0, 1, [{}]), str(path))
     (tmp_path / "c.new").mkdir()
-    with pytest.raises(OSError, match="c.new"):
+    with pytest.raises(OSError, match=r"c\.new"):
         write(Checkpoint({}, 0, 2, [{}]), str(path))
     assert read(str(path)).iteration == 1
 
