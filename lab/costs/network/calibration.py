@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,11 @@ def _message_seconds(device: MpiDevice, comm: Any, size: int) -> float:
 
 def fit(taken: dict[int, float]) -> tuple[float, float]:
     """Alpha and beta, neither below 0, that minimise the squared relative errors."""
-    from scipy.optimize import nnls
-
+    optimize: Any = import_module("scipy.optimize")
     times = np.array(list(taken.values()))
     features = np.array([[1.0, float(size)] for size in taken])
     scale = np.array([1.0, max(taken)])
-    (alpha, beta), _ = nnls(features / scale / times[:, None], np.ones(len(times)))
+    (alpha, beta), _ = optimize.nnls(features / scale / times[:, None], np.ones(len(times)))
     return float(alpha / scale[0]), float(beta / scale[1])
 
 

@@ -29,7 +29,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -108,7 +108,7 @@ class Network(Struct, frozen=True):
             steps = _STEPS.get(collective)
             if steps is not None:
                 outer = group // inner
-                yield _together([self._step(name, within, inner, outer, bytes * share(inner, outer), span) for name, within, share in steps])
+                yield _together([self._step(name, within, inner, outer, _brought(bytes, what, inner, outer), span) for name, within, what in steps])
 
     def _step(self, collective: str, within: bool, inner: int, outer: int, bytes: float, span: int) -> Plan:
         return self.plan(collective, inner, bytes, inner) if within else self.plan(collective, outer, bytes, span)
@@ -124,17 +124,19 @@ def _together(steps: Sequence[Plan]) -> Plan:
     return Plan(" + ".join(s.algorithm for s in steps), sum(s.rounds for s in steps), sum(s.sent for s in steps), sum(s.seconds for s in steps))
 
 
-# The steps of a collective on two levels: what is done, whether within the parts of the inner level, and the operand's share of what each rank brings.
-_STEPS: dict[str, Sequence[tuple[str, bool, Any]]] = {
-    "all_reduce": (
-        ("reduce_scatter", True, lambda inner, outer: 1.0),
-        ("all_reduce", False, lambda inner, outer: 1.0 / inner),
-        ("all_gather", True, lambda inner, outer: 1.0 / inner),
-    ),
-    "reduce_scatter": (("reduce_scatter", True, lambda inner, outer: 1.0), ("reduce_scatter", False, lambda inner, outer: 1.0 / inner)),
-    "all_gather": (("all_gather", False, lambda inner, outer: 1.0), ("all_gather", True, lambda inner, outer: float(outer))),
-    "collective_broadcast": (("collective_broadcast", False, lambda inner, outer: 1.0), ("collective_broadcast", True, lambda inner, outer: 1.0)),
+_STEPS: dict[str, tuple[tuple[str, bool, str], ...]] = {
+    "all_reduce": (("reduce_scatter", True, "whole"), ("all_reduce", False, "share"), ("all_gather", True, "share")),
+    "reduce_scatter": (("reduce_scatter", True, "whole"), ("reduce_scatter", False, "share")),
+    "all_gather": (("all_gather", False, "whole"), ("all_gather", True, "gathered")),
+    "collective_broadcast": (("collective_broadcast", False, "whole"), ("collective_broadcast", True, "whole")),
 }
+"""The steps of a collective on two levels: what is done, whether within the parts of the inner level, and what of the operand each rank brings: the whole, a
+share of the part's ranks, or what was gathered across parts."""
+
+
+def _brought(bytes: float, what: str, inner: int, outer: int) -> float:
+    """The bytes that a rank brings to a step."""
+    return bytes / inner if what == "share" else bytes * outer if what == "gathered" else bytes
 
 
 # -- files
@@ -152,7 +154,7 @@ def read_network(path: str) -> Network:
     if not isinstance(levels, list) or not levels or set(fields) != {"level"}:
         unknown = next((name for name in fields if name != "level"), None)
         raise InputError(f"{path}: expected [[level]] tables, the innermost first{f', found {unknown}' if unknown else ''}")
-    given: list[Any] = levels
+    given = cast("list[Any]", levels)
     made = tuple(_level(path, index, one, is_last=index == len(given) - 1) for index, one in enumerate(given))
     return Network(made, path)
 
