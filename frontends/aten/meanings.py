@@ -33,7 +33,7 @@ PLACEMENT = {"layout", "device", "pin_memory", "memory_format", "non_blocking", 
 _REQUIRED = object()
 _FAMILIES = (
     "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "matrix_functions", "normalisation", "ordering", "pooling",
-    "random_numbers", "reduction", "shape", "special", "systems",
+    "random_numbers", "reduction", "shape", "special", "strided", "systems",
 )  # fmt: skip
 
 
