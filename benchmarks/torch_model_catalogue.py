@@ -54,8 +54,20 @@ def _swin(library: Any) -> Any:
     return library.models.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], num_classes=10)
 
 
-def _timm(name: str, size: int = 32, **options: Any) -> Model:
-    return Model(f"{name}", "timm", lambda library: library.create_model(name, pretrained=False, num_classes=10, **options), _images(size))
+def _convnext(library: Any) -> Any:
+    block = library.models.convnext.CNBlockConfig
+    return library.models.ConvNeXt([block(8, 16, 1), block(16, 24, 1), block(24, 32, 1), block(32, None, 1)], num_classes=10)
+
+
+def _fcn(library: Any) -> Any:
+    return library.models.segmentation.fcn_resnet50(weights=None, weights_backbone=None, num_classes=4)
+
+
+def _timm(kind: str, module: str, size: int = 32, **options: Any) -> Model:
+    def make(_: Any) -> Any:
+        return getattr(import_module(f"timm.models.{module}"), kind)(num_classes=10, **options)
+
+    return Model(f"{kind} (timm)", "timm", make, _images(size))
 
 
 def _transformer(kind: str, config: str, inputs: Inputs, /, **options: Any) -> Model:
@@ -72,36 +84,37 @@ _GROUPED = {**_SMALL, "num_key_value_heads": 2}
 _DECODER = {"decoder_input_ids": lambda: torch.randint(3, 99, (2, 7))}
 
 MODELS = (
-    _vision("alexnet", 64),
+    _vision("alexnet"),
     _vision("vgg11_bn", 32),
     _vision("resnet18"),
     _vision("resnet50"),
     _vision("resnext50_32x4d"),
-    _vision("wide_resnet50_2", 32),
-    _vision("densenet121", 32),
-    _vision("googlenet", 64, aux_logits=False, init_weights=False),
+    Model("wide_resnet (4 blocks)", "torchvision", lambda v: v.models.ResNet(v.models.resnet.Bottleneck, [1, 1, 1, 1], width_per_group=128), _images(64)),
+    Model("densenet (8 layers)", "torchvision", lambda v: v.models.DenseNet(8, (2, 2, 2, 2), 16), _images(64)),
+    _vision("googlenet", aux_logits=False, init_weights=False),
     _vision("inception_v3", 96, aux_logits=False, init_weights=False),
-    _vision("mobilenet_v2"),
-    _vision("mobilenet_v3_small"),
+    _vision("mobilenet_v2", width_mult=0.25),
+    _vision("mobilenet_v3_small", width_mult=0.5),
     _vision("mnasnet0_5"),
     _vision("shufflenet_v2_x0_5"),
     _vision("squeezenet1_1"),
-    _vision("efficientnet_b0", 32),
-    _vision("regnet_y_400mf", 32),
-    _vision("convnext_tiny", 32),
+    _vision("efficientnet_b0"),
+    _vision("regnet_y_400mf"),
+    Model("convnext (4 blocks)", "torchvision", _convnext, _images(32)),
     Model("vision_transformer", "torchvision", _vit, _images(32)),
     Model("swin_transformer", "torchvision", _swin, _images(32)),
-    Model("fcn_resnet50", "torchvision", lambda library: library.models.segmentation.fcn_resnet50(weights=None, weights_backbone=None, num_classes=4), _images(32)),
-    _timm("mixer_s32_224", img_size=32, patch_size=8, num_blocks=2, embed_dim=32),
-    _timm("resmlp_12_224", img_size=32, patch_size=8, num_blocks=2, embed_dim=32),
-    _timm("convmixer_768_32", dim=32, depth=2, patch_size=4),
-    _timm("deit_tiny_patch16_224", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2),
-    _timm("beit_base_patch16_224", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2),
-    _timm("xcit_nano_12_p8_224", img_size=32, depth=2, embed_dim=32, num_heads=2),
-    _timm("poolformer_s12", layers=(1, 1, 1, 1), embed_dims=(8, 16, 24, 32)),
-    _timm("ghostnet_050"),
-    _timm("efficientformer_l1", size=64, depths=(1, 1, 1, 2), embed_dims=(8, 16, 24, 32)),
-    _timm("coat_tiny", size=32, img_size=32, embed_dims=(16, 16, 16, 16), serial_depths=(1, 1, 1, 1), parallel_depth=1),
+    Model("fcn_resnet50", "torchvision", _fcn, _images(32)),
+    _timm("MlpMixer", "mlp_mixer", img_size=32, patch_size=8, num_blocks=2, embed_dim=32),
+    _timm("ConvMixer", "convmixer", dim=32, depth=2, patch_size=4),
+    _timm("ConvNeXt", "convnext", depths=(1, 1, 1, 1), dims=(8, 16, 24, 32), use_grn=True),
+    _timm("VisionTransformer", "vision_transformer", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2, qk_norm=True),
+    _timm("VisionTransformerDistilled", "deit", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2),
+    _timm("Beit", "beit", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2, use_abs_pos_emb=False, use_rel_pos_bias=True, init_values=0.1),
+    _timm("Cait", "cait", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2),
+    _timm("Xcit", "xcit", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2, eta=1.0),
+    _timm("MetaFormer", "metaformer", depths=(1, 1, 1, 1), dims=(8, 16, 24, 32)),
+    Model("ghostnet_050 (timm)", "timm", lambda library: library.create_model("ghostnet_050", num_classes=10), _images(64)),
+    _timm("CoaT", "coat", img_size=32, embed_dims=(16, 16, 16, 16), serial_depths=(1, 1, 1, 1), parallel_depth=1, num_heads=8),
     _transformer("GPT2LMHeadModel", "GPT2Config", _tokens(), vocab_size=99, n_embd=32, n_layer=2, n_head=4, n_positions=64, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0),
     _transformer("LlamaForCausalLM", "LlamaConfig", _tokens(), **_GROUPED),
     _transformer("MistralForCausalLM", "MistralConfig", _tokens(), **_GROUPED, sliding_window=6),

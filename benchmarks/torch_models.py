@@ -19,7 +19,9 @@ import numpy as np
 import torch
 
 import wengert as wg
+from benchmarks.timing import interleaved
 from benchmarks.torch_model_catalogue import MODELS, Model, make
+from wengert.runtime.cpu import pool
 
 LIMIT = {"f64": 1e-9, "f32": 1e-5}
 """The largest error that counts as right; in f32, or four times PyTorch's."""
@@ -51,6 +53,8 @@ def compared(model: Model, precision: str) -> dict[str, Any]:
         built, inputs = make(model, dtype)
     except ImportError as missing:
         return {"skipped": str(missing)}
+    except Exception as failure:
+        return {"unmade": f"{type(failure).__name__}: {str(failure).splitlines()[0]}"}
     start = time.perf_counter()
     try:
         exported = torch.export.export(built, inputs)
@@ -64,6 +68,7 @@ def compared(model: Model, precision: str) -> dict[str, Any]:
     except Exception as failure:
         return {"refused": f"{type(failure).__name__}: {str(failure).splitlines()[0]}"}
     done = time.perf_counter()
+    narrow = any(getattr(node.meta.get("val"), "dtype", None) == torch.float32 for node in exported.graph.nodes)
     ours = {"": loss, **gradients}
     state = {n: x.clone() for n, x in built.state_dict().items()}
     theirs = {n: x.detach().clone().numpy() for n, x in gradients_of(built, inputs).items()}
@@ -73,6 +78,7 @@ def compared(model: Model, precision: str) -> dict[str, Any]:
     return {
         "ours": error(ours, reference),
         "torch": error(theirs, reference),
+        "computes_in_f32": narrow,
         "export_s": exporting - start,
         "import_s": importing - exporting,
         "compile_s": done - importing,
@@ -81,12 +87,49 @@ def compared(model: Model, precision: str) -> dict[str, Any]:
     }
 
 
+def timed(model: Model, threads: int, seconds: float, compiling: bool) -> dict[str, Any]:
+    """Seconds for a loss and all gradients in f32, interleaved: ours, PyTorch as it is, and ``torch.compile`` if asked for.
+
+    The clock is processor time on one thread, and the wall on several. Compile times are by the wall: ours is that of the first call.
+    """
+    torch.set_num_threads(threads)
+    pool.set_threads(threads)
+    built, inputs = make(model)
+    module = wg.from_torch(torch.export.export(built, inputs), seed=0)
+    calls = {"ours": lambda: module.value_and_grad(*inputs), "eager": lambda: gradients_of(built, inputs)}
+    found: dict[str, Any] = {"threads": threads}
+    if compiling:
+        faster = torch.compile(built)
+        calls["compiled"] = lambda: gradients_of(faster, inputs)
+    for name, call in calls.items():
+        start = time.perf_counter()
+        call()
+        found[f"{name}_first_s"] = time.perf_counter() - start
+    times = interleaved(list(calls.values()), seconds, clock=time.process_time if threads == 1 else time.perf_counter)
+    return {**found, **{f"{name}_s": t.least for name, t in zip(calls, times, strict=True)}}
+
+
 def verdict(found: dict[str, Any], precision: str) -> str:
     """In a word."""
-    for key, word in (("skipped", "skipped"), ("export", "not exported"), ("refused", "refused")):
+    for key, word in (("skipped", "skipped"), ("unmade", "not made"), ("export", "not exported"), ("refused", "refused")):
         if key in found:
             return word
-    return "right" if found["ours"] <= max(LIMIT[precision], 4 * found["torch"] if precision == "f32" else 0) else "WRONG"
+    limit = max(LIMIT["f32"], 4 * found["torch"]) if found["computes_in_f32"] else LIMIT["f64"]
+    return "right" if found["ours"] <= limit else "WRONG"
+
+
+def _show_times(model: Model, found: dict[str, Any], path: Path | None) -> None:
+    ours = found["ours_s"]
+    peers = {"PyTorch": found["eager_s"], **({"torch.compile": found["compiled_s"]} if "compiled_s" in found else {})}
+    beside = ", ".join(f"{name} {1e3 * t:.2f} ms ({ours / t:.2f} of it)" for name, t in peers.items())
+    print(f"{model.name:28} {found['threads']} threads  {1e3 * ours:.2f} ms, {beside}; first call {found['ours_first_s']:.1f} s", flush=True)
+    _write(path, {"model": model.name, **found})
+
+
+def _write(path: Path | None, found: dict[str, Any]) -> None:
+    if path:
+        with path.open("a") as file:
+            file.write(json.dumps(found) + "\n")
 
 
 def main() -> int:
@@ -94,17 +137,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="models (all where none is named)")
     parser.add_argument("--dtype", choices=[*DTYPES], action="append")
+    parser.add_argument("--speed", type=int, action="append", metavar="THREADS", help="times instead of errors, on this many threads")
+    parser.add_argument("--compiled", action="store_true", help="times beside torch.compile too, which takes minutes")
+    parser.add_argument("--seconds", type=float, default=3, help="for each side of a time")
     parser.add_argument("--json", type=Path, help="a file to which results are appended, a line each")
     options = parser.parse_args()
     unknown = set(options.names) - {m.name for m in MODELS}
     if unknown:
         parser.error(f"there is no model {', '.join(sorted(unknown))}; there are {', '.join(m.name for m in MODELS)}")
     warnings.simplefilter("ignore")
+    chosen = [m for m in MODELS if not options.names or m.name in options.names]
+    if options.speed:
+        for model in chosen:
+            for threads in options.speed:
+                _show_times(model, timed(model, threads, options.seconds, options.compiled), options.json)
+        return 0
     wrong = 0
-    for model in MODELS:
+    for model in chosen:
         for precision in options.dtype or DTYPES:
-            if options.names and model.name not in options.names:
-                continue
             torch.set_num_threads(1)
             found = compared(model, precision)
             word = verdict(found, precision)
@@ -115,9 +165,7 @@ def main() -> int:
                 else next(iter(found.values()))
             )
             print(f"{model.name:28} {precision}  {word:12} {shown}", flush=True)
-            if options.json:
-                with options.json.open("a") as file:
-                    file.write(json.dumps({"model": model.name, "library": model.library, "dtype": precision, "verdict": word, **found}) + "\n")
+            _write(options.json, {"model": model.name, "library": model.library, "dtype": precision, "verdict": word, **found})
     return 1 if wrong else 0
 
 
