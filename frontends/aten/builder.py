@@ -24,6 +24,7 @@ class AtenBuilder(OpBuilder):
     Attributes:
         types: one per result; None for a result that is no tensor.
         promoted: the element type that PyTorch computes in, for ops that promote (a comparison's result does not tell).
+        layout: the strides and the offset of the first operand in memory, where the caller knows them; else it is contiguous.
         used: the positions of the results that are used, where there are several.
         random_state: the state of the random generator as the ops so far leave it, if the program has one.
     """
@@ -32,6 +33,7 @@ class AtenBuilder(OpBuilder):
         super().__init__(block, parent=parent, location=location, pass_name=pass_name)
         self.types: list[TensorType[Any] | None] = []
         self.promoted: Attribute | None = None
+        self.layout: tuple[list[int], int] | None = None
         self.used: set[int] = set()
         self.random_state: Value | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -15,7 +16,7 @@ from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.results import convolved, multiplied
 from wengert.ir import elements
 from wengert.ir.attributes import bool_array, int_array, int_attr
-from wengert.ir.tensor_types import shape, tensor
+from wengert.ir.tensor_types import i64, shape, tensor
 
 
 @means("mm.default(self, mat2)", "mv.default(self, vec)", "dot.default(self, tensor)", results=multiplied)
@@ -48,6 +49,25 @@ def addmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, al
 def baddbmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
     """The same for batches."""
     return _accumulated(b, start, bmm(b, x, y), beta, alpha)
+
+
+@means("_grouped_mm.default(self, mat2, offs=None, bias=None, out_dtype=None)")
+def grouped_mm(b: AtenBuilder, x: Value, y: Value, ends: Value | None, bias: Value | None, out_dtype: Any = None) -> Value:
+    """Each row of x: [t, k] with the matrix of its group, of y: [g, k, n]; the rows of group i end before ends[i]. Rows after the last group are zero.
+
+    One product over groups and k, in which a row is zero for all groups but its own.
+    """
+    if bias is not None or ends is None or len(shape(x)) != 2 or len(shape(y)) != 3:
+        raise b.refuse("_grouped_mm has a translation for rows in groups, without a bias", "write a product for each group")
+    groups, (rows, inner) = shape(y)[0], shape(x)
+    places = tensor((groups, rows), i64)
+    ends = b.convert(ends, i64)
+    starts = b.concatenate([b.zeros(tensor((1,), i64)), b.slice(ends, [0], [groups - 1])], 0)
+    row = b.iota(1, places)
+    own = b.and_(b.compare("GE", row, b.broadcast_in_dim(starts, [0], (groups, rows))), b.compare("LT", row, b.broadcast_in_dim(ends, [0], (groups, rows))))
+    wide = b.broadcast_in_dim(x, [1, 2], (groups, rows, inner))
+    parts = b.select(b.broadcast_in_dim(own, [0, 1], (groups, rows, inner)), wide, b.full_like(wide, 0))
+    return b.convert(b.dot_general(parts, y, ((0, 2), (0, 1))), b.element_type)
 
 
 @means("_trilinear.default(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1)")

@@ -18,10 +18,10 @@ from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.masks import only_mask, written_where
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.results import same
+from wengert.frontends.aten.results import counted, same
 from wengert.frontends.aten.shape import bounds
 from wengert.ir.attributes import int_attr
-from wengert.ir.tensor_types import element, i64, is_boolean, is_float, rank, shape, size, tensor
+from wengert.ir.tensor_types import element, f64, i64, is_boolean, is_float, rank, shape, size, tensor
 
 Indices = Sequence[Value | None]
 
@@ -197,6 +197,24 @@ def put(b: AtenBuilder, x: Value, positions: Value, source: Value, accumulate: b
     flat, places = b.reshape(x, [size(x)]), _wrapped(b, b.reshape(positions, [size(positions)]), size(x))
     kind = core.Kind.add if accumulate else core.Kind.set
     return b.reshape(scattered(b, kind, flat, 0, places, b.reshape(source, [size(source)])), shape(x))
+
+
+@means("histc.default(self, bins=100, min=0, max=0)", results=counted)
+def histc(b: AtenBuilder, x: Value, bins: int = 100, low: Number = 0, high: Number = 0) -> Value:
+    """How many elements lie in each of equal bins, the last of which has its upper bound; those outside and NaN do not count. Constant for derivatives."""
+    flat = b.reshape(b.stopped(x) if is_float(element(x)) else b.convert(x, f64), [size(x)])
+    least, most = (b.expanded(b.scalar(bound, element(flat)), shape(flat)) for bound in (low, high))
+    if low == high:
+        if not size(x):
+            return b.zeros(b.type)
+        least, most = (b.expanded(b.reduce(kind, flat, [0]), shape(flat)) for kind in (core.Kind.min, core.Kind.max))
+        one, equal = b.full_like(flat, 1), b.compare("EQ", least, most)
+        least, most = b.select(equal, b.subtract(least, one), least), b.select(equal, b.add(most, one), most)
+    inside = b.and_(b.compare("GE", flat, least), b.compare("LE", flat, most))
+    place = b.floor(b.divide(b.multiply(b.subtract(flat, least), b.full_like(flat, bins)), b.subtract(most, least)))
+    place = b.convert(b.select(inside, place, b.full_like(place, 0)), i64)
+    place = b.minimum(place, b.full_like(place, bins - 1))
+    return scattered(b, core.Kind.add, b.zeros(b.type), 0, place, b.convert(inside, b.element_type))
 
 
 # -- writing to a slice

@@ -158,6 +158,12 @@ def bernoulli_of(b: AtenBuilder, x: Value, p: Value | Number = 0.5, **_: Any) ->
     return b.convert(_below(b, p), b.element_type)
 
 
+def kept_by_dropout(b: AtenBuilder, extents: Sequence[int], p: float) -> Value:
+    """Whether each element of an array is kept by dropout, which drops it with the probability p."""
+    u = _uniform(b, extents, f32)
+    return b.compare("LT", u, b.full_like(u, 1 - p))
+
+
 @means("native_dropout.default(input, p, train)")
 def native_dropout(b: AtenBuilder, x: Value, p: float, train: bool | None = True) -> tuple[Value, Value]:
     """x / (1 - p) with the probability 1 - p, else 0; and where it is not 0."""

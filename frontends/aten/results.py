@@ -172,6 +172,11 @@ def running(given: Given) -> Types:
     return (tensor(shape(tensors(given.values())[0]), _dtype(given, own if category(own) >= 2 else i64)),)
 
 
+def counted(given: Given) -> Types:
+    """One number for each bin."""
+    return (tensor((given["bins"],), _of_self(given)),)
+
+
 def with_positions(given: Given) -> Types:
     """As many elements, and as many positions."""
     x = tensors(given.values())[0]

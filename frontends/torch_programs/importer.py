@@ -131,6 +131,7 @@ class _Importer:
         b = self.builder
         b.types = [type_of_tensor(v) if hasattr(v, "dtype") else None for v in _listed(node.meta["val"])]
         b.promoted = _promoted(node)
+        b.layout = _layout(node)
         b.used = {user.args[1] for user in node.users if user.target is operator.getitem}
         arguments = self._arguments(node)
         with b.at(location):
@@ -174,6 +175,12 @@ class _Importer:
 
 def _listed(value: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
+
+
+def _layout(node: Any) -> tuple[list[int], int] | None:
+    """The strides and the offset of the first operand in memory, where it is a tensor."""
+    value: Any = node.args[0].meta.get("val") if node.args and hasattr(node.args[0], "meta") else None
+    return (list(value.stride()), int(value.storage_offset())) if hasattr(value, "storage_offset") else None
 
 
 def _promoted(node: Any) -> Attribute | None:
