@@ -13,6 +13,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
+from wengert.eager.operations import inplace
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe, here
@@ -218,6 +219,7 @@ class Function:
         from wengert.eager.tensor import Tensor
 
         for argument in context.dirty:
+            inplace.check_view(argument)
             if argument.tracked and argument.is_leaf:
                 raise LeafModifiedError(f"{cls.__name__} changes a leaf that requires a gradient in place")
         types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in results)
@@ -226,11 +228,25 @@ class Function:
         for number, y in enumerate(results):
             if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
                 continue
+            if y.view_of is not None and any(y is d for d in context.dirty):
+                _rebase(cls.__name__, record, y, len(results))
+                continue
             if any(y is a for a in args) and not any(y is d for d in context.dirty):
                 # The argument itself is handed back: the result is another tensor of the same memory.
                 y = results[number] = y.detach()
             y.source = record if len(results) == 1 else Output(record, number)
             y.tracked = True
+
+
+def _rebase(name: str, record: FunctionRecord, y: Tensor, count: int) -> None:
+    """Puts a result that a function made by changing a view in its place in the base, which is a new value on the tape then."""
+    if count > 1:
+        raise AutogradError(f"{name} changes a view in place and returns {count} results; let it return only that one, or change a clone()")
+    if STATE.tape is not None:
+        STATE.tape.refuse(f"{name} changes a view in place")
+    made = dispatch.new(y.array)
+    made.source, made.tracked = record, True
+    inplace.put_in_base(y, made)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

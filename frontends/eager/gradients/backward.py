@@ -308,25 +308,27 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
     saved = dict(zip(signature.keeps, record.kept(), strict=True))
     if any(c is not None for i, c in enumerate(cotangents) if i not in signature.differentiable):
         signature = signature.complete
-    full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
+    present = tuple(i for i in signature.differentiable if cotangents[i] is not None)
+    if present != signature.differentiable:
+        signature = signature.reaching(present)
+    given = [_converted(c, signature.results[i][1]) for i, c in enumerate(cotangents) if c is not None]
     types = (*signature.types, *signature.results)
     pulled: Sequence[Tensor]
     if create or STATE.tape is not None:
         operands = [on_tape(record, position, saved[position][0]) for position in signature.keeps]
-        pulled = dispatch.apply_many(pullback(signature), (*operands, *full))
+        pulled = dispatch.apply_many(pullback(signature), (*operands, *given))
     else:
         arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
-        pulled = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
+        pulled = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in given))]
     arrived: list[Tensor | None] = [None] * len(record.inputs)
-    for position, cotangent in zip(signature.wanted, pulled, strict=True):
-        arrived[position] = cotangent
+    for position, cotangent, unreached in zip(signature.wanted, pulled, signature.unreached, strict=True):
+        if not unreached:
+            arrived[position] = cotangent
     return arrived
 
 
-def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
-    if cotangent is None:
-        return dispatch.constant(np.zeros(shape, dtype))
-    return cotangent.to(dtype)
+def _converted(cotangent: Tensor, dtype: np.dtype[Any]) -> Tensor:
+    return cotangent if cotangent.array.dtype == dtype else cotangent.to(dtype)
 
 
 def pullback(signature: Signature) -> Operation:
@@ -334,5 +336,5 @@ def pullback(signature: Signature) -> Operation:
     if signature.pullback is None:
         base = signature.operation
         module = signature.backward.module
-        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands))
+        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands), exact_zeros=False)
     return signature.pullback

@@ -18,8 +18,10 @@ from xdsl.ir import Operation as IROp
 
 from wengert.dialects.ad import StopGradientOp
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo import ConstantOp
 from wengert.eager.recording.places import Place, location
 from wengert.eager.recording.program import Type, main_block, module_of
+from wengert.ir.elements import to_numpy
 from wengert.ir.passes import Pipeline
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
@@ -169,6 +171,13 @@ def _cotangents_last(function: FuncOp, before: int, count: int) -> None:
     for argument in old:
         block.erase_arg(argument)
     drop_arguments(function, [])
+
+
+def zero_results(module: ModuleOp) -> tuple[bool, ...]:
+    """For every result of ``@main``, whether it is the constant zero."""
+    returned = main_block(module).last_op
+    assert returned is not None
+    return tuple(isinstance(v.owner, ConstantOp) and not to_numpy(v.owner.value).any() for v in returned.operands)
 
 
 def result_types(module: ModuleOp) -> tuple[Type, ...]:

@@ -137,12 +137,34 @@ def _check_allowed(x: Tensor, tracked: bool) -> None:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
         raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
-    if not tracked:
-        return
-    if x.tracked and x.is_leaf and view is None:
+    if tracked and x.tracked and x.is_leaf and view is None:
         raise LeafModifiedError("a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
-    if view is not None and view.base.tracked and view.base.is_leaf:
+    if tracked:
+        check_view(x)
+
+
+def check_view(x: Tensor) -> None:
+    """Raises an error if x is a view that cannot be changed in place where that is recorded."""
+    view = x.view_of
+    if view is None:
+        return
+    if view.frozen:
+        raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
+    if view.base.tracked and view.base.is_leaf:
         raise LeafModifiedError("a view of a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
+
+
+def put_in_base(x: Tensor, value: Tensor) -> None:
+    """Records that a view is another value now, which its memory holds already: its base is a new value, with that in the place of the view."""
+    view = x.view_of
+    assert view is not None
+    base = view.base
+    types = tuple((v.array.shape, v.array.dtype) for v in (base, value))
+    before = base.source
+    dispatch.record(copy_slices(COPY, view.path, None).signature(types, None, _mask((base, value))), (base, value), (base,))
+    follow_retained(base, before, base.source)
+    x.tracked = True
+    _tell_views(base)
 
 
 def _stand_in(x: Tensor, array: Array) -> Tensor:
