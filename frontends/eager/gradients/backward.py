@@ -11,7 +11,8 @@ is recorded, a program is one operation. On a tape that listens everything is wa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 Root = tuple["Tensor", "Tensor"]
 """A tensor and its cotangent."""
+
+
+MOST_NESTED = 16
+"""Backward passes inside of each other that share a stack."""
+Result = TypeVar("Result")
 
 
 class Sweep:
@@ -58,8 +64,45 @@ class Sweep:
         self._pending: dict[Record, list[Tensor | None]] = {}
         self._hooked: set[Record] = set()
         self.needed: set[Record] = set()
+        self.records: Sequence[Record] = ()
         self.early = False
         """Whether values inside are captured before hooks on them run, as in PyTorch's ``grad`` where the pass goes on behind them."""
+
+    def running(self, action: Callable[[], Result]) -> Result:
+        """What the action returns, which runs this pass. Hooks in it see the modes of the pass, and leave them as they were."""
+        if STATE.depth >= MOST_NESTED:
+            return self._elsewhere(action)
+        before = STATE.sweep, STATE.grad, STATE.inference
+        STATE.sweep = self
+        STATE.depth += 1
+        STATE.set(self.create, False)
+        try:
+            return action()
+        finally:
+            STATE.depth -= 1
+            STATE.sweep = before[0]
+            STATE.set(*before[1:])
+
+    def _elsewhere(self, action: Callable[[], Result]) -> Result:
+        """The same in a thread of its own, whose stack is empty: passes inside of passes may go deeper than a stack."""
+        modes = STATE.copied()
+
+        def inside() -> Result:
+            STATE.take({**modes, "depth": 0})
+            return self.running(action)
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(inside).result()
+
+    def comes_to(self, x: Tensor) -> bool:
+        """Whether this pass comes to a tensor."""
+        source = dispatch.source_of(x)
+        if isinstance(source, Record):
+            return source in self.records
+        if type(source) is Output:
+            return source.record in self.records
+        leads = (record.inputs for record in self.needed)
+        return source is not None and (any(source is other for inputs in leads for other in inputs) or any(source is root for root in self.sources))
 
     def run(self) -> None:
         """Fills ``leaves`` and ``captured``."""
@@ -70,10 +113,9 @@ class Sweep:
         if self.wanted is not None:
             ends = {number for number, _ in inside}
             records = [r for r in records if r in needed or r.number in ends]
+        self.records = records
         if STATE.tape is not None:
             STATE.tape.swept(records)
-        before = STATE.grad, STATE.inference
-        STATE.set(self.create, False)
         try:
             if STATE.tape is not None or STATE.anomaly:
                 self._start()
@@ -84,7 +126,6 @@ class Sweep:
             else:
                 self._run_whole(records, needed)
         finally:
-            STATE.set(*before)
             for frame in STATE.recomputed:
                 frame.forget()
             STATE.recomputed = ()

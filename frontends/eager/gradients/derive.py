@@ -150,6 +150,16 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     return module, kept
 
 
+def optimized(module: ModuleOp, dropped: int) -> ModuleOp:
+    """A derived module, optimised, without its first results."""
+    inline_checkpoints(module)
+    if len(module.body.block.ops) > 1:
+        _inline().run(module)
+    function = cast(FuncOp, main_block(module).parent_op())
+    results_to_arguments(function, (), range(dropped))
+    return _optimize().applied(module)
+
+
 def _zeros_in_front(function: FuncOp, type: Any) -> Value:
     """Zeros, before all ops of the function."""
     block = function.body.block

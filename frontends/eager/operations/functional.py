@@ -166,6 +166,11 @@ def isfinite(x: Tensor) -> Tensor:
     return (x - x) == 0 if x.is_floating_point() else dispatch.new(np.ones(x.shape, np.bool_))
 
 
+def is_inference(x: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return x.is_inference()
+
+
 def allclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
     """Whether all elements are near each other."""
     return bool(np.allclose(x.detach().numpy(), y.detach().numpy(), rtol, atol))

@@ -67,6 +67,7 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
         return False
     if STATE.tape is not None or a.dtype.kind != "f" or not a.flags.writeable or (x.view_of is not None and x.view_of.base.tracked):
         return False
+    _about_to_write(x)
     token = dispatch.begin_quiet()
     _UFUNCS[op](a, b, a)
     dispatch.end_quiet(token)
@@ -78,6 +79,11 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
     return True
 
 
+def _about_to_write(x: Tensor) -> None:
+    if STATE.mutations is not None:
+        STATE.mutations.changing(dispatch.storage_of(x))
+
+
 def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], params: Any = None) -> Tensor:
     """The same with any number of other operands."""
     view = x.view_of
@@ -86,6 +92,7 @@ def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], para
     operands = (x, *others)
     old = x.array.copy() if tracked else None
     new, types, params = _computed(op, x, others, params)
+    _about_to_write(x)
     storage = dispatch.storage_of(x)
     x.array[...] = new
     storage.version += 1

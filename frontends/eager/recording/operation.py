@@ -85,6 +85,8 @@ class Signature:
     mask: int
     pullback: Operation | None = None
     """Its derivative as an operation, where a backward pass was recorded."""
+    pushforward: Operation | None = None
+    """Its derivative in forward mode, where that was asked for."""
     _reaching: dict[tuple[int, ...], Signature] = field(default_factory=dict[tuple[int, ...], "Signature"], repr=False)
     offered: tuple[int, ...] | None = None
     """The operands and results that its derivative may use; None for operands, and results if the operation keeps them."""
