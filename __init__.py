@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from wengert.ir.collector import paused
 
 if TYPE_CHECKING:
+    from wengert.frontends.implicit.equations import custom_fixed_point, custom_linear_solve, custom_root
+    from wengert.frontends.implicit.krylov import bicgstab, cg, gmres
     from wengert.frontends.jax_programs import from_exported, from_jax
     from wengert.frontends.torch_programs.module import TorchModule, from_torch
     from wengert.frontends.tracing.errors import TracingError
@@ -89,11 +91,16 @@ __all__ = [
     "TracingError",
     "Transform",
     "__version__",
+    "bicgstab",
     "bisect",
+    "cg",
     "checkpoint",
     "checkpoints",
     "cond",
+    "custom_fixed_point",
     "custom_jvp",
+    "custom_linear_solve",
+    "custom_root",
     "custom_vjp",
     "diff",
     "draw",
@@ -104,6 +111,7 @@ __all__ = [
     "from_exported",
     "from_jax",
     "from_torch",
+    "gmres",
     "grad",
     "hessian",
     "hvp",
@@ -164,11 +172,16 @@ _HOMES = {
     "Traceable": "wengert.frontends.transforms.jit",
     "TracingError": "wengert.frontends.tracing.errors",
     "Transform": "wengert.frontends.transforms.derivatives",
+    "bicgstab": "wengert.frontends.implicit.krylov",
     "bisect": "wengert.lab.bisect.bisection",
+    "cg": "wengert.frontends.implicit.krylov",
     "checkpoint": "wengert.frontends.transforms.differentiation_control",
     "checkpoints": "wengert.lab.checkpoint.table",
     "cond": "wengert.frontends.transforms.control_flow",
+    "custom_fixed_point": "wengert.frontends.implicit.equations",
     "custom_jvp": "wengert.frontends.transforms.differentiation_control",
+    "custom_linear_solve": "wengert.frontends.implicit.equations",
+    "custom_root": "wengert.frontends.implicit.equations",
     "custom_vjp": "wengert.frontends.transforms.differentiation_control",
     "diff": "wengert.lab.diff.difference",
     "draw": "wengert.lab.draw.drawing",
@@ -179,12 +192,13 @@ _HOMES = {
     "from_exported": "wengert.frontends.jax_programs",
     "from_jax": "wengert.frontends.jax_programs",
     "from_torch": "wengert.frontends.torch_programs.module",
+    "gmres": "wengert.frontends.implicit.krylov",
     "grad": "wengert.frontends.transforms.derivatives",
     "hessian": "wengert.frontends.transforms.jacobians",
     "hvp": "wengert.frontends.transforms.derivatives",
     "jac": "wengert.frontends.transforms.jacobians",
-    "jacobian": "wengert.frontends.transforms.jacobians",
     "jacfwd": "wengert.frontends.transforms.jacobians",
+    "jacobian": "wengert.frontends.transforms.jacobians",
     "jacrev": "wengert.frontends.transforms.jacobians",
     "jit": "wengert.frontends.transforms.jit",
     "jvp": "wengert.frontends.transforms.derivatives",

@@ -25,13 +25,16 @@ partial derivatives are other operands::
 mask over its leading dimensions, which parts of it matter: batching writes it where batch elements take different branches, and reverse
 mode then keeps the others from making a NaN of a derivative. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
 whose inside reverse mode does not keep but computes again; ``ad.pushforward`` and ``ad.pullback`` are what stands for its
-derivative until it is expanded.
+derivative until it is expanded; ``ad.replay`` (:mod:`~wengert.dialects.ad_replay`) is the linear part of a loop of which a few states are kept.
 
 A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
 differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
 not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
 linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+
+Values that are given by an equation (``ad.custom_linear_solve``, ``ad.custom_root``, ``ad.custom_fixed_point``) are in
+:mod:`wengert.dialects.ad_implicit`.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from wengert.dialects.ad_implicit import IMPLICIT
+from wengert.dialects.ad_replay import ReplayOp
 from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.dialects.stablehlo.typing.checks import (
@@ -320,22 +325,8 @@ def check_guard(op: GuardOp) -> None:
     expect_result(op, x.get_shape(), x.element_type)
 
 
-AD = Dialect(
-    "ad",
-    [
-        JvpOp,
-        VjpOp,
-        LinearizeOp,
-        ApplyOp,
-        ApplyTransposeOp,
-        TransposedCallOp,
-        BatchOp,
-        StopGradientOp,
-        PartialsOp,
-        GuardOp,
-        CheckpointOp,
-        PushforwardOp,
-        PullbackOp,
-    ],
-    [LinearType],
-)
+_OPS = (
+    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, PartialsOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp,
+    ReplayOp,
+)  # fmt: skip
+AD = Dialect("ad", [*_OPS, *IMPLICIT], [LinearType])

@@ -53,6 +53,7 @@ PASS_PATHS = {
     "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
+    "eliminate": "wengert.transforms.ad.elimination.eliminate_pass:EliminatePass",
     "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
     "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",

@@ -17,8 +17,8 @@ import numpy as np
 
 from wengert.frontends.torch_programs.arrays import is_tensor, to_array
 from wengert.frontends.torch_programs.importer import decomposed, import_graph, is_random
+from wengert.frontends.torch_programs.library import torch_module
 from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles, check_shapes, roles_of
-from wengert.frontends.torch_programs.translation import torch_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program

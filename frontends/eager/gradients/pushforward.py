@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,8 +34,8 @@ def pushforward(
     Returns:
         The tangents of the results, None for those that are not of floats.
     """
-    dtype = params if isinstance(params, np.dtype) else next(a.dtype for a in arrays if isinstance(a, np.ndarray))
-    given = [a if isinstance(a, np.ndarray) else np.asarray(a, dtype) for a in arrays]
+    dtype: Any = cast(Any, params) if isinstance(params, np.dtype) else next(a.dtype for a in arrays if isinstance(a, np.ndarray))
+    given: list[Array] = [a if isinstance(a, np.ndarray) else np.asarray(a, dtype) for a in arrays]
     mask = sum(1 << i for i, t in enumerate(tangents) if t is not None)
     signature = op.signature(tuple((a.shape, a.dtype) for a in given), params, mask)
     if not signature.differentiable:

@@ -52,7 +52,7 @@ class _Watching(Keeper):
             self.keeping.setdefault(storage, []).append(ref(record))
 
     def changing(self, storage: Storage) -> None:
-        """This memory is about to be written to: what is kept of it is copied."""
+        """Copies what is kept of memory that is about to be written to."""
         for reference in self.keeping.pop(storage, ()):
             record = reference()
             if record is not None:

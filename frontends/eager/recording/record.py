@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wengert.eager.containers import listed
 from wengert.eager.errors import FreedTapeError, ModifiedError
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe
@@ -41,7 +42,7 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Says that the memory of a tensor, or of several, was changed in a way that the tape does not see."""
     from wengert.eager.recording.dispatch import storage_of
 
-    for x in tensor if isinstance(tensor, list | tuple) else (tensor,):
+    for x in listed(tensor):
         storage_of(x).version += 1
 
 

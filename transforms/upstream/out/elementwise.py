@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from xdsl.ir import Attribute, Operation
 
+from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import dtype_of, f32, i1, is_boolean, is_complex, is_float, is_unsigned, tensor
 from wengert.transforms.upstream.convert.errors import refusal
 from wengert.transforms.upstream.out.writer import Out, Value, signless
@@ -145,6 +146,23 @@ def table_of(kind: Attribute) -> dict[str, str]:
     if is_boolean(kind):
         return BOOLEANS
     return {**SIGNED, **UNSIGNED} if is_unsigned(kind) else SIGNED
+
+
+_OF_KIND = {
+    Kind.add: "stablehlo.add",
+    Kind.mul: "stablehlo.multiply",
+    Kind.max: "stablehlo.maximum",
+    Kind.min: "stablehlo.minimum",
+    Kind.and_: "stablehlo.and",
+    Kind.or_: "stablehlo.or",
+}
+
+
+def combine(out: Out, kind: Kind, type: Attribute, x: Value, y: Value) -> Value:
+    """Two scalars (or tensors) combined as a kind of reduction says; ``type`` is StableHLO's element type."""
+    if is_complex(type):
+        return out.one("complex.add" if kind is Kind.add else "complex.mul", (x, y), x.type)
+    return out.one(table_of(type)[_OF_KIND[kind]], (x, y), x.type)
 
 
 def _complex(out: Out, op: Operation, operands: Sequence[Value], result: Attribute) -> Value | None:

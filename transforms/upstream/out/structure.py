@@ -17,27 +17,10 @@ from wengert.ir.construction import unverified
 from wengert.ir.tensor_types import element, i64, is_complex, is_float, is_unsigned, shape, tensor
 from wengert.transforms.core.kinds import combiner_kinds
 from wengert.transforms.upstream.convert.errors import refusal
-from wengert.transforms.upstream.out.elementwise import inner, table_of
+from wengert.transforms.upstream.out.elementwise import combine, inner
 from wengert.transforms.upstream.out.writer import Out, Value, dims, signless
 
 Handler = Callable[[Out, Operation, Sequence[Value]], Sequence[Value]]
-_OF_KIND = {
-    Kind.add: "stablehlo.add",
-    Kind.mul: "stablehlo.multiply",
-    Kind.max: "stablehlo.maximum",
-    Kind.min: "stablehlo.minimum",
-    Kind.and_: "stablehlo.and",
-    Kind.or_: "stablehlo.or",
-}
-
-
-def combine(out: Out, kind: Kind, type: Attribute, x: Value, y: Value) -> Value:
-    """Two scalars (or tensors) combined as a kind of reduction says; ``type`` is StableHLO's element type."""
-    if is_complex(type):
-        return out.one("complex.add" if kind is Kind.add else "complex.mul", (x, y), x.type)
-    return out.one(table_of(type)[_OF_KIND[kind]], (x, y), x.type)
-
-
 def _result(op: Operation) -> Any:
     return signless(op.results[0].type)
 
@@ -269,7 +252,7 @@ def _convolution(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence
     low, high, interior = [0] * len(shape(x)), [0] * len(shape(x)), [0] * len(shape(x))
     for d, (lo, hi), n in zip(xs, _padding(op, rank), base, strict=True):
         low[d], high[d], interior[d] = lo, hi, n - 1
-    x = padded(out, x, _zero(out, element(x)), low, high, interior)
+    x = padded(out, x, out.zero(element(x)), low, high, interior)
     feature = 3 + rank
     of_x: dict[int, AffineExpr] = {xb: AffineDimExpr(1), xf: AffineDimExpr(feature)}
     of_w: dict[int, AffineExpr] = {wi: AffineDimExpr(feature), wo: AffineDimExpr(2)}
@@ -292,10 +275,6 @@ def _with_groups(places: dict[int, AffineExpr], d: int, rank: int) -> tuple[Affi
     """Where an operand is indexed, the groups in front of a dimension."""
     listed = [places[e] for e in range(rank)]
     return (*listed[:d], AffineDimExpr(0), *listed[d:])
-
-
-def _zero(out: Out, type: Attribute) -> Value:
-    return out.number(0j if is_complex(type) else 0, type)
 
 
 # -- computed positions

@@ -10,9 +10,11 @@ from wengert.dialects import stablehlo as hlo
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.residuals.policies import policy_of
 from wengert.transforms.ad.rule import STEPS
 from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, Loop, bind, create_loop, loop_block, set_results
 from wengert.transforms.ad.rules.control_flow.loop_records import linearize_loop
+from wengert.transforms.ad.rules.control_flow.nests import nest_of
 from wengert.transforms.core.counting import constant_integer
 
 
@@ -20,6 +22,9 @@ def _step(sweep: ForwardSweep, op: Loop) -> None:
     """A loop over (x, dx): each iteration is differentiated by the rules of its ops, and the loop carries both."""
     if isinstance(op, core.ForOp) and (constant_integer(op.trip_count) or 0) < 1 and constant_integer(op.trip_count) is not None:
         sweep.bind(op.results, [sweep.primal(v) for v in op.initial], [sweep.tangent(v) for v in op.initial])  # no iteration
+        return
+    if not sweep.fused and isinstance(op, core.ForOp) and (nest := nest_of(op, policy_of(op, sweep.policy))) is not None:
+        sweep.run_instead(op, nest)
         return
     loop = ActiveLoop.of(sweep, op)
     (_forward_mode if sweep.fused else linearize_loop)(sweep, loop)
