@@ -8,6 +8,7 @@ import pytest
 import wengert as wg
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.transforms.pipelines import TO_UPSTREAM, parse_pipeline
 
@@ -142,6 +143,14 @@ def test_gather_scatter_and_complex_numbers() -> None:
 def test_what_is_not_written_is_refused_by_name(op: str, message: str) -> None:
     with pytest.raises(DiagnosticError, match=message):
         written(wg.parse(f"func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {{\n{op}\nreturn %y : tensor<4xf64>\n}}"))
+
+
+def test_upstream_programs_are_read_first() -> None:
+    module = parse_module("func.func @main(%x: tensor<4xf64>) -> tensor<4xf64> { %y = math.sin %x : tensor<4xf64> return %y : tensor<4xf64> }")
+    with pytest.raises(DiagnosticError, match=r"math\.sin: this op is not written") as refused:
+        parse_pipeline("to-linalg").run(copy_module(module))
+    assert "hint: it is upstream's already; from-upstream" in refused.value.render()
+    assert "math.sin" in print_module(parse_pipeline(f"from-upstream,{TO_UPSTREAM}").run(module))
 
 
 def test_tapes_are_tensors_of_open_extent() -> None:

@@ -134,7 +134,11 @@ class Writing:
             return handler(self.out, op, operands)
         value = elementwise(self.out, op, operands)
         if value is None:
-            hint = "from-core writes core ops as StableHLO" if op.name.startswith("core.") else "this op has no counterpart in linalg, arith and math"
+            hint = "this op has no counterpart in linalg, arith and math"
+            if op.name.startswith("core."):
+                hint = "from-core writes core ops as StableHLO"
+            elif isinstance(op, UpstreamOp):
+                hint = "it is upstream's already; from-upstream, ahead of other passes, makes StableHLO of such programs"
             raise refusal(op, "this op is not written in upstream dialects", hint)
         return [value]
 
