@@ -8,6 +8,7 @@ from wengert.transforms.ad.rules import (
     elementwise,
     factorisations,
     fourier,
+    implicit,
     indexing,
     linear_ops,
     ordering,
@@ -24,4 +25,4 @@ linear_ops.declare_linear_ops()
 FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special, communication)
 ALL_CASES = [case for family in FAMILIES for case in family.CASES]
 
-__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "linear_ops", "loop_transposes", "loops", "tapes"]
+__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "implicit", "linear_ops", "loop_transposes", "loops", "tapes"]
