@@ -77,10 +77,10 @@ def models(scale: int = 1) -> list[Model]:
     width, batch = 64, 32
     w, u = (rng.normal(size=(width, width)) / width**0.5 for _ in range(2))
     x = rng.normal(size=(batch, width))
-    rows = rng.normal(size=(200 * scale, batch, width))
+    rows = rng.normal(size=(100 * scale, batch, width))
     return [
-        Model("ODE", lambda xp, s, w, _: s + 0.01 * xp.sin(s @ w), x, w, None, 400 * scale),
-        Model("RNN", lambda xp, s, w, row: xp.tanh(s @ w + row), x, w, rows, 200 * scale),
+        Model("ODE", lambda xp, s, w, _: s + 0.01 * xp.sin(s @ w), x, w, None, 200 * scale),
+        Model("RNN", lambda xp, s, w, row: xp.tanh(s @ w + row), x, w, rows, 100 * scale),
         Model("while", lambda xp, s, w, _: 1.01 * s + 0.01 * xp.sin(s @ w), x, u, None, 0, lambda xp, s: xp.sum(s * s) < 1e5 * scale),
     ]
 
@@ -255,4 +255,4 @@ def _torch(model: Model) -> Iterator[Row]:
         yield row
     if model.condition is None:
         for budget in (1.0, 0.5, 0.1):
-            yield Row(f"PyTorch, activation_memory_budget={budget}, 40 steps", kept_bytes(lambda x, w: segment(x, w, 0, 40), model, budget), "")
+            yield Row(f"PyTorch, activation_memory_budget={budget}, 10 steps", kept_bytes(lambda x, w: segment(x, w, 0, 10), model, budget), "")

@@ -6,7 +6,7 @@ processor time.
 
 # Functions of traced arrays, whose parameters have no types.
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.checkpoint_peers import tables
 from benchmarks.sparse_problems import HESSIANS, JACOBIANS
 
 import wengert as wg
 from wengert import numpy as wnp
 from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
+from wengert.runtime.interpreter import Counter, run
 from wengert.runtime.program import Program
-from wengert.transforms.ad.replay.schedule import advances
+from wengert.transforms.ad.replay.schedule import forward_steps
 from wengert.transforms.analysis.program_cost import program_cost
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
@@ -72,7 +74,7 @@ def network(*widths: int, rows: int = 64) -> Program:
 
 
 def checkpointing() -> Section:
-    """A 6-layer and a 100-layer transformer, planning time, the integer program, and binomial steps."""
+    """A 6-layer and a 100-layer transformer, planning time, and the integer program."""
     lines: list[str] = []
     numbers: dict[str, Any] = {}
     least: dict[int, int] = {}
@@ -95,10 +97,36 @@ def checkpointing() -> Section:
     lines.append(f"least memory within one forward part more, 100 layers against 25: {least[100] / least[25]:.2f} (a root of the depth: 2)")
     ratios = list(_against_the_integer_program())
     lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
-    steps = {(length, slots): advances(length, slots) for length in (10, 100, 1000) for slots in (2, 5, 10)}
-    lines.append("binomial steps: " + ", ".join(f"l={length} s={slots}: {count}" for (length, slots), count in steps.items()))
     numbers |= {"integer program": max(ratios), "optima": len(ratios)}
     return lines, numbers
+
+
+def checkpoints_of_loops() -> Section:
+    """Steps that were run against the binomial formula, and memory, flops and time of loops beside JAX and PyTorch."""
+    lines = ["steps forward that were run, and by the formula r l - C(s + r, s + 1) for l = n + 1 (n iterations, and the rest of the program):"]
+    counted: dict[str, tuple[int, int]] = {}
+    for iterations in (10, 30, 100):
+        for slots in (1, 2, 4, 8):
+            counted[f"n={iterations} s={slots}"] = _steps(iterations, slots), forward_steps(iterations, slots)
+    lines.append("  " + ", ".join(f"{name}: {run}/{formula}" for name, (run, formula) in counted.items()))
+    online = {f"n={n} s={slots}": (_steps(n, slots, counted=False), forward_steps(n, slots)) for n in (30, 100) for slots in (3, 8)}
+    lines.append("  where nobody counts, the formula being what is best if n is known: " + ", ".join(f"{n}: {a}/{b}" for n, (a, b) in online.items()))
+    table, numbers = tables()
+    return [*lines, *table], {"steps": counted, "online": online, **numbers}
+
+
+def _steps(iterations: int, slots: int, *, counted: bool = True) -> int:
+    """How often the body of a loop ran forward: it has one sine, of which the reversal needs the cosine only."""
+
+    @wg.jit
+    def loss(x, n):
+        if counted:
+            return wnp.sum(wg.fori_loop(0, iterations, lambda i, s: s + 0.1 * wnp.sin(s), x))
+        return wnp.sum(wg.while_loop(lambda c: c[0] < wnp.floor(n + c[1][0] * 0.0), lambda c: (c[0] + 1.0, c[1] + 0.1 * wnp.sin(c[1])), (x[0] * 0.0, x))[1])
+
+    derivative, counter = loss.program(np.ones(1), 1.0).vjp(wrt=0, residuals=f"binomial-{slots}"), Counter()
+    run(derivative.optimized_module, [np.ones(1), np.float64(iterations), np.float64(1)][: len(derivative.signature.arguments)], counter=counter)
+    return counter.ops["stablehlo.sine"]
 
 
 def _against_the_integer_program() -> list[float]:
@@ -301,20 +329,29 @@ def _moments(loss: Any, x: Any, kind: Any, draws: int) -> tuple[Any, Any]:
 
 SECTIONS: dict[str, Callable[[], Section]] = {
     "checkpointing": checkpointing,
+    "checkpointing-loops": checkpoints_of_loops,
     "taylor": taylor,
     "sparsity": sparsity,
     "implicit": implicit,
     "stochastic": stochastic,
 }
 
+_PARTS = {"checkpointing": ("checkpointing", "checkpointing-loops")}
+"""Sections that come together."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the figures of all sections, or of those that are named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.strategies", description="The figures that strategies are held to.")
-    parser.add_argument("--only", default=",".join(SECTIONS), metavar="A,B", help=f"sections: {', '.join(SECTIONS)} (default: all)")
+    parser.add_argument(
+        "--only",
+        default=",".join(name for name in SECTIONS if name != "checkpointing-loops"),
+        metavar="A,B",
+        help=f"sections: {', '.join(SECTIONS)} (default: all)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the numbers there")
     options = parser.parse_args(arguments)
-    names: list[str] = options.only.split(",")
+    names = [name for asked in options.only.split(",") for name in (_PARTS.get(asked, (asked,)))]
     unknown = [name for name in names if name not in SECTIONS]
     if unknown:
         parser.error(f"there is no section {unknown[0]}; there are {', '.join(SECTIONS)}")

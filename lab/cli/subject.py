@@ -72,10 +72,10 @@ def read_program(options: argparse.Namespace) -> Subject:
 
 def request_of(options: argparse.Namespace, default: Mode | None = None) -> Request | None:
     """The derivative that the command line asks for."""
-    from wengert.transforms.ad.residuals.policies import policy_names
+    from wengert.transforms.ad.residuals.policies import policy_choices
 
     arguments.check_strategy(options)
-    check_choice(options, "residuals", (options.residuals,), policy_names())
+    check_choice(options, "residuals", (options.residuals,), policy_choices(options.residuals))
     mode: Mode | None = options.mode or default
     if mode is not None:
         return Request(mode, options.wrt, options.of, options.strategy, options.residuals)

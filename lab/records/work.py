@@ -21,7 +21,7 @@ from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.records.environment import plugin_hashes
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
-from wengert.transforms.ad.residuals.policies import POLICIES, policy_names
+from wengert.transforms.ad.residuals.policies import POLICIES, is_policy, policy_names
 from wengert.transforms.ad.strategies import strategy_names
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -100,7 +100,7 @@ def modes() -> tuple[str, ...]:
 def check_mode(name: str) -> str:
     """The mode of this name; an InputError, which lists them, where there is none."""
     name = SYNONYMS.get(name, name)
-    if name not in modes():
+    if name not in modes() and not is_policy(name):
         raise InputError(f"there is no mode {name!r}; {did_you_mean(name, modes()) or 'there are: ' + ', '.join(modes())}")
     return name
 

@@ -115,3 +115,12 @@ def test_the_command_plans_loops(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert report["chosen"].startswith("loops")
     assert main(["checkpoint", str(path), "--budget", "8KB", "-o", str(tmp_path / "o.mlir")]) == 0
     assert wg.load(tmp_path / "o.mlir").compile().stats.arena_bytes <= 8000
+
+
+def test_commands_take_any_number_of_slots(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "ode.mlir"
+    path.write_text(ode(20).text())
+    assert main(["vjp", str(path), "--residuals", "binomial-5"]) == 0
+    assert "tensor<5x8x8xf64>" in capsys.readouterr().out
+    assert main(["vjp", str(path), "--residuals", "binomial-"]) == 2
+    assert "did you mean 'binomial-8'" in capsys.readouterr().err

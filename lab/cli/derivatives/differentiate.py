@@ -8,7 +8,7 @@ from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.usage import check_choice
 from wengert.runtime.spmd.global_program import spmd
-from wengert.transforms.ad.residuals.policies import policy_names
+from wengert.transforms.ad.residuals.policies import policy_choices
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "jvp":
         derivative = program.jvp(options.wrt, options.of, strategy=options.strategy, dump_dir=options.dump_dir)
     else:
-        check_choice(options, "residuals", (options.residuals,), policy_names())
+        check_choice(options, "residuals", (options.residuals,), policy_choices(options.residuals))
         derivative = program.vjp(
             options.wrt, options.of, strategy=options.strategy, residuals=options.residuals, memory=options.memory, dump_dir=options.dump_dir
         )

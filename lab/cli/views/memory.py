@@ -68,7 +68,7 @@ def _other(options: argparse.Namespace, subject: Subject) -> Subject | None:
 
 def _request(options: argparse.Namespace, request: Request | None) -> Request:
     """The derivative that is compared with: of another strategy or policy."""
-    from wengert.transforms.ad.residuals.policies import policy_names
+    from wengert.transforms.ad.residuals.policies import policy_choices
     from wengert.transforms.ad.strategies import strategy_names
 
     if request is None:
@@ -77,7 +77,7 @@ def _request(options: argparse.Namespace, request: Request | None) -> Request:
         check_choice(options, "diff-strategy", (options.diff_strategy,), strategy_names())
         request = replace(request, strategy=options.diff_strategy)
     if options.diff_residuals is not None:
-        check_choice(options, "diff-residuals", (options.diff_residuals,), policy_names())
+        check_choice(options, "diff-residuals", (options.diff_residuals,), policy_choices(options.diff_residuals))
         request = replace(request, residuals=options.diff_residuals)
     return request
 

@@ -215,6 +215,16 @@ def test_loops_of_all_kinds_name_policies():
         wg.jit(lambda x: wg.fori_loop(0, 3, lambda i, s: s, x, residuals="binomial")).program(x)
 
 
+def test_without_tapes_a_derivative_is_plain():
+    """The reverse derivative of a loop that nobody counts is StableHLO, which has no word for tapes."""
+    derivative = uncounted().vjp(residuals="binomial-4")
+    text = derivative.text()
+    assert "core." not in text
+    inputs = inputs_of(derivative)
+    assert_same(wg.parse(text)(*inputs), derivative(*inputs))
+    assert "core.tape" in uncounted().vjp().text()
+
+
 def test_memory_is_that_of_the_slots():
     """Ten times the iterations take the same memory with eight slots, and ten times as much where everything is kept."""
     few, many = counted(40), counted(400)

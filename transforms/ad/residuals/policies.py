@@ -212,6 +212,11 @@ POLICIES = _Policies("policy for residuals", "residuals", POLICY_GROUP, (AUTO, S
 register_policy, policy_names, policy_named, is_policy = POLICIES.register, POLICIES.names, POLICIES.named, POLICIES.knows
 
 
+def policy_choices(name: str) -> list[str]:
+    """The names of the policies, among them this one if any number may stand in it."""
+    return [*policy_names(), *([name] if is_policy(name) and name not in policy_names() else [])]
+
+
 def policies_for(module: ModuleOp) -> list[str]:
     """The names of the policies that may differ for a program: those for loops are left out where it has none that they concern."""
     loops = ops_of(module, core.ForOp, core.WhileOp)
