@@ -181,6 +181,6 @@ def checkpoints_of(derivative: Program, title: str, budget: int | str | None = N
         program = derivative.within(plan.arena)
         cost = compiled(program, unknowns)
         again = len(plan.order) - len(set(plan.order))
-        rows.append(CheckpointRow(plan, program, program_cost(program.optimized_module, unknowns=unknowns), cost, predicted(program, cost), again))
+        rows.append(CheckpointRow(plan, program, program_cost(program.counted_module, unknowns=unknowns), cost, predicted(program, cost), again))
     total = sum(work or 0 for work in frontier.graph.work)
     return CheckpointTable(title, tuple(rows), len(frontier.plans), total, bytes_given)

@@ -13,6 +13,8 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
+from wengert.runtime.interpreter import Counter, run
+from wengert.transforms.analysis.program_cost import measured, program_cost
 from wengert.transforms.pipelines import parse_pipeline
 
 EACH = pytest.mark.parametrize("given", PROGRAMS, ids=lambda p: p.name)
@@ -274,3 +276,17 @@ func.func public @main(%m: tensor<3x3xf64>, %s: tensor<f64>, %b: tensor<3xf64>) 
     for strategy in ("transpose", "direct"):
         test_both_modes(given, strategy)
     test_batches(given)
+
+
+@EACH
+def test_costs_are_those_of_the_solvers(given: ImplicitProgram) -> None:
+    """What is counted is what the interpreter executes, of programs and of both derivatives."""
+    program, count = wg.parse(given.text), len(given.shapes)
+    for derived, extra in ((program, []), (program.jvp(of=(0,)), given.inputs(1)), (program.vjp(of=(0,)), [np.ones(given.shapes[-1])])):
+        counter, cost = Counter(), program_cost(derived.counted_module)
+        run(derived.counted_module, [*given.inputs(), *extra], counter=counter)
+        at = cost.at(measured(cost, counter.blocks))
+        assert at.flops == counter.flops
+        assert at.ops == dict(counter.ops)
+        assert counter.flops > 10 * count
+    assert "ad.custom" in print_module(program.optimized_module)
