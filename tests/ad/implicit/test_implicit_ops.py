@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -290,3 +291,16 @@ def test_costs_are_those_of_the_solvers(given: ImplicitProgram) -> None:
         assert at.ops == dict(counter.ops)
         assert counter.flops > 10 * count
     assert "ad.custom" in print_module(program.optimized_module)
+
+
+@EACH
+def test_taylor_coefficients(given: ImplicitProgram) -> None:
+    """Those of order 1 to 3, beside JVPs of JVPs."""
+    program, inputs, tangents = wg.parse(given.text), given.inputs(), given.inputs(1)
+    wrt = tuple(range(len(inputs)))
+    coefficients = program.taylor(3, wrt, (0,))(*inputs, *tangents)[-1]
+    nested, point, last = program, list(inputs), 0
+    for j in range(1, 4):
+        count = len(nested.signature.results)
+        nested, point, last = nested.jvp(wrt, (last,)), [*point, *tangents], count
+        np.testing.assert_allclose(coefficients[j - 1], nested(*point)[-1] / math.factorial(j), rtol=1e-9, atol=1e-12)
