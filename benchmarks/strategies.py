@@ -27,8 +27,8 @@ import wengert as wg
 from wengert import numpy as wnp
 from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
 from wengert.runtime.program import Program
+from wengert.transforms.ad.replay.schedule import advances
 from wengert.transforms.analysis.program_cost import program_cost
-from wengert.transforms.checkpoint.binomial import advances
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
 from wengert.transforms.checkpoint.order import added_work, arranged

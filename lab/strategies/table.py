@@ -242,7 +242,7 @@ def _order(row: Row) -> tuple[bool, float]:
 
 def _passes(row: Row) -> str:
     plan = row.plan
-    return count(plan.calls) if plan.at_once == 0 else f"{count(plan.calls)} of {count(plan.at_once or plan.directions)}"
+    return count(plan.calls) if plan.at_once == 0 or not plan.directions else f"{count(plan.calls)} of {count(plan.at_once or plan.directions)}"
 
 
 def _exact(number: int) -> str:

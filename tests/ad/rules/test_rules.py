@@ -43,6 +43,7 @@ def test_case_names_are_distinct() -> None:
 ELSEWHERE = {
     CustomLinearSolveOp,
     ad.GuardOp,
+    ad.PartialsOp,
     ad.PushforwardOp,
     ad.StopGradientOp,
     ad.TransposedCallOp,

@@ -1,4 +1,5 @@
-"""``lower-ad``: expands all requests, and removes declared derivatives, gradient stops and guards; implicit functions become calls of their solvers.
+"""``lower-ad``: expands all requests, and removes declared derivatives (of functions and of values), gradient stops and guards;
+implicit functions become calls of their solvers.
 
 The result computes the same without the ad dialect; it can be compiled, or printed for other compilers.
 """
@@ -36,6 +37,8 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
     inline_checkpoints(module)
     inline(module)
     symbol_dce(module)
+    for op in ops_of(module, ad.PartialsOp):
+        replace_request(op, [op.value])
     for op in ops_of(module, ad.GuardOp, *([] if keep_stopped else [ad.StopGradientOp])):
         replace_request(op, [op.operand])
 

@@ -1,5 +1,6 @@
 """The derivative of every op, one file per family; importing this package fills the rule table."""
 
+from wengert.transforms.ad.replay import transpose  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from wengert.transforms.ad.rules import (
     algebra,
     communication,
