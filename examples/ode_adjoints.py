@@ -3,7 +3,8 @@
 The Lorenz system is integrated by steps of Runge and Kutta's method (order 4), and the gradient is that of a function of its state at the end.
 
 - *discrete*: reverse mode through the loop over steps, exact for the steps as they are; what each step needs is kept, so memory grows with their number.
-- *checkpointed*: the loop in segments of the root of that number, each an ``ad.checkpoint``: the same gradient to rounding, one more evaluation, memory of the root.
+- *checkpointed*: the loop in segments of the root of that number, each an ``ad.checkpoint``: the same gradient to rounding, one more evaluation, memory
+  of the root.
 - *continuous*: the adjoint equation is integrated backwards, and the state with it (R. T. Q. Chen et al., "Neural Ordinary Differential Equations",
   NeurIPS 2018): memory of one state. But the state that comes back is not the one that went forth: a volume of states of this system shrinks by exp(13.7)
   in a unit of time, and grows by as much on the way back, and so do the errors of the steps.

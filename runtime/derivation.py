@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import stablehlo
+from wengert.dialects.ad_implicit import IMPLICIT
 from wengert.dialects.core import ForOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.registry import has_upstream
@@ -33,7 +34,7 @@ from wengert.transforms import finishing as finish
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.core.functions import is_written_out
 from wengert.transforms.finishing import finishing
-from wengert.transforms.pipelines import BACK, FRONT, INVARIANT, OPTIMIZE, STACKS, joined, parse_pipeline
+from wengert.transforms.pipelines import BACK, FINISH, FRONT, INVARIANT, OPTIMIZE, STACKS, joined, parse_pipeline
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
@@ -169,6 +170,11 @@ def optimized_form(module: ModuleOp, entry: str) -> ModuleOp:
     """The core form of the entry with fewer ops; requests for derivatives are expanded, of functions that were optimised."""
     optimized = parse_pipeline(preparation_of(module)).run(with_main(module, entry), original=lambda: with_main(module, entry))
     return parse_pipeline(f"expand-ad,{OPTIMIZE}").run(optimized) if has_requests(optimized) else optimized
+
+
+def counted_form(optimized: ModuleOp) -> ModuleOp:
+    """An optimised module in which every value that an equation gives is the call of its solver, inlined; the module itself where there is none."""
+    return parse_pipeline(FINISH).applied(optimized) if ops_of(optimized, *IMPLICIT) else optimized
 
 
 def preparation_of(module: ModuleOp) -> str:

@@ -208,7 +208,7 @@ def checkpoints_of(derivative: Program, title: str, budget: int | str | None = N
         program = derivative.planned(plan)
         cost = compiled(program, unknowns)
         again = len(plan.order) - len(set(plan.order))
-        rows.append(CheckpointRow(plan, program, program_cost(program.optimized_module, unknowns=unknowns), cost, predicted(program, cost), again))
+        rows.append(CheckpointRow(plan, program, program_cost(program.counted_module, unknowns=unknowns), cost, predicted(program, cost), again))
     return CheckpointTable(title, tuple(rows), len(frontier.plans), frontier.total, bytes_given, frontier.bounded, frontier.is_assumed)
 
 

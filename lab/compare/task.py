@@ -143,7 +143,7 @@ def _judged(task: CompareTask, strategy: str, reference: Reference, results: Seq
 def _figures(program: Program, arrays: Sequence[Array]) -> dict[str, Any]:
     """Counts and memory; what only a run tells is counted by the interpreter."""
     unknowns = Unknowns()
-    cost, below = program_cost(program.optimized_module, unknowns=unknowns), compiled(program, unknowns)
+    cost, below = program_cost(program.counted_module, unknowns=unknowns), compiled(program, unknowns)
     values = symbols_at(program, [np.asarray(array) for array in arrays], cost) if cost.unknown else {}
     on_tapes = _number(below.tape_bytes.at(values))
     return {

@@ -98,8 +98,8 @@ def features_of(program: Program, inputs: Sequence[Any]) -> dict[str, float]:
 def values_of(program: Program, inputs: Sequence[Any], unknowns: Unknowns) -> dict[str, int]:
     """The values of a program's symbols at a point."""
     counter = Counter()
-    run(program.optimized_module, list(inputs), counter=counter)
-    return measured(program_cost(program.optimized_module, unknowns=unknowns), counter.blocks)
+    run(program.counted_module, list(inputs), counter=counter)
+    return measured(program_cost(program.counted_module, unknowns=unknowns), counter.blocks)
 
 
 def fit(samples: Sequence[Sample]) -> MachineModel:

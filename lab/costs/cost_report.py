@@ -210,7 +210,7 @@ def report(
     unknowns = Unknowns()
 
     def row(name: str, runs: int, derived: Program, strategy: str = "transpose") -> Row:
-        return Row(name, runs, derived, program_cost(derived.optimized_module, unknowns=unknowns), unknowns, values or {}, strategy=strategy)
+        return Row(name, runs, derived, program_cost(derived.counted_module, unknowns=unknowns), unknowns, values or {}, strategy=strategy)
 
     rows = [row("primal", 1, program), row("forward (JVP)", n, program.jvp(moved, asked)), row("reverse (VJP)", m, program.vjp(moved, asked))]
     others = [strategy for strategy in dict.fromkeys(strategies) if strategy != "transpose"]
@@ -238,7 +238,7 @@ def symbols_at(program: Program, arrays: Sequence[Any], cost: ProgramCost) -> di
     from wengert.runtime.interpreter import Counter, run
 
     counter = Counter()
-    run(program.optimized_module, [np.asarray(array) for array in arrays], counter=counter)
+    run(program.counted_module, [np.asarray(array) for array in arrays], counter=counter)
     return symbol_values(cost, counter.blocks)
 
 

@@ -103,8 +103,8 @@ def _derived(task: CostTask, form: str, strategy: str | None) -> tuple[Program, 
 
 
 def _compared(task: CostTask, form: str, program: Program, inputs: Sequence[Any], unknowns: Unknowns) -> CostOutcome:
-    cost, counter = program_cost(program.optimized_module, unknowns=unknowns), Counter()
-    run(program.optimized_module, [np.asarray(x) for x in inputs], counter=counter)
+    cost, counter = program_cost(program.counted_module, unknowns=unknowns), Counter()
+    run(program.counted_module, [np.asarray(x) for x in inputs], counter=counter)
     values = measured(cost, counter.blocks)
     at = cost.at(values)
     differences = [

@@ -165,7 +165,7 @@ def _of_instances(programs: Sequence[Program], points: Sequence[Point], asked: _
     derived = [asked.derived(program) for program in programs]
     rows: dict[str, ProgramCost] = {}
     for name in derived[0]:
-        modules = [family[name].optimized_module for family in derived]
+        modules = [family[name].counted_module for family in derived]
         extents: Extents = InstanceExtents(modules, points) if points[0] else STATIC
         rows[name] = program_cost(modules[0], extents=extents, unknowns=unknowns)
     sizes = {name: f"{name}: a size" for name in points[0]}

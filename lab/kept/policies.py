@@ -78,7 +78,7 @@ def compare_policies(program: Program, request: Request) -> PolicyTable:
 
 def _row(program: Program, request: Request, unknowns: Unknowns) -> PolicyRow:
     derivative = request.derivative(program)
-    flops = program_cost(derivative.optimized_module, unknowns=unknowns).flops
+    flops = program_cost(derivative.counted_module, unknowns=unknowns).flops
     kept = Residuals(parts_of(derivative, program), unknowns).bytes
     try:
         cost = compiled(derivative, unknowns)

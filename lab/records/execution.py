@@ -136,7 +136,7 @@ def typed(array: Array, dtype: np.dtype[Any]) -> Array:
 def counted(program: Program, work: Work, point: Point, arrays: Sequence[Any]) -> Result:
     """The figures that need no run: counts, memory, the predicted time. What only a run tells is counted by the interpreter."""
     unknowns = Unknowns()
-    cost = program_cost(program.optimized_module, unknowns=unknowns)
+    cost = program_cost(program.counted_module, unknowns=unknowns)
     values = symbols_at(program, arrays, cost) if cost.unknown else {}
     try:
         below = compiled(program, unknowns)

@@ -60,7 +60,7 @@ class PlanCosts:
     @cached_property
     def counted(self) -> ProgramCost:
         """Ops, flops and bytes, counted before fusion."""
-        return program_cost(self.plan.program.optimized_module, unknowns=self.unknowns)
+        return program_cost(self.plan.program.counted_module, unknowns=self.unknowns)
 
     @cached_property
     def compiled(self) -> CompiledCost | None:

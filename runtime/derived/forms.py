@@ -166,3 +166,10 @@ class Forms:
         from wengert.runtime.derivation import optimized_form
 
         return optimized_form(self.module, self.entry)
+
+    @staged_property
+    def counted_module(self) -> ModuleOp:
+        """The optimised module as its costs are counted: what solves an equation stands in the place of the value that it gives."""
+        from wengert.runtime.derivation import counted_form
+
+        return counted_form(self.optimized_module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
+from wengert.runtime.interpreter import Counter, run
+from wengert.transforms.analysis.program_cost import measured, program_cost
 from wengert.transforms.pipelines import parse_pipeline
 
 EACH = pytest.mark.parametrize("given", PROGRAMS, ids=lambda p: p.name)
@@ -274,3 +277,30 @@ func.func public @main(%m: tensor<3x3xf64>, %s: tensor<f64>, %b: tensor<3xf64>) 
     for strategy in ("transpose", "direct"):
         test_both_modes(given, strategy)
     test_batches(given)
+
+
+@EACH
+def test_costs_are_those_of_the_solvers(given: ImplicitProgram) -> None:
+    """What is counted is what the interpreter executes, of programs and of both derivatives."""
+    program, count = wg.parse(given.text), len(given.shapes)
+    for derived, extra in ((program, []), (program.jvp(of=(0,)), given.inputs(1)), (program.vjp(of=(0,)), [np.ones(given.shapes[-1])])):
+        counter, cost = Counter(), program_cost(derived.counted_module)
+        run(derived.counted_module, [*given.inputs(), *extra], counter=counter)
+        at = cost.at(measured(cost, counter.blocks))
+        assert at.flops == counter.flops
+        assert at.ops == dict(counter.ops)
+        assert counter.flops > 10 * count
+    assert "ad.custom" in print_module(program.optimized_module)
+
+
+@EACH
+def test_taylor_coefficients(given: ImplicitProgram) -> None:
+    """Those of order 1 to 3, beside JVPs of JVPs."""
+    program, inputs, tangents = wg.parse(given.text), given.inputs(), given.inputs(1)
+    wrt = tuple(range(len(inputs)))
+    coefficients = program.taylor(3, wrt, (0,))(*inputs, *tangents)[-1]
+    nested, point, last = program, list(inputs), 0
+    for j in range(1, 4):
+        count = len(nested.signature.results)
+        nested, point, last = nested.jvp(wrt, (last,)), [*point, *tangents], count
+        np.testing.assert_allclose(coefficients[j - 1], nested(*point)[-1] / math.factorial(j), rtol=1e-9, atol=1e-12)

@@ -10,6 +10,7 @@ import pytest
 from xdsl.dialects.func import ReturnOp
 
 from wengert.dialects import ad, stablehlo
+from wengert.dialects.ad_implicit import CustomLinearSolveOp
 from wengert.transforms.ad.case import Case
 from wengert.transforms.ad.rule import RULES, TRANSPOSES
 from wengert.transforms.ad.rules import ALL_CASES
@@ -40,6 +41,7 @@ def test_case_names_are_distinct() -> None:
 
 
 ELSEWHERE = {
+    CustomLinearSolveOp,
     ad.GuardOp,
     ad.PartialsOp,
     ad.PushforwardOp,

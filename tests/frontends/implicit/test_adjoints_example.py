@@ -13,6 +13,6 @@ def test_adjoints(capsys: pytest.CaptureFixture[str]) -> None:
     assert distances["discrete"] == 0
     assert distances["checkpointed"] < 1e-12
     assert 1e-7 < distances["continuous"] < 1e-2
-    lines = {line.split(":")[0].strip(): line for line in capsys.readouterr().out.splitlines() if line.endswith("bytes")}
+    lines = {line.split(":")[0].strip(): line for line in capsys.readouterr().out.splitlines() if line.endswith(" bytes") and ":" in line}
     peaks = {name: int(line.split()[-2]) for name, line in lines.items()}
     assert peaks["continuous"] < peaks["checkpointed"] < peaks["discrete"] / 4

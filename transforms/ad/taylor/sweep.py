@@ -4,6 +4,7 @@
 linear ops                  ``y_j = f(x_j)``: the linear map of their derivative rule
 products                    ``y_j = sum f(x_i, w_{j-i})`` (Cauchy)
 ops with a recurrence       as they declare it (:mod:`~wengert.transforms.ad.taylor.recurrences`)
+values of equations         one linear system for each order (:mod:`~wengert.transforms.ad.taylor.implicit`)
 loops, branches             carry the coefficients (:mod:`~wengert.transforms.ad.taylor.control`)
 all other ops               their derivative rule as a differential equation (:mod:`~wengert.transforms.ad.taylor.by_rule`)
 ==========================  ========================================================================================================
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import ad, core
+from wengert.dialects.ad_implicit import ImplicitOp
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import facts_of
 from wengert.ir.locations import Role
@@ -27,6 +29,7 @@ from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rule import INACTIVE, RULES, STEPS, Tangent
 from wengert.transforms.ad.taylor import by_rule, control
+from wengert.transforms.ad.taylor.implicit import implicit
 from wengert.transforms.ad.taylor.recurrences import RECURRENCES
 from wengert.transforms.ad.taylor.series import Compute, Series, total
 from wengert.transforms.core.closing import free_values
@@ -83,6 +86,8 @@ class TaylorSweep:
             return control.case(own, op, operands)
         if moving and isinstance(op, ad.CheckpointOp):
             return control.checkpoint(own, op, operands)
+        if moving and isinstance(op, ImplicitOp):
+            return implicit(own, op, operands)
         if moving and type(op) in STEPS:
             return by_rule.step(own, op, series)
         captured = bool(op.regions) and any(not series[value].is_constant for value in free_values(op.regions))
