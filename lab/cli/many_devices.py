@@ -110,7 +110,8 @@ def _in_segments(
 
     if comm is None:
         return run_resumably(options, program, Threads(grid, options.backend), inputs, parts, grid.size)
-    (own,) = run_resumably(options, program, Processes(grid, options.backend, comm), inputs, [parts[comm.rank]], grid.size)
+    mine: list[Sequence[Array]] = [parts[int(comm.rank)]]
+    (own,) = run_resumably(options, program, Processes(grid, options.backend, comm), inputs, mine, grid.size)
     return comm.gather(own, root=0) or ()
 
 
