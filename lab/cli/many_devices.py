@@ -24,6 +24,7 @@ from wengert.runtime.errors import ExecutionError, InputError
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter, Signature
 
+_MPI = "run on the processes that mpiexec started, a device on each (with --backend cuda a GPU on each); process 0 writes the results"
 Results = tuple[tuple[Parameter, ...], Sequence[Array]]
 """What results are called, and what they are."""
 
@@ -33,7 +34,7 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     many = "run on N devices in this process; arrays are whole ones if the text has a mesh, else they have the devices in front"
     group.add_argument("--devices", type=arguments.positive, metavar="N", help=many)
-    group.add_argument("--mpi", action="store_true", help="run on the processes that mpiexec started, a device on each; process 0 writes the results")
+    group.add_argument("--mpi", action="store_true", help=_MPI)
 
 
 def runs_on_many(options: argparse.Namespace) -> bool:
@@ -69,6 +70,9 @@ def _ended_together(comm: Any, work: Callable[[], Results | None]) -> Results | 
 def _results(options: argparse.Namespace, comm: Any) -> Results | None:
     program = arguments.read_program(options)
     rank = 0 if comm is None else comm.rank
+    engine, backend = ("cuda", "cpu") if comm is not None and options.backend == "cuda" else ("threads" if comm is None else "mpi", options.backend)
+    if engine == "cuda" and options.checkpoint is not None:
+        raise InputError("--checkpoint is for processors: leave --backend cuda out")
     if has_mesh(program):
         from wengert.runtime.spmd.global_program import spmd
 
@@ -76,7 +80,7 @@ def _results(options: argparse.Namespace, comm: Any) -> Results | None:
         if options.devices is not None and options.devices != whole.mesh.size:
             raise InputError(f"{program.name}: its mesh has {whole.mesh.size} devices <{whole.mesh.text()}>, not {options.devices}")
         signature = _resized(whole.local.signature, lambda p: whole.whole_shape(p, (whole.in_specs if p.role == "argument" else whole.out_specs)[p.position]))
-        made: Any = whole.distribute(engine="threads" if comm is None else "mpi", backend=options.backend, comm=comm)
+        made: Any = whole.distribute(engine=engine, backend=backend, comm=comm)
         inputs = _inputs(options, signature, rank)
         if options.checkpoint is None:
             results = made(*inputs)
@@ -84,7 +88,7 @@ def _results(options: argparse.Namespace, comm: Any) -> Results | None:
             parts = _in_segments(options, whole.local, made.made.grid, comm, inputs, whole.blocks(inputs))
             results = whole.assembled(parts) if rank == 0 else ()
         return (signature.results, results) if rank == 0 else None
-    made = program.distribute(options.devices, engine="threads" if comm is None else "mpi", backend=options.backend, comm=comm)
+    made = program.distribute(options.devices, engine=engine, backend=backend, comm=comm)
     signature = _resized(program.signature, lambda p: (made.grid.size, *p.shape))
     inputs = _inputs(options, signature, rank)
     if options.checkpoint is not None:
@@ -106,7 +110,8 @@ def _in_segments(
 
     if comm is None:
         return run_resumably(options, program, Threads(grid, options.backend), inputs, parts, grid.size)
-    (own,) = run_resumably(options, program, Processes(grid, options.backend, comm), inputs, [parts[comm.rank]], grid.size)
+    mine: list[Sequence[Array]] = [parts[int(comm.rank)]]
+    (own,) = run_resumably(options, program, Processes(grid, options.backend, comm), inputs, mine, grid.size)
     return comm.gather(own, root=0) or ()
 
 

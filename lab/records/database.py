@@ -2,8 +2,9 @@
 
 A record is there as a whole or not at all, whatever ends the process, and once it is written it stays: each commit reaches the disk (``synchronous=EXTRA``).
 The journal is SQLite's rollback journal and not a write-ahead log: between commits the file is all there is, so that it may be copied, sent and merged at any
-time. Several processes may write; each waits for the others. Where thousands of records come, a commit may go to a log instead (``log=True``), which takes a
-fifth of the time: then FILE-wal belongs to the file until it is closed, or, if the process was killed, until a process that writes opens it again.
+time. Several processes may write; each waits for the others. Where thousands of records come, a commit may go to a log instead (``log=True``), which the system
+brings to the disk when it likes: whatever ends the process, nothing is lost; a machine that loses power may lose the last records, and no others. Then
+FILE-wal belongs to the file until it is closed, or, if the process was killed, until a process that writes opens it again.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Database:
         self._connection.execute("PRAGMA foreign_keys=ON")
         if create:
             self._keep_log(self._log)
-            self._connection.execute("PRAGMA synchronous=EXTRA")
+            self._connection.execute(f"PRAGMA synchronous={'NORMAL' if self._log else 'EXTRA'}")
             with self._transaction():
                 if self._number("SELECT count(*) FROM sqlite_master") == 0:
                     for statement in filter(str.strip, CREATE.split(";\n")):

@@ -101,6 +101,11 @@ class CudaDevice(Device):
             _, total = self._done(self._driver.cuMemGetInfo())
         self.memory_bytes = int(total)
 
+    @property
+    def stream(self) -> Any:
+        """The stream that copies and launches are enqueued on: what others enqueue there runs in its turn."""
+        return self._stream
+
     # -- memory
 
     def allocate(self, size: int) -> Buffer:

@@ -52,7 +52,7 @@ def distribute(
     if backend not in BACKENDS:
         raise InputError(f"backend {backend} runs on one device; many have: {', '.join(BACKENDS)}") if backend in _OTHERS else unknown_backend(backend)
     if engine == "cuda":
-        raise InputError("engine cuda needs NCCL (nccl4py) and a GPU for each process, neither of which is supported yet; engine='mpi' runs on processors")
+        return _on_gpus(program, devices, backend, comm, arguments)
     if comm is not None and engine == "threads":
         engine = "mpi"
     if engine == "mpi":
@@ -67,6 +67,25 @@ def distribute(
     grid = grid_of(program, devices)
     check_uniform(program.core_module, grid, arguments)
     return ThreadedProgram(program, grid, runner(program, backend, grid.size))
+
+
+def _on_gpus(program: Program, devices: int | None, backend: str, comm: Any, arguments: Sequence[Known] | None) -> Distributed:
+    """The program on the GPUs of processes, one each."""
+    from wengert.runtime.spmd import nccl
+    from wengert.runtime.spmd.mpi import world
+    from wengert.transforms.spmd.uniformity import check_uniform
+
+    if backend == "interpreter":
+        raise InputError("engine cuda compiles for GPUs: leave backend='interpreter' out, or take engine='mpi'")
+    gpu, comm = nccl.own_gpu(comm), world() if comm is None else comm
+    nccl.nccl()  # says what to install
+    if devices is not None and devices != comm.size:
+        raise InputError(f"{devices} devices are asked for, but MPI runs {comm.size} processes: mpiexec -n {devices}")
+    grid = grid_of(program, comm.size)
+    check_uniform(program.core_module, grid, arguments)
+    device = nccl.NcclDevice(comm, grid, gpu)
+    device.connect()
+    return MpiProgram(program, grid, nccl.runner(program, grid.size, gpu), device)
 
 
 _OTHERS = ("opencl", "cuda", "ptx-interpreter")

@@ -17,8 +17,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import import_module
 from typing import Any
 
+from wengert.ir.installation import command
 from wengert.lab.sweep.cluster.child import Outcome, Setup
 from wengert.lab.sweep.cluster.cores import run_on, split, usable_cores
 from wengert.lab.sweep.cluster.worker import run_batch
@@ -80,10 +82,9 @@ class DaskTasks:
 
 def _distributed() -> Any:
     try:
-        import distributed
+        return import_module("distributed")
     except ImportError as error:
-        raise InputError(f"Dask is not there ({error}): pip install 'wengert[dask]'") from None
-    return distributed
+        raise InputError(f"Dask is not there ({error}): {command('dask')}") from None
 
 
 @contextmanager
