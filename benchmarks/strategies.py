@@ -27,8 +27,8 @@ import wengert as wg
 from wengert import numpy as wnp
 from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
 from wengert.runtime.program import Program
+from wengert.transforms.ad.replay.schedule import advances
 from wengert.transforms.analysis.program_cost import program_cost
-from wengert.transforms.checkpoint.binomial import advances
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
 from wengert.transforms.checkpoint.order import added_work, arranged
@@ -178,7 +178,134 @@ def _sparse(function: Any, x: Any, colourings: Sequence[Any]) -> tuple[dict[str,
     return {c: sum(derivative.directions) for c, derivative in derivatives.items()}, sparse.pattern.nnz, seconds
 
 
-SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing, "taylor": taylor, "sparsity": sparsity}
+def implicit() -> Section:
+    """Errors of derivatives of matrix-free solutions and fixed points beside dense algebra, and peaks of memory beside the iterations differentiated."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    rng = np.random.default_rng(0)
+    n = 100
+    noise, right, weight = rng.normal(size=(n, n)), rng.normal(size=n), rng.normal(size=n)
+    definite, general = noise @ noise.T / n + np.eye(n), 0.4 * noise / np.sqrt(n) + 2 * np.eye(n)
+    for solver, a in ((wg.cg, definite), (wg.bicgstab, general), (wg.gmres, general)):
+        found = _derivatives_of_solution(solver, a, right, weight)
+        lines.append(f"{solver.__name__}, {n} unknowns: " + ", ".join(f"{what} {error:.1e}" for what, error in found.items()))
+        numbers[solver.__name__] = found
+    layer, point = 0.5 * rng.normal(size=(n, n)) / np.sqrt(n), rng.normal(size=n)
+    for iterations in (50, 200, 800):
+        rule, loop = (_equilibrium(layer, iterations, by_rule=by_rule) for by_rule in (True, False))
+        peaks = [wg.grad(f).program(point).memory().peak for f in (rule, loop)]
+        error = _relative(wg.grad(rule)(point), wg.grad(loop)(point))
+        lines.append(f"fixed point after {iterations} iterations: peak {peaks[0]} bytes by the equation, {peaks[1]} by the iterations; {error:.0e} apart")
+        numbers[f"fixed point {iterations}"] = {"peaks": peaks, "error": error}
+    return lines, numbers
+
+
+def _derivatives_of_solution(solver: Any, a: Any, b: Any, weight: Any) -> dict[str, float]:
+    """Errors of a solution to 1e-10, and of derivatives of ``weight . sin(x)``, relative to those of dense algebra."""
+
+    def loss(a, b):
+        def product(v):
+            return a @ v
+
+        return wnp.sum(weight * wnp.sin(solver(product, b, rtol=1e-10)[0]))
+
+    def of_right(b):
+        return loss(a, b)
+
+    x = np.linalg.solve(a, b)
+    pulled, pushed = np.linalg.solve(a.T, weight * np.cos(x)), np.linalg.solve(a, b)
+    product = -np.linalg.solve(a.T, weight * np.sin(x) * pushed)
+    a_bar, b_bar = wg.grad(loss, (0, 1))(a, b)
+    return {
+        "solution": _relative(solver(a, b, rtol=1e-10)[0], x),
+        "JVP": _relative(wg.jvp(loss, (a, b), (np.zeros_like(a), b))[1], weight * np.cos(x) @ pushed),
+        "VJP by the right-hand side": _relative(b_bar, pulled),
+        "VJP by the matrix": _relative(a_bar, -np.outer(pulled, x)),
+        "HVP": _relative(wg.hvp(of_right, (b,), (b,)), product),
+    }
+
+
+def _equilibrium(w: Any, iterations: int, *, by_rule: bool) -> Any:
+    """A function of the fixed point of a layer, differentiated by its equation or through its iterations."""
+
+    def f(p):
+        def step(x):
+            return wnp.tanh(w @ x + p)
+
+        def iterate(step, x):
+            def numbered(_, x):
+                return step(x)
+
+            return wg.fori_loop(0, iterations, numbered, x)
+
+        start = wnp.zeros_like(p)
+        return wnp.sum((wg.custom_fixed_point(step, start, iterate) if by_rule else iterate(step, start)) ** 2)
+
+    return f
+
+
+def _relative(found: Any, expected: Any) -> float:
+    return float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
+
+
+def stochastic() -> Section:
+    """Bias and variance of estimates over 10^5 draws, their costs beside the gradient's, and both modes around a bottleneck."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    draws = 100_000
+
+    def loss(x):
+        return wnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    for n in (10, 100):
+        x = np.linspace(-1, 1, n)
+        gradient = wg.grad(loss)(x)
+        for kind, sign in (("rademacher", -1), ("normal", 1)):
+            mean, mean_square = _moments(loss, x, kind, draws)
+            errors = np.abs(mean - gradient) / np.sqrt((gradient @ gradient + sign * gradient**2) / draws)
+            variance = float((mean_square.sum() - gradient @ gradient) / (gradient @ gradient))
+            lines.append(
+                f"forward gradient, {n} elements, {kind}: off by at most {errors.max():.1f} standard errors; variance {variance:.3f}, by formula {n + sign}"
+            )
+            numbers[f"forward gradient {n} {kind}"] = {"standard errors": float(errors.max()), "variance": variance, "formula": n + sign}
+    program = wg.jit(loss).program(np.zeros(1000))
+    for row in wg.strategies(program, of="gradient", estimates=16, measure=False).rows:
+        if row.plan.off or row.name == "vjps":
+            lines.append(
+                f"{row.name}, 1000 elements: {float(row.flops.constant or 0):.0f} flops, arena {row.arena} bytes, off by {row.plan.off:.2g} of the norm"
+            )
+            numbers[row.name] = {"flops": float(row.flops.constant or 0), "arena": row.arena, "off": row.plan.off}
+    rng = np.random.default_rng(0)
+    u, w = rng.normal(size=(90, 3)), rng.normal(size=(3, 120))
+
+    def through_a_bottleneck(x):
+        return wnp.sin(u @ wnp.tanh(w @ x))
+
+    narrow = wg.jit(through_a_bottleneck).program(np.zeros(120))
+    table = wg.strategies(narrow, measure=True)
+    for name in ("mixed", "jacfwd", "jacrev"):
+        row = table.row(name)
+        time = row.measured.times.minimum if row.measured is not None else float("nan")
+        predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
+        lines.append(f"120 to 3 to 90, {name}: {float(row.flops.constant or 0):.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
+        numbers[f"bottleneck {name}"] = {"flops": float(row.flops.constant or 0), "predicted": predicted, "measured": time}
+    return lines, numbers
+
+
+def _moments(loss: Any, x: Any, kind: Any, draws: int) -> tuple[Any, Any]:
+    """The mean of single estimates and of their squares."""
+    one = wg.forward_gradient(loss, directions=kind)
+    single = wg.vmap(one, in_axes=(0, None))(np.arange(draws), x)
+    return single.mean(0), (single**2).mean(0)
+
+
+SECTIONS: dict[str, Callable[[], Section]] = {
+    "checkpointing": checkpointing,
+    "taylor": taylor,
+    "sparsity": sparsity,
+    "implicit": implicit,
+    "stochastic": stochastic,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,39 @@
+"""The pass ``eliminate``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from wengert.transforms.ad.elimination.jacobian import Granularity, eliminated_jacobian
+from wengert.transforms.ad.elimination.orders import Order
+from wengert.transforms.ad.elimination.plan import STEPS, Method, Wanted
+
+
+@dataclass(frozen=True)
+class EliminatePass(ModulePass):
+    """Replaces a function by its Jacobian, by elimination on its linearised graph."""
+
+    name = "eliminate"
+
+    order: Order = "best"
+    """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz`` or ``search``."""
+    method: Method = "vertices"
+    """What is eliminated: ``vertices``, ``edges`` or ``faces``."""
+    granularity: Granularity = "auto"
+    """What a vertex is: an element (``scalars``), a value (``tensors``), or an element where these are few and save multiplications (``auto``)."""
+    steps: int = STEPS
+    """How many eliminations a search tries."""
+    seconds: float | None = None
+    """When a search ends, at the latest; without it the result depends on ``steps`` and ``seed`` alone."""
+    seed: int = 0
+    fn: str = "main"
+    wrt: tuple[int, ...] | None = None
+    of: tuple[int, ...] | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        wanted = Wanted(self.method, self.order, self.steps, self.seconds, self.seed)
+        eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of, self.granularity)
