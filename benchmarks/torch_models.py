@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
-
-import wengert as wg
 from benchmarks.timing import interleaved
 from benchmarks.torch_model_catalogue import MODELS, Model, make
+
+import wengert as wg
 from wengert.runtime.cpu import pool
 
 LIMIT = {"f64": 1e-9, "f32": 1e-5}

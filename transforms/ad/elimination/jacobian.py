@@ -34,9 +34,9 @@ from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody, linear_body
 from wengert.transforms.ad.elimination.build import Linearised, linearised
-from wengert.transforms.ad.elimination.orders import Elimination, Step, take
 from wengert.transforms.ad.elimination.faces import Dual
 from wengert.transforms.ad.elimination.graph import Counted, Graph
+from wengert.transforms.ad.elimination.orders import Elimination, Step, take
 from wengert.transforms.ad.elimination.plan import Wanted, counted_graph, planned
 from wengert.transforms.ad.elimination.scalars import entries, refined
 from wengert.transforms.ad.elimination.weight import Costs, Factors
