@@ -93,6 +93,8 @@ CASES = {
     "sums of columns": (lambda x: (x * x).sum(0), floats(300, 33)),
     "sums in the middle": (lambda x: x.sum(1), floats(20, 30, 40)),
     "sum of all": (lambda x: (jnp.sum(jnp.exp(x)), jnp.max(x), x + 1), floats(100, 64)),
+    "sum over a prime": (lambda x: (jnp.sum(jnp.exp(x)), jnp.max(x)), floats(6007)),
+    "columns of a prime": (lambda x: ((x * x).sum(0), x + 1), floats(307, 33)),
     "short rows": (lambda x: (x**2).sum(0), floats(4096, 3)),
     "transposed": (lambda x: x.T * 2, floats(96, 130)),
     "padded": (lambda x: jnp.pad(x, ((1, 2), (3, 0))) * 2, floats(70, 90)),

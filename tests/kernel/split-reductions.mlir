@@ -47,3 +47,21 @@ func.func public @narrow(%x: tensor<1000000xbf16>) -> tensor<bf16> {
   }
   return %0 : tensor<bf16>
 }
+
+// No number of parts divides a prime number of rows: the nine that are left over continue the sums.
+// CHECK-LABEL: @prime
+// CHECK: %[[PARTS:.*]] = kernel.nest (d0, d1, d2) = (0, 0, 0) to (40, 25, 1000)
+// CHECK: kernel.load %{{.*}}[d0 * 25 + d1, d2] : tensor<1009x1000xf32>
+// CHECK: %[[SUMS:.*]] = kernel.nest (d0, d1) = (0, 0) to (40, 1000)
+// CHECK: kernel.nest (d0, d1) = (0, 0) to (9, 1000)
+// CHECK: outs(out0 = %[[SUMS]]: tensor<1000xf32>)
+// CHECK: kernel.load %{{.*}}[d0 + 1000, d1] : tensor<1009x1000xf32>
+func.func public @prime(%x: tensor<1009x1000xf32>) -> tensor<1000xf32> {
+  %0 = kernel.nest (d0, d1) = (0, 0) to (1009, 1000) iterators [reduction, parallel]
+      ins(%a = %x: tensor<1009x1000xf32>)
+      outs(out0: tensor<1000xf32>) {
+    %1 = kernel.load %a[d0, d1] : tensor<1009x1000xf32>
+    kernel.yield add %1 to out0[d1] : f32
+  }
+  return %0 : tensor<1000xf32>
+}

@@ -5,6 +5,7 @@ import pytest
 
 from wengert.dialects.kernel import NestOp
 from wengert.ir.parsing.parser import parse_module
+from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
@@ -30,7 +31,9 @@ def reduction(extents: tuple[int, ...], dims: list[int], element: str = "f32", k
         ((2000, 50), [0], "f32", 2),  # columns
         ((50, 40, 50), [0, 1], "f32", 2),
         ((2000, 50), [1], "f32", 1),  # rows are independent already
-        ((100003,), [0], "f32", 1),  # a prime
+        ((100003,), [0], "f32", 3),  # a prime: what no part has is added at the end
+        ((2003, 50), [0], "f32", 3),
+        ((1009, 1000), [0], "f64", 3),
         ((1000,), [0], "f32", 1),
     ],
 )
@@ -53,3 +56,30 @@ def test_every_part_has_a_sum_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     assert first.extents == (100, 1000)
     assert {(str(write.at), write.kind) for write in first.writes} == {("d0", "add"), ("d0 * 1000 + d1", "store")}
     assert second.extents == (100,)
+
+
+def test_what_is_left_over_continues_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "MOST_CHUNKS", 8)
+    module = lower(core_form(parse_module(reduction((50021,), [0], kind="add"))))
+    first, second, third = [op for op in module.walk() if isinstance(op, NestOp)]
+    parts, length = first.extents
+    assert second.extents == (parts,)
+    assert third.extents == (50021 - parts * length,)
+    assert third.extents[0] < length
+    assert {first.outputs[0], first.outputs[1], second.outputs[0]} >= set(third.into)
+    assert second.outputs[0] in third.into
+    assert {(str(write.at), write.kind) for write in third.writes} == {("0", "add"), (f"d0 + {parts * length}", "store")}
+
+
+@pytest.mark.parametrize("kind", ["add", "maximum", "minimum", "multiply"])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_number_of_rows_gives_the_numbers_of_the_program(kind: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and columns of any number, split as finely as can be."""
+    monkeypatch.setattr(parallel, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(parallel, "LEAST_NS", 40.0)
+    draw = np.random.default_rng(seed)
+    extents, dims = (int(draw.integers(100, 3000)), int(draw.integers(1, 40))), [[0], [1], [0, 1]][int(draw.integers(3))]
+    text = reduction(extents, dims, "f64", kind)
+    x = draw.standard_normal(extents) * 1e-3
+    for actual, expected in zip(compile(parse_module(text))(x), run(parse_module(text), [x]), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-9)

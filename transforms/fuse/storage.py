@@ -26,10 +26,9 @@ HOISTED_OPS = 12
 """A value that leaves the inner loops of another kernel is computed again there up to this many ops."""
 LARGE_BYTES = 64 << 10
 """From here on a value does not stay in the first-level cache until the next nest reads it."""
-READ_COST = 3
-"""What reading an element of a large array takes, in cheap functions (two in a cycle)."""
-WRITE_COST = 6
-"""What writing one takes: its line is fetched before it is written, and written back."""
+FUNCTION_COST, READ_COST, WRITE_COST = 2, 3, 8
+"""What a cheap function of an element, reading one of a large array and writing one take, relative to one another: a line that is written
+is fetched before, and written back."""
 
 
 class Demand(Struct):
@@ -84,7 +83,7 @@ class Storage(Struct):
     def _takes_longer(self, value: SSAValue, own: int, elsewhere: set[int]) -> bool:
         """Whether computing it in each of these groups, from arrays that it may not read anyway, takes longer than writing it and reading it there."""
         reads = sum(group not in self.demand(array).same for array in self._reads(value) for group in elsewhere)
-        return own * len(elsewhere) + READ_COST * reads > WRITE_COST + READ_COST * len(elsewhere)
+        return FUNCTION_COST * own * len(elsewhere) + READ_COST * reads > WRITE_COST + READ_COST * len(elsewhere)
 
     def _reads(self, value: SSAValue) -> list[SSAValue]:
         """The large arrays that a value is computed from."""

@@ -8,6 +8,9 @@ iterations); the loop over parts goes around all others, and a result that is co
     r = nest [100000]: add x[d0] at 0                      r' = nest [16, 6250]: add x[d0 * 6250 + d1] at d0
                                                    ->      r  = nest [16]:       add r'[d0] at 0
 
+Where no number of parts divides the range (a prime number of rows), the parts have one length, and the iterations left over, fewer than
+a part has, are a third nest that continues the results.
+
 The number of parts follows from the shapes, so that results do not depend on the number of threads. (On two-level summation and its error:
 Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", SIAM J. Sci. Comput. 42, 2020.) It is a reassociation, which strict
 programs do not allow; and sums of 16-bit floats, which would be rounded in between, are left alone.
@@ -27,7 +30,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.element_formats import element_format
-from wengert.dialects.kernel.positions import Position, combine, dimensions, index
+from wengert.dialects.kernel.positions import Position, combine, dimensions, index, substitute
 from wengert.ir.actions import may_rewrite
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
@@ -46,6 +49,8 @@ _COMBINING_NS = 0.2
 """Adding one element of a part's sums to another's."""
 _SHARE = 0.05
 """Adding up the parts may take so much of the whole."""
+_LEFT_OVER = 16
+"""Parts are so many iterations at least where some are left over, so that these are few."""
 _LONG_SUM = 4096
 """More iterations than this are not added up one after the other."""
 
@@ -69,15 +74,23 @@ def split_reductions(block: Block) -> None:
 
 
 class _Parts:
-    """A nest with a loop over parts around its loops."""
+    """A nest with a loop over parts around its loops, and the iterations left over."""
 
     def __init__(self, op: NestOp, loops: Loops, d: int, count: int):
         self.op = op
         self.writes = op.writes
-        self.count = count
+        length = loops.extents[d] // count
+        self.count, left = divmod(loops.extents[d], length)  # a few more parts than asked for, where they do not divide the range
         self.loops = loops
         self.crossing = [w for w in self.writes if w.kind != STORE and d not in dimensions(self.loops[w.at])]
-        self.loops.cut(d, self.loops.extents[d] // count)
+        self.rest = self._left_over(d, left) if left else None
+        self.loops.cut(d, length)
+
+    def _left_over(self, d: int, count: int) -> tuple[list[int], Block]:
+        """The extents and the body of a nest over the last iterations of a loop."""
+        extents = [count if n == d else extent for n, extent in enumerate(self.loops.extents)]
+        values = {n: index(n).shifted(self.loops.extents[d] - count if n == d else 0) for n in range(len(extents))}
+        return extents, remapped_body(self.op, lambda at: substitute(self.loops[at], values, extents))
 
     @staticmethod
     def split(op: NestOp) -> None:
@@ -103,7 +116,8 @@ class _Parts:
             if loops.is_divided(d) or not all(block(write, d) for write in combined if write not in crossing):
                 return 0
             elements = sum(size(op.outputs[target]) for target in {write.target for write in crossing})
-            return best_divisor(extents[d], min(chunks, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))) or 0
+            most = min(chunks, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))
+            return best_divisor(extents[d], most) or (min(most, extents[d] // _LEFT_OVER) if crossing else 0)
 
         if not exact and len(extents) > 1 and extents[0] >= min(FEW_ITERATIONS, chunks) and all(block(write, 0) for write in combined):
             return
@@ -129,6 +143,12 @@ class _Parts:
             combined.location = op.location
             outer.insert_op_before(combined, op)
             results[write.target] = combined.outputs[0]
+        if self.rest is not None:
+            extents, body = self.rest
+            left = nest(list(op.inputs), results, [value.type for value in op.outputs], extents, list(range(len(results))), body)
+            left.location = op.location
+            outer.insert_op_before(left, op)
+            results = list(left.outputs)
         for old, new in zip(op.outputs, results, strict=True):
             old.replace_all_uses_with(new)
         op.detach()

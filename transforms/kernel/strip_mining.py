@@ -48,6 +48,8 @@ REREAD_BYTES = 512 << 10
 """Where nothing large passes between them, nests that read the same arrays pay if they go through so much: less stays in the second cache anyway."""
 STRIP_BYTES = 32 << 10
 """What the nests go through per strip, so that it stays in the first cache."""
+FEWEST_ROWS = 2
+"""Rows per strip, where they stay in the second cache: the sum of one row is ready while the next one is read."""
 LEAST_BYTES = 2 << 10
 """Strips smaller than this (because the number of rows has no better divisor) cost more than they save."""
 MOST_BYTES = 1 << 20
@@ -249,7 +251,7 @@ class _Group(Struct, dict=True):
     def strip_rows(self) -> int:
         """Rows per strip: a divisor of their number."""
         count = self.members[0].count
-        most = max(STRIP_BYTES * count // self.moved_bytes, 1)
+        most = max(STRIP_BYTES * count // self.moved_bytes, min(FEWEST_ROWS, MOST_BYTES * count // self.moved_bytes), 1)
         largest = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
         least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEWEST_STRIPS)
         return largest if largest >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
