@@ -72,7 +72,8 @@ def compared(model: Model, precision: str) -> dict[str, Any]:
     except Exception as failure:
         return {"refused": f"{type(failure).__name__}: {str(failure).splitlines()[0]}"}
     done = time.perf_counter()
-    narrow = any(getattr(node.meta.get("val"), "dtype", None) == torch.float32 for node in exported.graph.nodes)
+    graphs = [part.graph for part in exported.graph_module.modules() if hasattr(part, "graph")]
+    narrow = any(getattr(node.meta.get("val"), "dtype", None) == torch.float32 for graph in graphs for node in graph.nodes)
     ours = {"": loss, **gradients}
     wide = deepcopy(built).double()
     theirs = {n: x.detach().clone().numpy() for n, x in gradients_of(built, inputs).items()}
