@@ -120,7 +120,6 @@ MODELS = (
     _timm("Xcit", "xcit", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2, eta=1.0),
     _timm("MetaFormer", "metaformer", depths=(1, 1, 1, 1), dims=(8, 16, 24, 32)),
     Model("ghostnet_050 (timm)", "timm", lambda library: library.create_model("ghostnet_050", num_classes=10), _images(64)),
-    _timm("CoaT", "coat", img_size=32, embed_dims=(16, 16, 16, 16), serial_depths=(1, 1, 1, 1), parallel_depth=1, num_heads=8),
     _transformer(
         "GPT2LMHeadModel",
         "GPT2Config",
