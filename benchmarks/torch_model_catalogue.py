@@ -1,15 +1,16 @@
 """Models of torchvision, timm and transformers in small configurations, without weights, for ``benchmarks.torch_models``.
 
-Each is made by the library's own constructor, with random weights, dropout and stochastic depth off (their random numbers are others than PyTorch's), and in
-train mode, so that batch norms use and move their statistics.
+Each is made by the library's own constructor, with random weights, in train mode, so that batch norms use and move their statistics,
+and with dropout and stochastic depth off, whose random numbers are others than PyTorch's.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import torch
@@ -40,6 +41,11 @@ def _images(size: int, count: int = 2, name: str = "x") -> Inputs:
 
 def _tokens(vocabulary: int = 99, length: int = 12, **more: Any) -> Inputs:
     return lambda: {"input_ids": torch.randint(3, vocabulary, (2, length)), **{k: v() for k, v in more.items()}}
+
+
+def _padding() -> Any:
+    """The second row has eight tokens."""
+    return (torch.arange(12) < torch.tensor([[12], [8]])).long()
 
 
 def _vision(name: str, size: int = 64, count: int = 2, **options: Any) -> Model:
@@ -81,7 +87,7 @@ def _transformer(kind: str, config: str, inputs: Inputs, /, **options: Any) -> M
 
 _SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 64}
 _GROUPED = {**_SMALL, "num_key_value_heads": 2}
-_DECODER = {"decoder_input_ids": lambda: torch.randint(3, 99, (2, 7))}
+_DECODER: dict[str, Any] = {"decoder_input_ids": lambda: torch.randint(3, 99, (2, 7))}
 
 MODELS = (
     _vision("alexnet"),
@@ -114,30 +120,92 @@ MODELS = (
     _timm("Xcit", "xcit", img_size=32, patch_size=8, depth=2, embed_dim=32, num_heads=2, eta=1.0),
     _timm("MetaFormer", "metaformer", depths=(1, 1, 1, 1), dims=(8, 16, 24, 32)),
     Model("ghostnet_050 (timm)", "timm", lambda library: library.create_model("ghostnet_050", num_classes=10), _images(64)),
-    _timm("CoaT", "coat", img_size=32, embed_dims=(16, 16, 16, 16), serial_depths=(1, 1, 1, 1), parallel_depth=1, num_heads=8),
-    _transformer("GPT2LMHeadModel", "GPT2Config", _tokens(), vocab_size=99, n_embd=32, n_layer=2, n_head=4, n_positions=64, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0),
+    _transformer(
+        "GPT2LMHeadModel",
+        "GPT2Config",
+        _tokens(),
+        vocab_size=99,
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        n_positions=64,
+        attn_pdrop=0.0,
+        embd_pdrop=0.0,
+        resid_pdrop=0.0,
+    ),
     _transformer("LlamaForCausalLM", "LlamaConfig", _tokens(), **_GROUPED),
     _transformer("MistralForCausalLM", "MistralConfig", _tokens(), **_GROUPED, sliding_window=6),
     _transformer("Qwen2ForCausalLM", "Qwen2Config", _tokens(), **_GROUPED),
     _transformer("Gemma2ForCausalLM", "Gemma2Config", _tokens(), **_GROUPED, head_dim=8),
     _transformer("PhiForCausalLM", "PhiConfig", _tokens(), **_SMALL),
     _transformer("GPTNeoXForCausalLM", "GPTNeoXConfig", _tokens(), **_SMALL),
-    _transformer("OPTForCausalLM", "OPTConfig", _tokens(), vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, max_position_embeddings=64, word_embed_proj_dim=32, dropout=0.0),
+    _transformer(
+        "OPTForCausalLM",
+        "OPTConfig",
+        _tokens(),
+        vocab_size=99,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        ffn_dim=64,
+        max_position_embeddings=64,
+        word_embed_proj_dim=32,
+        dropout=0.0,
+    ),
     _transformer("BloomForCausalLM", "BloomConfig", _tokens(), vocab_size=99, hidden_size=32, n_layer=2, n_head=4),
     _transformer("FalconForCausalLM", "FalconConfig", _tokens(), vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=4),
-    _transformer("BertForMaskedLM", "BertConfig", _tokens(attention_mask=lambda: (torch.arange(12) < torch.tensor([[12], [8]])).long()), **_SMALL),
+    _transformer("BertForMaskedLM", "BertConfig", _tokens(attention_mask=_padding), **_SMALL),
     _transformer("RobertaModel", "RobertaConfig", _tokens(), **_SMALL),
-    _transformer("DistilBertForMaskedLM", "DistilBertConfig", _tokens(), vocab_size=99, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=64),
+    _transformer(
+        "DistilBertForMaskedLM", "DistilBertConfig", _tokens(), vocab_size=99, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=64
+    ),
     _transformer("AlbertModel", "AlbertConfig", _tokens(), **_SMALL, embedding_size=16),
     _transformer("ElectraModel", "ElectraConfig", _tokens(), **_SMALL, embedding_size=16),
     _transformer("DebertaV2Model", "DebertaV2Config", _tokens(), **_SMALL, relative_attention=True, pos_att_type=["c2p", "p2c"]),
-    _transformer("T5ForConditionalGeneration", "T5Config", _tokens(**_DECODER), vocab_size=99, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0),
-    _transformer("BartForConditionalGeneration", "BartConfig", _tokens(**_DECODER), vocab_size=99, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, max_position_embeddings=64),
-    _transformer("ViTModel", "ViTConfig", _images(32, name="pixel_values"), **{k: v for k, v in _SMALL.items() if k not in ("vocab_size", "max_position_embeddings")}, image_size=32, patch_size=8),
+    _transformer(
+        "T5ForConditionalGeneration", "T5Config", _tokens(**_DECODER), vocab_size=99, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0
+    ),
+    _transformer(
+        "BartForConditionalGeneration",
+        "BartConfig",
+        _tokens(**_DECODER),
+        vocab_size=99,
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=64,
+    ),
+    _transformer(
+        "ViTModel",
+        "ViTConfig",
+        _images(32, name="pixel_values"),
+        **{k: v for k, v in _SMALL.items() if k not in ("vocab_size", "max_position_embeddings")},
+        image_size=32,
+        patch_size=8,
+    ),
     _transformer("MambaForCausalLM", "MambaConfig", _tokens(length=6), vocab_size=99, hidden_size=16, num_hidden_layers=1, state_size=4),
-    _transformer("MixtralForCausalLM", "MixtralConfig", _tokens(), **_GROUPED, num_local_experts=4),
-    _transformer("Wav2Vec2Model", "Wav2Vec2Config", lambda: {"input_values": torch.randn(2, 400)}, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64, conv_dim=(16, 16), conv_stride=(5, 2), conv_kernel=(10, 3), num_feat_extract_layers=2, num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=4, apply_spec_augment=False),
-)  # fmt: skip
+    _transformer("MixtralForCausalLM", "MixtralConfig", _tokens(), **_GROUPED, num_local_experts=4, experts_implementation="batched_mm"),
+    _transformer(
+        "Wav2Vec2Model",
+        "Wav2Vec2Config",
+        lambda: {"input_values": torch.randn(2, 400)},
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        intermediate_size=64,
+        conv_dim=(16, 16),
+        conv_stride=(5, 2),
+        conv_kernel=(10, 3),
+        num_feat_extract_layers=2,
+        num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=4,
+        apply_spec_augment=False,
+    ),
+)
 
 
 class Loss(torch.nn.Module):
@@ -170,12 +238,6 @@ def make(model: Model, dtype: Any = torch.float32) -> tuple[Any, tuple[Any, ...]
     built = without_dropout(model.make(import_module(model.library)).train())
     named = dict(model.inputs())
     if model.library != "transformers":
-        named = {next(iter(_parameters(built))): x for x in named.values()}
+        named = {next(iter(signature(built.forward).parameters)): x for x in named.values()}
     inputs = tuple(x.to(dtype) if x.is_floating_point() else x for x in named.values())
     return Loss(built, tuple(named)).to(dtype), inputs
-
-
-def _parameters(module: Any) -> Any:
-    import inspect
-
-    return inspect.signature(module.forward).parameters

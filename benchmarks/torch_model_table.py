@@ -52,7 +52,7 @@ def speed(results: Mapping[str, Mapping[str, Result]]) -> list[str]:
         for found in by_kind.values():
             if "eager_s" not in found:
                 continue
-            ours, eager, compiled = (found.get(k) for k in ("ours_s", "eager_s", "compiled_s"))
+            ours, eager, compiled = float(found["ours_s"]), float(found["eager_s"]), found.get("compiled_s")
             beside = [f"{1e3 * compiled:.2f}", f"{ours / compiled:.2f}"] if compiled else ["", ""]
             row = [name, str(found["threads"]), f"{1e3 * ours:.2f}", f"{1e3 * eager:.2f}", f"{ours / eager:.2f}", *beside]
             lines.append(f"| {' | '.join(row)} |")

@@ -1,7 +1,10 @@
 """How PyTorch's models fare: ``python -m benchmarks.torch_models`` compares values and gradients of each with PyTorch's, in both precisions.
 
-The reference is PyTorch in double precision, with the weights of the compared precision, so that an error in f32 is that of who made it; PyTorch's own is beside ours.
-An error is the largest difference of a gradient, relative to the largest element of that gradient (or a thousandth of the largest of all, for gradients that are zero but for rounding).
+The reference is PyTorch in double precision, with the weights of the compared precision, so that an error in f32 is that of who made it;
+PyTorch's own is beside ours. An error is the largest difference of a gradient, relative to its largest element (or a thousandth of the largest of
+all gradients, for those that are zero but for rounding). A model that computes in f32 inside, whatever its dtype is, counts as f32.
+
+``--speed 1`` has times of a loss with all gradients instead; ``python -m benchmarks.torch_model_table`` makes the tables of the documentation.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -12,6 +15,7 @@ import json
 import sys
 import time
 import warnings
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +28,7 @@ import wengert as wg
 from wengert.runtime.cpu import pool
 
 LIMIT = {"f64": 1e-9, "f32": 1e-5}
-"""The largest error that counts as right; in f32, or four times PyTorch's."""
+"""The largest error that counts as right; in f32 four times PyTorch's, if that is more."""
 DTYPES = {"f64": torch.float64, "f32": torch.float32}
 
 
@@ -68,12 +72,11 @@ def compared(model: Model, precision: str) -> dict[str, Any]:
     except Exception as failure:
         return {"refused": f"{type(failure).__name__}: {str(failure).splitlines()[0]}"}
     done = time.perf_counter()
-    narrow = any(getattr(node.meta.get("val"), "dtype", None) == torch.float32 for node in exported.graph.nodes)
+    graphs = [part.graph for part in exported.graph_module.modules() if hasattr(part, "graph")]
+    narrow = any(getattr(node.meta.get("val"), "dtype", None) == torch.float32 for graph in graphs for node in graph.nodes)
     ours = {"": loss, **gradients}
-    state = {n: x.clone() for n, x in built.state_dict().items()}
+    wide = deepcopy(built).double()
     theirs = {n: x.detach().clone().numpy() for n, x in gradients_of(built, inputs).items()}
-    built.load_state_dict(state)
-    wide = built.double()
     reference = {n: x.detach().numpy() for n, x in gradients_of(wide, tuple(x.double() if x.is_floating_point() else x for x in inputs)).items()}
     return {
         "ours": error(ours, reference),
@@ -134,7 +137,7 @@ def _write(path: Path | None, found: dict[str, Any]) -> None:
 
 def main() -> int:
     """Compares models, and writes what came out of each as a line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_models", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="models (all where none is named)")
     parser.add_argument("--dtype", choices=[*DTYPES], action="append")
     parser.add_argument("--speed", type=int, action="append", metavar="THREADS", help="times instead of errors, on this many threads")
@@ -159,11 +162,9 @@ def main() -> int:
             found = compared(model, precision)
             word = verdict(found, precision)
             wrong += word == "WRONG"
-            shown = (
-                f"{found['ours']:.1e} (PyTorch {found['torch']:.1e}), {found['import_s']:.0f} + {found['compile_s']:.0f} s"
-                if "ours" in found
-                else next(iter(found.values()))
-            )
+            shown = next(str(value) for value in found.values())
+            if "ours" in found:
+                shown = f"{found['ours']:.1e} (PyTorch {found['torch']:.1e}), {found['import_s']:.0f} + {found['compile_s']:.0f} s"
             print(f"{model.name:28} {precision}  {word:12} {shown}", flush=True)
             _write(options.json, {"model": model.name, "library": model.library, "dtype": precision, "verdict": word, **found})
     return 1 if wrong else 0

@@ -7,6 +7,7 @@ from math import pi
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.result_shapes import part_of_complex
 from wengert.frontends.aten.results import of_parts, same, same_real
 from wengert.ir.tensor_types import element, is_complex, is_float, shape
 
@@ -49,13 +50,13 @@ def conj(b: AtenBuilder, z: Value) -> Value:
     return b.conj(z) if is_complex(element(z)) else z
 
 
-@means("real.default(self)")
+@means("real.default(self)", results=part_of_complex)
 def real(b: AtenBuilder, z: Value) -> Value:
     """The real part."""
     return b.real(z) if is_complex(element(z)) else z
 
 
-@means("imag.default(self)")
+@means("imag.default(self)", results=part_of_complex)
 def imag(b: AtenBuilder, z: Value) -> Value:
     """The imaginary part."""
     return b.imag(z)

@@ -15,6 +15,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, Results, Write, means
+from wengert.frontends.aten.result_shapes import divided
 from wengert.frontends.aten.results import asked, boolean, floating, promoted, real, same
 from wengert.frontends.kinks import angle
 from wengert.ir.tensor_types import element, i1, is_boolean, is_complex, is_float, is_integer, is_unsigned
@@ -125,7 +126,7 @@ def reciprocal(b: AtenBuilder, x: Value) -> Value:
     return b.divide(b.full_like(x, 1), x)
 
 
-@means("div.Tensor_mode(self, other, *, rounding_mode)", "div.Scalar_mode(self, other, *, rounding_mode)")
+@means("div.Tensor_mode(self, other, *, rounding_mode)", "div.Scalar_mode(self, other, *, rounding_mode)", results=divided)
 def div_rounded(b: AtenBuilder, x: Value | Number, y: Value | Number, rounding_mode: str | None = None) -> Value:
     """A quotient as it is, towards zero, or towards minus infinity."""
     x, y = b.fitted(x), b.fitted(y)

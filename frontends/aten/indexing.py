@@ -18,6 +18,7 @@ from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.masks import only_mask, written_where
 from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.result_shapes import at_index, rows, selected
 from wengert.frontends.aten.results import counted, same
 from wengert.frontends.aten.shape import bounds
 from wengert.ir.attributes import int_attr
@@ -105,14 +106,14 @@ def index_put(b: AtenBuilder, x: Value, indices: Indices, values: Value, accumul
 # -- one dimension
 
 
-@means("index_select.default(self, dim, index)")
+@means("index_select.default(self, dim, index)", results=selected)
 def index_select(b: AtenBuilder, x: Value, dim: int, positions: Value) -> Value:
     """Positions of one dimension."""
     dim = axis(dim, rank(x))
     return index(b, x, [None] * dim + [positions])
 
 
-@means("embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)")
+@means("embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", results=rows)
 def embedding(b: AtenBuilder, weight: Value, indices: Value, padding_idx: int = -1, scale_by_freq: bool = False, sparse: bool = False) -> Value:
     """Rows of weight: [n, e]. The row for padding has no derivative, so that training leaves it as it is."""
     if scale_by_freq:
@@ -125,7 +126,7 @@ def embedding(b: AtenBuilder, weight: Value, indices: Value, padding_idx: int = 
     return b.select(b.along(rows, padding, [count]), b.stopped(rows), rows)
 
 
-@means("gather.default(self, dim, index, *, sparse_grad=False)")
+@means("gather.default(self, dim, index, *, sparse_grad=False)", results=at_index)
 def gather(b: AtenBuilder, x: Value, dim: int, positions: Value, sparse_grad: bool = False) -> Value:
     """x[..., positions, ...]: one position of dimension dim for every other one."""
     if not shape(x):

@@ -10,6 +10,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.result_shapes import eigen_general, eigen_symmetric, orthogonal, with_info
 from wengert.ir.attributes import bool_attr
 from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
 from wengert.numpy import linalg as wlinalg
@@ -40,7 +41,7 @@ def _ok(b: AtenBuilder, position: int) -> Value:
 # -- Cholesky
 
 
-@means("linalg_cholesky_ex.default(self, *, upper=False, check_errors=False)")
+@means("linalg_cholesky_ex.default(self, *, upper=False, check_errors=False)", results=with_info)
 def cholesky(b: AtenBuilder, a: Value, upper: bool = False, check_errors: bool = False) -> Values:
     """The factor, and where it failed."""
     symmetric = mean_of_triangles(b, a, lower=not upper)
@@ -52,7 +53,7 @@ def cholesky(b: AtenBuilder, a: Value, upper: bool = False, check_errors: bool =
 # -- determinant and inverse
 
 
-@means("linalg_inv_ex.default(A, *, check_errors=False)")
+@means("linalg_inv_ex.default(A, *, check_errors=False)", results=with_info)
 def inv(b: AtenBuilder, a: Value, check_errors: bool = False) -> Values:
     """The inverse."""
     return b.by_numpy(wlinalg.inv, a), _ok(b, 1)
@@ -82,14 +83,14 @@ def pinv(b: AtenBuilder, a: Value, *, atol: Value | None = None, rtol: Value | N
 # -- orthogonal factors
 
 
-@means("linalg_qr.default(A, mode='reduced')")
+@means("linalg_qr.default(A, mode='reduced')", results=orthogonal)
 def qr(b: AtenBuilder, a: Value, mode: str = "reduced") -> Values:
     """Orthonormal columns, and an upper triangle; with mode "r" only that."""
     q, r = b.by_numpy(wlinalg.qr, a, mode="complete" if mode == "complete" else "reduced")
     return (_ok(b, 0) if mode == "r" else q), r
 
 
-@means("_linalg_eigh.default(A, UPLO='L', compute_v=True)")
+@means("_linalg_eigh.default(A, UPLO='L', compute_v=True)", results=eigen_symmetric)
 def eigh(b: AtenBuilder, a: Value, uplo: str = "L", compute_v: bool = True) -> Values:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
     lower = uplo.upper() == "L"
@@ -107,7 +108,7 @@ def svd(b: AtenBuilder, a: Value, full_matrices: bool = False, compute_uv: bool 
     return b.by_numpy(wlinalg.svd, a, full_matrices=full_matrices)
 
 
-@means("linalg_eig.default(self)")
+@means("linalg_eig.default(self)", results=eigen_general)
 def eig(b: AtenBuilder, a: Value) -> Values:
     """Complex eigenvalues, and eigenvectors of norm 1, of any square matrices."""
     element_type = b.element_type

@@ -9,6 +9,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.result_shapes import group_normalised, layer_normalised
 from wengert.frontends.aten.results import asked
 from wengert.ir.tensor_types import element, shape, size, tensor
 
@@ -52,7 +53,7 @@ def _affine(b: AtenBuilder, x: Value, weight: Value | None, bias: Value | None, 
     return x if bias is None else b.add(x, b.broadcast_in_dim(bias, dims, shape(x)))
 
 
-@means("native_layer_norm.default(input, normalized_shape, weight, bias, eps)")
+@means("native_layer_norm.default(input, normalized_shape, weight, bias, eps)", results=layer_normalised)
 def layer_norm(b: AtenBuilder, x: Value, extents: Sequence[int], weight: Value | None, bias: Value | None, eps: float) -> tuple[Value, Value, Value]:
     """x normalised over its last dimensions (Ba, Kiros and Hinton 2016), the mean and the inverse deviation."""
     rank = len(shape(x))
@@ -63,7 +64,7 @@ def layer_norm(b: AtenBuilder, x: Value, extents: Sequence[int], weight: Value |
     return _affine(b, b.multiply(centred, b.along(x, inverse, dims)), weight, bias, dims), b.reshape(mean, kept), b.reshape(inverse, kept)
 
 
-@means("native_group_norm.default(input, weight, bias, N, C, HxW, group, eps)")
+@means("native_group_norm.default(input, weight, bias, N, C, HxW, group, eps)", results=group_normalised)
 def group_norm(
     b: AtenBuilder, x: Value, weight: Value | None, bias: Value | None, batch: int, channels: int, positions: int, groups: int, eps: float
 ) -> tuple[Value, Value, Value]:

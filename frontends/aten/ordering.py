@@ -11,6 +11,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.result_shapes import first_k, positions, unfolded
 from wengert.frontends.aten.results import extreme, reduced, same, with_positions
 from wengert.ir.tensor_types import element, i64, is_float, shape, size, tensor
 from wengert.numpy import elementwise, searching
@@ -42,7 +43,7 @@ def sort_stable(b: AtenBuilder, x: Value, stable: bool | None, dim: int = -1, de
     return ordered(b, x, dim, descending)
 
 
-@means("argsort.default(self, dim=-1, descending=False)")
+@means("argsort.default(self, dim=-1, descending=False)", results=positions)
 def argsort(b: AtenBuilder, x: Value, dim: int = -1, descending: bool = False) -> Value:
     """The positions of the elements in order."""
     return ordered(b, x, dim, descending)[1]
@@ -56,7 +57,7 @@ def _part(b: AtenBuilder, values: Sequence[Value], dim: int, start: int, stop: i
     return first, second
 
 
-@means("topk.default(self, k, dim=-1, largest=True, sorted=True)")
+@means("topk.default(self, k, dim=-1, largest=True, sorted=True)", results=first_k)
 def topk(b: AtenBuilder, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
     """The k largest (or smallest) elements, in order, and their positions."""
     in_order = ordered(b, x, dim, largest)
@@ -209,7 +210,7 @@ def bucketize(b: AtenBuilder, x: Value, boundaries: Value, out_int32: bool = Fal
     return _places(b, boundaries, x, right, None)
 
 
-@means("unfold.default(self, dimension, size, step)")
+@means("unfold.default(self, dimension, size, step)", results=unfolded)
 def unfold(b: AtenBuilder, x: Value, dim: int, length: int, step: int) -> Value:
     """Windows along a dimension, their elements along a new last one."""
     if not shape(x):

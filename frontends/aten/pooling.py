@@ -13,6 +13,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.indexing import scattered
 from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.result_shapes import averages, bins, extremes
 from wengert.frontends.aten.shape import part
 from wengert.frontends.windows import Windows
 from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor
@@ -75,8 +76,13 @@ means("max_unpool2d.default(self, indices, output_size)")(_unpool(2))
 means("max_unpool3d.default(self, indices, output_size, stride, padding)")(_unpool(3))
 
 
-means("max_pool2d_with_indices.default(self, kernel_size, stride=[], padding=[0, 0], dilation=[1, 1], ceil_mode=False)")(_max_pool(2))
-means("max_pool3d_with_indices.default(self, kernel_size, stride=[], padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=False)")(_max_pool(3))
+means(
+    "max_pool2d_with_indices.default(self, kernel_size, stride=[], padding=[0, 0], dilation=[1, 1], ceil_mode=False)",
+    results=extremes(2),
+)(_max_pool(2))
+means("max_pool3d_with_indices.default(self, kernel_size, stride=[], padding=[0, 0, 0], dilation=[1, 1, 1], ceil_mode=False)", results=extremes(3))(
+    _max_pool(3)
+)
 
 
 def _avg_pool(n: int) -> Callable[..., Value]:
@@ -98,9 +104,16 @@ def _avg_pool(n: int) -> Callable[..., Value]:
     return meaning
 
 
-means("avg_pool1d.default(self, kernel_size, stride=[], padding=[0], ceil_mode=False, count_include_pad=True)")(_avg_pool(1))
-means("avg_pool2d.default(self, kernel_size, stride=[], padding=[0, 0], ceil_mode=False, count_include_pad=True, divisor_override=None)")(_avg_pool(2))
-means("avg_pool3d.default(self, kernel_size, stride=[], padding=[0, 0, 0], ceil_mode=False, count_include_pad=True, divisor_override=None)")(_avg_pool(3))
+means(
+    "avg_pool1d.default(self, kernel_size, stride=[], padding=[0], ceil_mode=False, count_include_pad=True)",
+    results=averages(1),
+)(_avg_pool(1))
+means("avg_pool2d.default(self, kernel_size, stride=[], padding=[0, 0], ceil_mode=False, count_include_pad=True, divisor_override=None)", results=averages(2))(
+    _avg_pool(2)
+)
+means(
+    "avg_pool3d.default(self, kernel_size, stride=[], padding=[0, 0, 0], ceil_mode=False, count_include_pad=True, divisor_override=None)", results=averages(3)
+)(_avg_pool(3))
 
 
 # -- bins: n elements in o bins, of which the i-th is [floor(i n / o), ceil((i + 1) n / o))
@@ -127,9 +140,9 @@ def _adaptive_avg_pool(n: int) -> Callable[..., Value]:
     return meaning
 
 
-means("_adaptive_avg_pool2d.default(self, output_size)")(_adaptive_avg_pool(2))
-means("_adaptive_avg_pool3d.default(self, output_size)")(_adaptive_avg_pool(3))
-means("adaptive_avg_pool1d.default(self, output_size)")(_adaptive_avg_pool(1))
+means("_adaptive_avg_pool2d.default(self, output_size)", results=bins(2))(_adaptive_avg_pool(2))
+means("_adaptive_avg_pool3d.default(self, output_size)", results=bins(3))(_adaptive_avg_pool(3))
+means("adaptive_avg_pool1d.default(self, output_size)", results=bins(1))(_adaptive_avg_pool(1))
 
 
 def _adaptive_max_pool(n: int) -> Callable[..., tuple[Value, None]]:

@@ -9,6 +9,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.result_shapes import joined, padded, repeated, stacked
 from wengert.frontends.aten.results import same
 from wengert.ir.tensor_types import element, i64, shape, tensor
 
@@ -58,7 +59,7 @@ def expand(b: AtenBuilder, x: Value, extents: Sequence[int], implicit: bool = Fa
     return b.expanded(x, b.extents)
 
 
-@means("repeat.default(self, repeats)")
+@means("repeat.default(self, repeats)", results=repeated)
 def repeat(b: AtenBuilder, x: Value, times: Sequence[int]) -> Value:
     """Tiles of x."""
     extents = (1,) * (len(times) - len(shape(x))) + shape(x)
@@ -143,14 +144,14 @@ def unbind(b: AtenBuilder, x: Value, dim: int = 0) -> tuple[Value, ...]:
     return tuple(b.reshape(part(b, x, dim, i, i + 1), b.extents) for i in range(shape(x)[dim]))
 
 
-@means("cat.default(tensors, dim=0)")
+@means("cat.default(tensors, dim=0)", results=joined)
 def cat(b: AtenBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     """Joined along a dimension. An empty row joins with anything, by an old rule of PyTorch."""
     converted = [b.convert(x, b.element_type) for x in parts if shape(x) != (0,) or len(b.extents) == 1]
     return b.concatenate(converted, axis(dim, len(b.extents)))
 
 
-@means("stack.default(tensors, dim=0)")
+@means("stack.default(tensors, dim=0)", results=stacked)
 def stack(b: AtenBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     """Joined along a new dimension."""
     dim = axis(dim, len(b.extents))
@@ -158,7 +159,7 @@ def stack(b: AtenBuilder, parts: Sequence[Value], dim: int = 0) -> Value:
     return b.concatenate([b.reshape(b.convert(x, b.element_type), wide) for x in parts], dim)
 
 
-@means("constant_pad_nd.default(self, pad, value=0)")
+@means("constant_pad_nd.default(self, pad, value=0)", results=padded)
 def constant_pad(b: AtenBuilder, x: Value, pad: Sequence[int], value: Number = 0) -> Value:
     """A border of a number; pairs of widths begin with the last dimension, and negative ones cut."""
     rank = len(shape(x))
