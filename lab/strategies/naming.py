@@ -25,7 +25,9 @@ def passes_of(program: Program, wrt: Sequence[int], of: Sequence[int], strategy:
     if strategy in JACOBIAN_PASSES:
         return _with_positions(strategy, "}", wrt, of, strategy)
     hint = did_you_mean(strategy, [*rows, *JACOBIAN_PASSES])
-    raise InputError(f"strategy: there is no {strategy!r} for this Jacobian; there are {', '.join(rows)}, and the pass eliminate{{...}}" + (f" ({hint})" if hint else ""))
+    raise InputError(
+        f"strategy: there is no {strategy!r} for this Jacobian; there are {', '.join(rows)}, and the pass eliminate{{...}}" + (f" ({hint})" if hint else "")
+    )
 
 
 def _with_positions(name: str, options: str, wrt: Sequence[int], of: Sequence[int], strategy: str) -> str:
