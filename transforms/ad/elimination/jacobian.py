@@ -45,7 +45,7 @@ from wengert.transforms.ad.requests.request import Request, function_named, make
 from wengert.transforms.core.symbol_dce import symbol_dce
 
 Granularity = Literal["auto", "scalars", "tensors"]
-SMALL, FEW_EDGES = 300, 700
+SMALL, FEW_EDGES = 300, 1000
 """``auto`` looks at the graph of elements where there are no more than so many, and no more than so many edges between them."""
 
 

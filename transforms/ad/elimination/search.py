@@ -34,7 +34,7 @@ from wengert.transforms.ad.elimination.weight import Costs
 
 GREEDY_SHARE = 0.25
 """The part of the budget that is spent on greedy orders."""
-HOT, COLD = 0.03, 0.0005
+HOT, COLD = 0.004, 0.0003
 """The temperature of annealing at its beginning and end, as parts of the multiplications of the best order."""
 MANY_EDGES = 300
 """Rules for edges look at every edge in every step: graphs with more edges go without them in a search."""
