@@ -196,7 +196,8 @@ def elimination() -> Section:
         searched = {method: planned(graph, costs, one).multiplications for method, one in wanted.items() if len(graph.inner) <= FEW[method]}
         listed = ", ".join(f"{order} {count}" for order, count in counts.items())
         found = ", ".join(f"search over {method} {count}" for method, count in searched.items()) or "no search"
-        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {found}; published {', '.join(map(str, problem.published))}")
+        published = "" if problem.published is None else f"; published {', '.join(map(str, problem.published))}"
+        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {found}{published}")
         numbers[name] = {"counts": counts, "searched": searched, "published": problem.published}
     for name, problem in PROBLEMS.items():
         times = _times_for_a_point(problem)

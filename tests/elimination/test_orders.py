@@ -79,6 +79,7 @@ def test_counts_on_programs_as_they_are_written_are_the_published_ones(name: str
     jax: Any = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
     problem = PROBLEMS[name]
+    assert problem.published is not None
     text = jax.jit(partial(problem.function, jax.numpy)).lower(*problem.inputs).as_text()
     costs = Costs(trivial=True)
     graph = program_graph(wg.parse(text).module, costs, shared=False, granularity="scalars")
