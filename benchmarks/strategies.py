@@ -1,7 +1,7 @@
 """``python -m benchmarks.strategies [--only checkpointing] [--json FILE]``: the figures that strategies are held to.
 
 Each section is a function that returns lines and numbers; nothing here depends on the load of the machine, but for seconds of planning, which are
-processor time, and times of eliminated programs, which are taken in turns.
+processor time.
 """
 
 # Functions of traced arrays, whose parameters have no types.
@@ -21,21 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.elimination_problems import PROBLEMS, Problem
+from benchmarks.elimination import elimination
 from benchmarks.sparse_problems import HESSIANS, JACOBIANS
 
 import wengert as wg
 from wengert import numpy as wnp
 from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
-from wengert.lab.measure import measure_times
-from wengert.numpy import special
 from wengert.runtime.program import Program
-from wengert.transforms.ad.elimination.graph import Graph
-from wengert.transforms.ad.elimination.jacobian import program_graph
-from wengert.transforms.ad.elimination.plan import Method, Wanted, planned
-from wengert.transforms.ad.elimination.weight import Costs
+from wengert.transforms.ad.replay.schedule import advances
 from wengert.transforms.analysis.program_cost import program_cost
-from wengert.transforms.checkpoint.binomial import advances
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
 from wengert.transforms.checkpoint.order import added_work, arranged
@@ -185,73 +179,135 @@ def _sparse(function: Any, x: Any, colourings: Sequence[Any]) -> tuple[dict[str,
     return {c: sum(derivative.directions) for c, derivative in derivatives.items()}, sparse.pattern.nnz, seconds
 
 
-def elimination() -> Section:
-    """Multiplications of elimination orders beside the published ones, on the same graphs; then times of the programs, for one point of many."""
+def implicit() -> Section:
+    """Errors of derivatives of matrix-free solutions and fixed points beside dense algebra, and peaks of memory beside the iterations differentiated."""
     lines: list[str] = []
     numbers: dict[str, Any] = {}
-    for name, problem in PROBLEMS.items():
-        graph, costs, kind = _graph_as_written(problem)
-        counts = {order: planned(graph, costs, Wanted("vertices", order)).multiplications for order in ("forward", "reverse", "markowitz", "best")}
-        wanted = {method: Wanted(method, "search", steps=SEARCHED[method]) for method in ("vertices", "faces")}
-        searched = {method: planned(graph, costs, one).multiplications for method, one in wanted.items() if len(graph.inner) <= FEW[method]}
-        listed = ", ".join(f"{order} {count}" for order, count in counts.items())
-        found = ", ".join(f"search over {method} {count}" for method, count in searched.items()) or "no search"
-        published = "" if problem.published is None else f"; published {', '.join(map(str, problem.published))}"
-        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {found}{published}")
-        numbers[name] = {"counts": counts, "searched": searched, "published": problem.published}
-    for name, problem in PROBLEMS.items():
-        times = _times_for_a_point(problem)
-        lines.append(f"{name}, ns for one of 1024 points in a batch: " + ", ".join(f"{way} {time:.0f}" for way, time in times.items()))
-        numbers[name]["ns"] = times
+    rng = np.random.default_rng(0)
+    n = 100
+    noise, right, weight = rng.normal(size=(n, n)), rng.normal(size=n), rng.normal(size=n)
+    definite, general = noise @ noise.T / n + np.eye(n), 0.4 * noise / np.sqrt(n) + 2 * np.eye(n)
+    for solver, a in ((wg.cg, definite), (wg.bicgstab, general), (wg.gmres, general)):
+        found = _derivatives_of_solution(solver, a, right, weight)
+        lines.append(f"{solver.__name__}, {n} unknowns: " + ", ".join(f"{what} {error:.1e}" for what, error in found.items()))
+        numbers[solver.__name__] = found
+    layer, point = 0.5 * rng.normal(size=(n, n)) / np.sqrt(n), rng.normal(size=n)
+    for iterations in (50, 200, 800):
+        rule, loop = (_equilibrium(layer, iterations, by_rule=by_rule) for by_rule in (True, False))
+        peaks = [wg.grad(f).program(point).memory().peak for f in (rule, loop)]
+        error = _relative(wg.grad(rule)(point), wg.grad(loop)(point))
+        lines.append(f"fixed point after {iterations} iterations: peak {peaks[0]} bytes by the equation, {peaks[1]} by the iterations; {error:.0e} apart")
+        numbers[f"fixed point {iterations}"] = {"peaks": peaks, "error": error}
     return lines, numbers
 
 
-SEARCHED: dict[Method, int] = {"vertices": 2000, "faces": 200}
-"""How many eliminations searches try."""
-FEW = {"vertices": 110, "faces": 80}
-"""Graphs of more vertices are not searched."""
+def _derivatives_of_solution(solver: Any, a: Any, b: Any, weight: Any) -> dict[str, float]:
+    """Errors of a solution to 1e-10, and of derivatives of ``weight . sin(x)``, relative to those of dense algebra."""
+
+    def loss(a, b):
+        def product(v):
+            return a @ v
+
+        return wnp.sum(weight * wnp.sin(solver(product, b, rtol=1e-10)[0]))
+
+    def of_right(b):
+        return loss(a, b)
+
+    x = np.linalg.solve(a, b)
+    pulled, pushed = np.linalg.solve(a.T, weight * np.cos(x)), np.linalg.solve(a, b)
+    product = -np.linalg.solve(a.T, weight * np.sin(x) * pushed)
+    a_bar, b_bar = wg.grad(loss, (0, 1))(a, b)
+    return {
+        "solution": _relative(solver(a, b, rtol=1e-10)[0], x),
+        "JVP": _relative(wg.jvp(loss, (a, b), (np.zeros_like(a), b))[1], weight * np.cos(x) @ pushed),
+        "VJP by the right-hand side": _relative(b_bar, pulled),
+        "VJP by the matrix": _relative(a_bar, -np.outer(pulled, x)),
+        "HVP": _relative(wg.hvp(of_right, (b,), (b,)), product),
+    }
 
 
-def _graph_as_written(problem: Problem) -> tuple[Graph[int], Costs, str]:
-    """The graph of a problem operation by operation, as JAX writes it down: of elements where these are few, else of blocks."""
-    import jax  # the published graphs are of JAX's programs, in which nothing is shared
+def _equilibrium(w: Any, iterations: int, *, by_rule: bool) -> Any:
+    """A function of the fixed point of a layer, differentiated by its equation or through its iterations."""
 
-    jax.config.update("jax_enable_x64", True)
-    library: Any = _Namespace(jax.numpy, jax.scipy.special.erf)
-    function = partial(problem.function, library)
-    if problem.second:
-        function = jax.grad(function, argnums=tuple(range(len(problem.inputs))))
-    module = wg.parse(jax.jit(function, keep_unused=True).lower(*problem.inputs).as_text()).module
-    small = sum(np.size(x) for x in problem.inputs) <= 64
-    costs = Costs(trivial=True)
-    kind = "elements" if small else "values"
-    return program_graph(module, costs, shared=False, granularity="scalars" if small else "tensors"), costs, kind
+    def f(p):
+        def step(x):
+            return wnp.tanh(w @ x + p)
 
+        def iterate(step, x):
+            def numbered(_, x):
+                return step(x)
 
-class _Namespace:
-    """A namespace of arrays, with the error function."""
+            return wg.fori_loop(0, iterations, numbered, x)
 
-    def __init__(self, arrays: Any, erf: Any):
-        self._arrays, self.erf = arrays, erf
+        start = wnp.zeros_like(p)
+        return wnp.sum((wg.custom_fixed_point(step, start, iterate) if by_rule else iterate(step, start)) ** 2)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._arrays, name)
+    return f
 
 
-def _times_for_a_point(problem: Problem) -> dict[str, float]:
-    """Nanoseconds for a Jacobian, one of 1024 in a batch, by both modes and by elimination."""
-    size, chance = 1024, np.random.default_rng(0)
-    program = wg.jit(partial(problem.function, _Namespace(wnp, special.erf))).program(*problem.inputs)
-    program = program.jacrev() if problem.second else program
-    points = [np.multiply.outer(np.ones(size), x) * chance.uniform(0.9, 1.1, (size, *np.shape(x))) for x in problem.inputs]
-    ways = {"jacfwd": program.jacfwd(), "jacrev": program.jacrev()}
-    ways |= {f"eliminated by {order}": program.jacobian(strategy=f"eliminate{{order={order}}}") for order in ("forward", "reverse", "best")}
-    compiled = {way: jacobian.vmap(size=size).compile() for way, jacobian in ways.items()}
-    times = measure_times([partial(run, *points) for run in compiled.values()], rounds=25)
-    return {way: 1e9 * time.minimum / size for way, time in zip(compiled, times, strict=True)}
+def _relative(found: Any, expected: Any) -> float:
+    return float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
 
 
-SECTIONS: dict[str, Callable[[], Section]] = {"checkpointing": checkpointing, "taylor": taylor, "sparsity": sparsity, "elimination": elimination}
+def stochastic() -> Section:
+    """Bias and variance of estimates over 10^5 draws, their costs beside the gradient's, and both modes around a bottleneck."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    draws = 100_000
+
+    def loss(x):
+        return wnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    for n in (10, 100):
+        x = np.linspace(-1, 1, n)
+        gradient = wg.grad(loss)(x)
+        for kind, sign in (("rademacher", -1), ("normal", 1)):
+            mean, mean_square = _moments(loss, x, kind, draws)
+            errors = np.abs(mean - gradient) / np.sqrt((gradient @ gradient + sign * gradient**2) / draws)
+            variance = float((mean_square.sum() - gradient @ gradient) / (gradient @ gradient))
+            lines.append(
+                f"forward gradient, {n} elements, {kind}: off by at most {errors.max():.1f} standard errors; variance {variance:.3f}, by formula {n + sign}"
+            )
+            numbers[f"forward gradient {n} {kind}"] = {"standard errors": float(errors.max()), "variance": variance, "formula": n + sign}
+    program = wg.jit(loss).program(np.zeros(1000))
+    for row in wg.strategies(program, of="gradient", estimates=16, measure=False).rows:
+        if row.plan.off or row.name == "vjps":
+            lines.append(
+                f"{row.name}, 1000 elements: {float(row.flops.constant or 0):.0f} flops, arena {row.arena} bytes, off by {row.plan.off:.2g} of the norm"
+            )
+            numbers[row.name] = {"flops": float(row.flops.constant or 0), "arena": row.arena, "off": row.plan.off}
+    rng = np.random.default_rng(0)
+    u, w = rng.normal(size=(90, 3)), rng.normal(size=(3, 120))
+
+    def through_a_bottleneck(x):
+        return wnp.sin(u @ wnp.tanh(w @ x))
+
+    narrow = wg.jit(through_a_bottleneck).program(np.zeros(120))
+    table = wg.strategies(narrow, measure=True)
+    for name in ("mixed", "jacfwd", "jacrev"):
+        row = table.row(name)
+        time = row.measured.times.minimum if row.measured is not None else float("nan")
+        predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
+        lines.append(f"120 to 3 to 90, {name}: {float(row.flops.constant or 0):.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
+        numbers[f"bottleneck {name}"] = {"flops": float(row.flops.constant or 0), "predicted": predicted, "measured": time}
+    return lines, numbers
+
+
+def _moments(loss: Any, x: Any, kind: Any, draws: int) -> tuple[Any, Any]:
+    """The mean of single estimates and of their squares."""
+    one = wg.forward_gradient(loss, directions=kind)
+    single = wg.vmap(one, in_axes=(0, None))(np.arange(draws), x)
+    return single.mean(0), (single**2).mean(0)
+
+
+SECTIONS: dict[str, Callable[[], Section]] = {
+    "checkpointing": checkpointing,
+    "taylor": taylor,
+    "sparsity": sparsity,
+    "elimination": elimination,
+    "implicit": implicit,
+    "stochastic": stochastic,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -47,20 +47,37 @@ def run(
         tangents: one for each of ``wrt``: forward mode.
         cotangents: one for each of ``of``: reverse mode.
     """
+    program, arguments, positions = derived(text, arrays, meta, wrt=wrt, of=of, tangents=tangents, cotangents=cotangents)
+    results = program(*arguments)
+    return [_given(results[j]) for j in positions]
+
+
+def derived(
+    text: str,
+    arrays: Sequence[Array],
+    meta: Meta,
+    *,
+    wrt: Sequence[int] = (),
+    of: Sequence[int] = (),
+    tangents: Sequence[Array] | None = None,
+    cotangents: Sequence[Array] | None = None,
+) -> tuple[Program, list[Array], list[int]]:
+    """The program that :func:`run` runs, what it is given, and which of its results are asked for."""
     base = _program(text, meta["name"])
     arguments = _arguments(base, arrays, meta)
     program = base.specialized_for(arguments)
     outputs = _outputs(program, meta)
     inputs = [entry["argument"] for entry in meta["inputs"]]
     if tangents is None and cotangents is None:
-        results = program(*arguments)
-        return [_given(results[j]) for j in outputs]
+        return program, arguments, outputs
     chosen, asked = [inputs[i] for i in wrt], [outputs[j] for j in of]
     if tangents is not None:
-        results = program.jvp(wrt=chosen, of=asked)(*arguments, *_as(program.signature.arguments, chosen, tangents))
+        made = program.jvp(wrt=chosen, of=asked)
+        given = [*arguments, *_as(program.signature.arguments, chosen, tangents)]
     else:
-        results = program.vjp(wrt=chosen, of=asked)(*arguments, *_as(program.signature.results, asked, cotangents or ()))
-    return [_given(value) for value in results[len(program.signature.results) :]]
+        made = program.vjp(wrt=chosen, of=asked)
+        given = [*arguments, *_as(program.signature.results, asked, cotangents or ())]
+    return made, given, list(range(len(program.signature.results), len(made.signature.results)))
 
 
 def _arguments(program: Program, arrays: Sequence[Array], meta: Meta) -> list[Array]:

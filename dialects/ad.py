@@ -16,17 +16,25 @@ like any other, derivatives nest and stand where calls may stand. ``expand-ad`` 
 
     %ys = ad.batch @f(%xs, %c) in_axes = [0, -1], out_axes = [0] : (tensor<8x3xf64>, U) -> tensor<8x3xf64>
 
-``ad.stop_gradient`` passes its operand on and has a derivative of zero. ``ad.guard`` passes its first operand on and says, by a
+``ad.stop_gradient`` passes its operand on and has a derivative of zero. ``ad.partials`` passes its first operand on too, as an elementwise function whose
+partial derivatives are other operands::
+
+    %y = ad.partials %value, %x1, %x2, %c1, %c2 : T      dy = c1 dx1 + c2 dx2
+
+``ad.guard`` passes its first operand on and says, by a
 mask over its leading dimensions, which parts of it matter: batching writes it where batch elements take different branches, and reverse
 mode then keeps the others from making a NaN of a derivative. ``ad.checkpoint @f(%x) : (T) -> T`` calls a function
 whose inside reverse mode does not keep but computes again; ``ad.pushforward`` and ``ad.pullback`` are what stands for its
-derivative until it is expanded.
+derivative until it is expanded; ``ad.replay`` (:mod:`~wengert.dialects.ad_replay`) is the linear part of a loop of which a few states are kept.
 
 A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``, a function ``(inputs, tangents of every
 differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
 not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
 linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+
+Values that are given by an equation (``ad.custom_linear_solve``, ``ad.custom_root``, ``ad.custom_fixed_point``) are in
+:mod:`wengert.dialects.ad_implicit`.
 """
 
 from __future__ import annotations
@@ -35,12 +43,14 @@ from typing import ClassVar, cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, StringAttr, SymbolRefAttr
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, operand_def, opt_prop_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
+from wengert.dialects.ad_implicit import IMPLICIT
+from wengert.dialects.ad_replay import ReplayOp
 from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.dialects.stablehlo.typing.checks import (
@@ -50,7 +60,7 @@ from wengert.dialects.stablehlo.typing.checks import (
     operand,
 )
 from wengert.ir.attributes import ints
-from wengert.ir.element_classes import ANY, BOOLEAN
+from wengert.ir.element_classes import ANY, BOOLEAN, COMPLEX, FLOAT
 from wengert.ir.operations import op_definition
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.printing.printer import Writer
@@ -259,6 +269,37 @@ class StopGradientOp(UnaryOp):
 
 
 @op_definition
+class PartialsOp(TensorOp):
+    """The first operand, with the derivative that the others say: n variables, then as many partial derivatives by them, element by element.
+
+    How the value itself was computed does not count for the derivative; how the partial derivatives were computed does for the second one.
+    It is how a front end keeps another system's conventions at kinks, where an op's own rule keeps ours.
+    """
+
+    name = "ad.partials"
+    FACTS: ClassVar = elementwise(FLOAT | COMPLEX, recompute=False, flops=NO_FLOPS)
+    SYNTAX: ClassVar = sx.Syntax(sx.Operands(), sx.SameType())
+    arguments = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    @property
+    def value(self) -> SSAValue:
+        """The value that is passed on."""
+        return self.operands[0]
+
+
+@typing_rule(PartialsOp)
+def check_partials(op: PartialsOp) -> None:
+    """A value, n variables and n partial derivatives, all of one type."""
+    if len(op.operands) % 2 == 0 or not op.operands:
+        fail(f"expected a value, variables and as many partial derivatives, found {len(op.operands)} operands")
+    for i in range(len(op.operands)):
+        x = operand(op, i, "operand")
+        expect_result(op, x.get_shape(), x.element_type)
+
+
+@op_definition
 class GuardOp(TensorOp):
     """The operand as it is, with the promise that nothing depends on its parts for which the mask does not hold.
 
@@ -284,8 +325,8 @@ def check_guard(op: GuardOp) -> None:
     expect_result(op, x.get_shape(), x.element_type)
 
 
-AD = Dialect(
-    "ad",
-    [JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp],
-    [LinearType],
-)
+_OPS = (
+    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, PartialsOp, GuardOp, CheckpointOp, PushforwardOp, PullbackOp,
+    ReplayOp,
+)  # fmt: skip
+AD = Dialect("ad", [*_OPS, *IMPLICIT], [LinearType])

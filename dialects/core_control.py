@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr, NoneAttr
-from xdsl.ir import Attribute, Block, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     irdl_attr_definition,
     operand_def,
@@ -37,6 +37,17 @@ from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr, int_of
 from wengert.ir.operations import op_definition
 from wengert.ir.syntax import parts as sx
+
+POLICY = "ad.policy"
+"""The attribute of a loop that names what reverse mode keeps of it, in place of what is asked for the whole program."""
+
+
+def keep_policy(loop: Operation, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """The results of a loop that stands for another one, which passes on the policy that it names."""
+    policy = loop.attributes.get(POLICY)
+    if policy is not None and values and isinstance(values[0].owner, Operation):
+        values[0].owner.attributes[POLICY] = policy
+    return values
 
 
 class LoopOp(TensorOp):

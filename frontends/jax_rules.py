@@ -9,9 +9,11 @@ equation for every call, from which JAX can evaluate, differentiate and transpos
    functions are treated in the same way, and lowered by themselves.
 3. The texts are put into one module, and the private functions get ``ad.custom_jvp`` or ``ad.custom_vjp``.
 
+``lax.custom_linear_solve`` is a call of its solver that becomes ``ad.custom_linear_solve`` (:mod:`wengert.frontends.jax_linear_solves`), except where it solves
+by triangular factors: JAX takes the derivative from the matrix there, and we take it from the solution as it is computed, factors included.
+
 ``lax.stop_gradient``, of which the lowering says nothing either, becomes a primitive that leaves the mark of
-:mod:`wengert.transforms.core.recognisers.stopped`. Not where it stops what only ``lax.custom_linear_solve`` solves with, such as the factors in
-``jnp.linalg.solve``: JAX takes the derivative from the matrix there, and we take it from the solution as it is computed, factors included.
+:mod:`wengert.transforms.core.recognisers.stopped`. Not where it stops what only such a system is solved with, the factors in ``jnp.linalg.solve``.
 
 The incomplete gamma and beta functions are primitives of JAX with rules of their own, while their text is a loop, whose derivative differs from the
 rule outside of their domain. They are treated as functions with a rule, in which a zero tangent is no number but absent, as in JAX's rules of
@@ -34,6 +36,7 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from wengert.frontends import jax_linear_solves as linear_solves
 from wengert.frontends.jax_beta_rule import NAME as BETA
 from wengert.frontends.jax_beta_rule import beta_rule
 from wengert.ir.symbols import rename_references
@@ -43,6 +46,8 @@ from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOL
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
+_PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose")}
+"""What the functions of a rule are called."""
 _PRIMITIVES = frozenset(("igamma", "igammac", BETA))
 """Primitives whose rule is kept."""
 _DEPTH = 6
@@ -95,6 +100,9 @@ class CustomFunctions:
             return self._call(eqn)
         if eqn.primitive.name in _PRIMITIVES:
             return self._call(eqn.replace(params={"call_jaxpr": _evaluation(eqn), "num_consts": 0}))
+        if eqn.primitive.name == linear_solves.NAME and not linear_solves.by_factors(eqn):
+            body = self.replaced(linear_solves.solver_of(eqn))
+            return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
         if eqn.primitive.name == "stop_gradient" and _moving([eqn.outvars[0].aval]):
             self.stops = True
             return eqn.replace(primitive=_stop())
@@ -126,7 +134,7 @@ class CustomFunctions:
         at_first = _key(eqn.primitive.name, body, rules)
         if at_first in self._open:
             return self._open[at_first]
-        name = str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
+        name = "solve" if eqn.primitive.name == linear_solves.NAME else str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
         if len(self._open) < _DEPTH:
             self._open[at_first] = symbol
@@ -137,19 +145,20 @@ class CustomFunctions:
         key = _key(eqn.primitive.name, body, rules, symbol)
         if key not in self._known:
             self._known[key] = symbol
-            kind, readable = _KINDS.get(eqn.primitive.name, CUSTOM_JVP), re.sub(r"\W+", "_", name).strip("_") or "f"
+            kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
+            readable = re.sub(r"\W+", "_", name).strip("_") or "f"
             self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in _PRIMITIVES)
         return self._known[key]
 
 
 def _only_for_solving(jaxpr: Any) -> set[int]:
     """The variables, by identity, that come from a ``stop_gradient`` of this jaxpr and that nothing takes but the ``solve`` functions of linear solves."""
-    if not any(eqn.primitive.name == "custom_linear_solve" for eqn in jaxpr.eqns):
+    if not any(eqn.primitive.name == linear_solves.NAME and linear_solves.by_factors(eqn) for eqn in jaxpr.eqns):
         return set()
     taken = {id(v) for v in jaxpr.outvars}
     for eqn in reversed(jaxpr.eqns):
         operands = eqn.invars
-        if eqn.primitive.name == "custom_linear_solve":
+        if eqn.primitive.name == linear_solves.NAME and linear_solves.by_factors(eqn):
             matvec, vecmat, *solves = eqn.params["const_lengths"]
             operands = [*operands[: matvec + vecmat], *operands[matvec + vecmat + sum(solves) :]]
         elif not eqn.effects and not any(id(v) in taken for v in eqn.outvars):
@@ -200,6 +209,8 @@ def _evaluation(eqn: Any) -> Any:
 
 def _rules(eqn: Any) -> list[Any]:
     """``[jvp]``: (inputs, tangents) -> (outputs, tangents), or ``[forward, backward]``, of one equation, as :mod:`wengert.dialects.ad` has them."""
+    if eqn.primitive.name == linear_solves.NAME:
+        return linear_solves.rules_of(eqn)
     call = eqn.params["call_jaxpr"]
     if eqn.primitive.name == BETA:
         return [beta_rule(call.jaxpr.eqns[0])]
@@ -330,7 +341,7 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
     merged.add(_text(closed, name), name, "main")
     declared: dict[str, list[str]] = {}
     for symbol, function in custom.by_symbol.items():
-        names = ["jvp"] if function.kind == CUSTOM_JVP else ["forward", "backward"]
+        names = _PARTS[function.kind][: len(function.rules) or None]
         if not function.rules:  # a reference to nothing: an error for whoever asks for this derivative
             declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{_DEPTH}_rules_deep"] * len(names)
             continue
@@ -389,7 +400,9 @@ class _Merged:
     def declare(self, symbol: str, declared: CustomFunction, rules: Sequence[str]) -> None:
         """Gives a function its rule, if it is called anywhere."""
         references = [SymbolRefAttr(rule) for rule in rules]
-        if (function := self._functions.get(self._symbols[symbol])) is not None:
+        if (function := self._functions.get(self._symbols[symbol])) is not None and declared.kind == linear_solves.KIND:
+            linear_solves.declare_solves(self.module, function, list(rules))
+        elif function is not None:
             function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
             if declared.symbolic_zeros:
                 function.attributes[SYMBOLIC_ZEROS] = UnitAttr()

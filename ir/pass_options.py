@@ -35,6 +35,8 @@ class OneOf(Struct, frozen=True):
     """Says of an option that it takes one of these names, which are asked for when they are needed."""
 
     names: Callable[[], Sequence[str]]
+    accepts: Callable[[str], bool] | None = None
+    """Whether it takes a word, where it takes others than those that are listed."""
 
 
 class Word(Struct, frozen=True):
@@ -183,7 +185,7 @@ def _convert_one(word: str, declared: Any) -> Any:
             raise ValueError(word)
         return word
     if get_origin(declared) is Annotated:
-        if word not in _choices(declared):
+        if word not in _choices(declared) and not any(isinstance(x, OneOf) and x.accepts is not None and x.accepts(word) for x in get_args(declared)[1:]):
             raise ValueError(word)
         return word
     if declared is bool:

@@ -1,14 +1,15 @@
 """Symbols: functions by name, and the ops that refer to them.
 
 An op that calls a function says so by the trait :class:`CallsFunction`; the verifier then compares the op's operand and
-result types with the function's. Every other symbol that a registered op names must exist.
+result types with the function's. One that names several functions with other types lists them by :class:`NamesFunctions`.
+Every other symbol that a registered op names must exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, Protocol, cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
@@ -26,6 +27,33 @@ class CallsFunction(OpTrait):
     """The op has the effect and the types of the function that this property names."""
 
     symbol: str
+
+
+class NamedFunction(NamedTuple):
+    """A function that an op names, with the types that it must have."""
+
+    symbol: str
+    inputs: Sequence[Attribute]
+    outputs: Sequence[Attribute]
+    more: bool = False
+    """Whether it may return more than these."""
+
+
+@dataclass(frozen=True)
+class NamesFunctions(OpTrait):
+    """The op names functions, whose types it says: ``op.named_functions`` lists them."""
+
+    @staticmethod
+    def of(op: Operation) -> Sequence[NamedFunction]:
+        """The functions that an op with this trait names."""
+        return cast("_Naming", op).named_functions
+
+
+class _Naming(Protocol):
+    """An op with the trait."""
+
+    @property
+    def named_functions(self) -> Sequence[NamedFunction]: ...
 
 
 class NamesMesh:

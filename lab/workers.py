@@ -18,12 +18,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Report:
-    """One thing that a task said, or (with ``ending``) how it ended: None for well, else the reason."""
+    """One thing that a task said, or (with ``ended``) how it ended: None for well, else the reason.
+
+    ``where`` and ``load`` say where it was run, if that was not on this machine by this process's own workers.
+    """
 
     index: int
     value: Any = None
     ended: bool = False
     reason: str | None = None
+    where: Any = None
+    load: float | None = None
 
 
 class _Worker:

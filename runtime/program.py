@@ -27,7 +27,7 @@ import numpy as np
 from wengert.ir.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivable import Derivable
+from wengert.runtime.derived.derivable import Derivable
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_derived
@@ -53,7 +53,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Program(Derivable):
-    """A module with an entry function. Its derivatives are methods of :class:`wengert.runtime.derivable.Derivable`.
+    """A module with an entry function. Its derivatives are methods of :class:`wengert.runtime.derived.derivable.Derivable`.
 
     Attributes:
         entry: the name of the entry function.

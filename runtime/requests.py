@@ -16,7 +16,7 @@ DEFAULT = "transpose"
 Residuals = str
 """The name of the policy for what is kept for a linear part, and what it computes again (:mod:`wengert.transforms.ad.residuals.policies`): ``auto``,
 ``save-all``,
-``recompute-cheap``, ``recompute-all``, or that of a plug-in."""
+``recompute-cheap``, ``recompute-all``, ``sqrt``, ``binomial-8`` with any number, or that of a plug-in."""
 
 
 def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
@@ -25,11 +25,12 @@ def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
     if strategy == DEFAULT and residuals in _OURS:
         return strategy, residuals
     from wengert.ir.passes import PASSES
-    from wengert.transforms.ad.residuals.policies import policy_named, policy_names
+    from wengert.transforms.ad.residuals.policies import is_policy, policy_named, policy_names
     from wengert.transforms.ad.strategies import strategy_named, strategy_names
 
     check_choice("strategy", strategy, strategy_names())
-    check_choice("residuals", residuals, policy_names())
+    if not is_policy(residuals):
+        check_choice("residuals", residuals, policy_names())
     return strategy_named(strategy), policy_named(residuals), PASSES.version
 
 

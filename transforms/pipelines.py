@@ -49,12 +49,14 @@ PASS_PATHS = {
     "jacfwd": "wengert.transforms.ad.jacobians.dense:JacfwdPass",
     "jacrev": "wengert.transforms.ad.jacobians.dense:JacrevPass",
     "joined-jacobian": "wengert.transforms.ad.jacobians.joined:JoinedJacobianPass",
+    "forward-gradient": "wengert.transforms.ad.jacobians.forward_gradient:ForwardGradientPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
     "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "eliminate": "wengert.transforms.ad.elimination.eliminate_pass:EliminatePass",
     "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
+    "vjp-within": "wengert.transforms.checkpoint.vjp_within:VjpWithinPass",
     "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",
     "expand-ad": "wengert.transforms.ad.passes:ExpandAdPass",
     "lower-ad": "wengert.transforms.ad.passes:LowerAdPass",
@@ -150,7 +152,9 @@ BACK = f"lower-ad{{keep-stopped=true}},{STACKS},from-core,cse,dce"
 """From core-level IR to plain StableHLO, which XLA reads. Where gradients are stopped stays in it, as a mark that XLA does not look at."""
 
 
-TO_UPSTREAM = f"to-core,{BACK},to-linalg"
+TO_UPSTREAM = (
+    f"to-core,lower-ad{{keep-stopped=true}},{STACKS},expand-functions,factorizations-to-loops,fourier-to-stages,expand-random-bits,from-core,cse,dce,to-linalg"
+)
 """From StableHLO or core-level IR to upstream MLIR's ``linalg``, ``scf``, ``arith`` and ``math`` on tensors."""
 
 CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"

@@ -58,7 +58,7 @@ from wengert.eager.operations.creation import (
     zeros_like,
 )
 from wengert.eager.operations.einsum import einsum
-from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, isfinite, logical_and, logical_not, outer, where
+from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, is_inference, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.operations.joining import cat, stack
 from wengert.eager.operations.promotion import default_dtype as get_default_dtype
 from wengert.eager.operations.promotion import set_default_dtype
@@ -123,6 +123,7 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "is_inference",
     "is_inference_mode_enabled",
     "is_tensor",
     "isfinite",

@@ -3,9 +3,11 @@
 from wengert.eager.function import Context, Function, once_differentiable
 from wengert.eager.gradient_check import GradcheckError, gradcheck, gradgradcheck
 from wengert.eager.gradients import derivatives as functional
+from wengert.eager.gradients import forward_ad
+from wengert.eager.gradients import graph_functions as graph
 from wengert.eager.gradients.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from wengert.eager.gradients.gradient import backward, grad
-from wengert.eager.recording import saved_hooks as graph
+from wengert.eager.recording.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
     "Context",
@@ -13,12 +15,17 @@ __all__ = [
     "GradcheckError",
     "backward",
     "detect_anomaly",
+    "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
     "graph",
+    "inference_mode",
     "is_anomaly_enabled",
+    "no_grad",
     "once_differentiable",
     "set_detect_anomaly",
+    "set_grad_enabled",
 ]

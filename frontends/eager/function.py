@@ -6,13 +6,14 @@ Such a function is one record on the tape whose derivative is a call of ``backwa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
+from wengert.eager.operations import inplace
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe, here
@@ -45,6 +46,11 @@ class Context:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors; :attr:`saved_tensors` checks that they are not changed until then."""
         self.kept = list(tensors)
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for ``jvp``, where :attr:`saved_tensors` has them."""
+        if not self.kept:
+            self.kept = list(tensors)
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Says that these arguments were changed in place."""
@@ -115,6 +121,17 @@ class FunctionRecord(Record):
         """Python code has to run."""
         return True
 
+    def __getattr__(self, name: str) -> Any:
+        """What the function has noted on its context, which is the node itself in PyTorch."""
+        return getattr(object.__getattribute__(self, "context"), name)
+
+    def keep_copies(self, storage: Storage) -> None:
+        """Copies those saved tensors that lie in this memory, which is about to be written to."""
+        context = self.context
+        if isinstance(context.kept, list):
+            context.kept = [_copied(x) if x is not None and x.storage is storage else x for x in context.kept]
+            context.marks = [(own, version) for own, version in context.marks if own is not storage]
+
     def holds(self) -> tuple[list[Array], Deferred | None]:
         """The arrays that were saved, and what a checkpoint took away."""
         kept = self.context.kept
@@ -157,6 +174,15 @@ class FunctionRecord(Record):
         return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
 
 
+def _copied(x: Tensor) -> Tensor:
+    """The tensor as it is now, in memory of its own."""
+    made = dispatch.new(x.array.copy())
+    source = dispatch.source_of(x)
+    if isinstance(source, Record | Output):
+        made.source, made.tracked = source, True
+    return made
+
+
 class Function:
     """To be subclassed, with static methods ``forward(ctx, *args)`` and ``backward(ctx, *cotangents)``, or with
     ``forward(*args)``, ``setup_context(ctx, inputs, output)`` and ``backward``; run by :meth:`apply`."""
@@ -170,6 +196,11 @@ class Function:
     def backward(ctx: Any, *cotangents: Any) -> Any:
         """The cotangents of the arguments from those of the results; None for what has none."""
         raise NotImplementedError("a Function needs a backward to be differentiated")
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """The tangents of the results from those of the arguments, None where there is none."""
+        raise NotImplementedError("a Function needs a jvp to be differentiated in forward mode")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -194,7 +225,9 @@ class Function:
         if tracked:
             cls._record(context, args, inputs, results)
         context.mark()
-        if tracked and tape is not None and tape.has_rules and context.record is not None:
+        if tape is not None and hasattr(tape, "apply_function"):
+            tape.apply_function(cls, context, args, results)
+        elif tracked and tape is not None and tape.has_rules and context.record is not None:
             from wengert.eager.compilation.custom_steps import add_rule
 
             add_rule(tape, context.record, args, results)
@@ -218,19 +251,40 @@ class Function:
         from wengert.eager.tensor import Tensor
 
         for argument in context.dirty:
+            inplace.check_view(argument)
             if argument.tracked and argument.is_leaf:
                 raise LeafModifiedError(f"{cls.__name__} changes a leaf that requires a gradient in place")
         types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in results)
         arguments = tuple((a.array.shape, a.array.dtype) if isinstance(a, Tensor) else ((), np.dtype(np.bool_)) for a in args)
-        record = context.record = FunctionRecord(cls, context, inputs, types, here(), arguments)
+        record = context.record = _kind_of_node(cls)(cls, context, inputs, types, here(), arguments)
         for number, y in enumerate(results):
             if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
+                continue
+            if y.view_of is not None and any(y is d for d in context.dirty):
+                _rebase(cls.__name__, record, y, len(results))
                 continue
             if any(y is a for a in args) and not any(y is d for d in context.dirty):
                 # The argument itself is handed back: the result is another tensor of the same memory.
                 y = results[number] = y.detach()
             y.source = record if len(results) == 1 else Output(record, number)
             y.tracked = True
+
+
+@cache
+def _kind_of_node(function: type[Function]) -> type[FunctionRecord]:
+    """The class of a function's nodes, which has the name of the node."""
+    return type(f"{function.__name__}Backward", (FunctionRecord,), {"__module__": function.__module__})
+
+
+def _rebase(name: str, record: FunctionRecord, y: Tensor, count: int) -> None:
+    """Puts a result that a function made by changing a view in its place in the base, which is a new value on the tape then."""
+    if count > 1:
+        raise AutogradError(f"{name} changes a view in place and returns {count} results; let it return only that one, or change a clone()")
+    if STATE.tape is not None:
+        STATE.tape.refuse(f"{name} changes a view in place")
+    made = dispatch.new(y.array)
+    made.source, made.tracked = record, True
+    inplace.put_in_base(y, made)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

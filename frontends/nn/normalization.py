@@ -9,10 +9,11 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import no_grad
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations.elementwise import broadcast
-from wengert.eager.operations.reduction import mean_of, spread, variance_of
+from wengert.eager.operations.reduction import mean_of, spread
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.tensor import Tensor
+from wengert.frontends import kinks
 from wengert.ir.tensor_types import shape
 
 OPERATIONS: dict[str, Operation] = {}
@@ -20,7 +21,7 @@ OPERATIONS: dict[str, Operation] = {}
 
 def _normalized(b: OpBuilder, x: Value, dims: tuple[int, ...], eps: float) -> Value:
     """(x - mean) / sqrt(variance + eps) over dimensions."""
-    variance = variance_of(b, x, dims, 0)
+    variance = kinks.variance(b, x, dims, 0)
     scale = b.rsqrt(b.add(variance, b.full_like(variance, eps)))
     return b.multiply(b.subtract(x, spread(b, mean_of(b, x, dims), x, dims)), spread(b, scale, x, dims))
 

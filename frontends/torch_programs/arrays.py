@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from wengert.frontends.torch_programs.translation import torch_module
+from wengert.frontends.torch_programs.library import torch_module
 from wengert.runtime.errors import InputError
 
 Array = np.ndarray[Any, np.dtype[Any]]

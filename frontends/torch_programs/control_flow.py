@@ -14,18 +14,18 @@ from xdsl.ir import Block, Region
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
-from wengert.frontends.torch_programs.translation import TorchBuilder
+from wengert.frontends.aten.builder import AtenBuilder
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i32
 
-Subgraph = Callable[[TorchBuilder, Any, Sequence[Value]], list[Value]]
+Subgraph = Callable[[AtenBuilder, Any, Sequence[Value]], list[Value]]
 """Translates a graph for operands, through a builder."""
 
 
-def _region(b: TorchBuilder, subgraph: Subgraph, graph: Any, operands: Sequence[Value], state: Value | None, *, returns_state: bool = True) -> Region:
+def _region(b: AtenBuilder, subgraph: Subgraph, graph: Any, operands: Sequence[Value], state: Value | None, *, returns_state: bool = True) -> Region:
     """The graph for operands of these types, of which the state of the generator, where there is one, is the last."""
     block = Block(arg_types=[v.type for v in operands])
-    inner = TorchBuilder(block)
+    inner = AtenBuilder(block)
     inner.random_state = None if state is None else block.args[-1]
     given = list(block.args[: len(operands) - (state is not None)])
     with inner.at(b.location):
@@ -36,7 +36,7 @@ def _region(b: TorchBuilder, subgraph: Subgraph, graph: Any, operands: Sequence[
     return Region([block])
 
 
-def _split(b: TorchBuilder, values: Sequence[Value], state: Value | None) -> tuple[Value, ...]:
+def _split(b: AtenBuilder, values: Sequence[Value], state: Value | None) -> tuple[Value, ...]:
     """The results, after the state of the generator was taken from their end."""
     if state is None:
         return tuple(values)
@@ -44,7 +44,7 @@ def _split(b: TorchBuilder, values: Sequence[Value], state: Value | None) -> tup
     return tuple(values[:-1])
 
 
-def cond(b: TorchBuilder, subgraph: Subgraph, pred: Value | bool, true_graph: Any, false_graph: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
+def cond(b: AtenBuilder, subgraph: Subgraph, pred: Value | bool, true_graph: Any, false_graph: Any, operands: Sequence[Value]) -> tuple[Value, ...]:
     """The one graph or the other."""
     if isinstance(pred, bool):
         return tuple(subgraph(b, true_graph if pred else false_graph, operands))
@@ -57,12 +57,12 @@ def cond(b: TorchBuilder, subgraph: Subgraph, pred: Value | bool, true_graph: An
     return _split(b, b.create(core.CaseOp, [index, *given], [v.type for v in last.operands], {}, regions), state)
 
 
-def while_loop(b: TorchBuilder, subgraph: Subgraph, condition: Any, body: Any, carried: Sequence[Value], constants: Sequence[Value] = ()) -> tuple[Value, ...]:
+def while_loop(b: AtenBuilder, subgraph: Subgraph, condition: Any, body: Any, carried: Sequence[Value], constants: Sequence[Value] = ()) -> tuple[Value, ...]:
     """Runs the body on what is carried as long as the condition holds."""
     state = b.random_state
     first = [*carried, *([] if state is None else [state])]
 
-    def ordered(inner: TorchBuilder, graph: Any, given: Sequence[Value]) -> list[Value]:
+    def ordered(inner: AtenBuilder, graph: Any, given: Sequence[Value]) -> list[Value]:
         return subgraph(inner, graph, [*given[len(constants) :], *given[: len(constants)]])
 
     operands = [*constants, *first]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from wengert.frontends.torch_programs.translation import torch_module
+from wengert.frontends.torch_programs.library import torch_module
 
 _BLOCK = "wrap_with_set_grad_enabled"
 

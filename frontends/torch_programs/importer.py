@@ -10,7 +10,6 @@ import operator
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp, StringAttr
@@ -18,34 +17,22 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 
 from wengert.dialects.builder import Value
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import meanings
 from wengert.frontends.torch_programs.arrays import to_array
 from wengert.frontends.torch_programs.control_flow import CONTROL_FLOW
 from wengert.frontends.torch_programs.grad_mode import with_detached_blocks
-from wengert.frontends.torch_programs.recurrent import drops_between_layers, with_layers_apart
+from wengert.frontends.torch_programs.library import element_of_dtype, torch_module, type_of_tensor
+from wengert.frontends.torch_programs.recurrent import by_name, drops_between_layers, with_layers_apart
 from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles
-from wengert.frontends.torch_programs.translation import TRANSLATIONS, TorchBuilder, element_of_dtype, torch_module, type_of_tensor
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.locations import at, error_at
 from wengert.ir.tensor_types import tensor, ui64
 
-_FAMILIES = (
-    "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "matrix_functions", "normalisation", "ordering", "pooling",
-    "random_numbers", "reduction", "shape", "special", "systems",
-)  # fmt: skip
-_PLACEMENT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "copy"}
-"""Keyword arguments that say how a result is stored; its dtype is known from its type."""
 _CHECKS = {"_assert_tensor_metadata.default", "_assert_async.msg", "_assert_async.default", "_linalg_check_errors.default"}
 """Ops that compute nothing. Programs do not check what values are; what is checked of types has held at export."""
 _TOKEN = object()
 """The token that orders effects in a graph; a check among them leaves one."""
-
-
-@cache
-def translations() -> dict[str, Any]:
-    """All translations by overload."""
-    for family in _FAMILIES:
-        import_module(f"wengert.frontends.torch_programs.aten.{family}")
-    return TRANSLATIONS
 
 
 def decomposed(exported: Any) -> Any:
@@ -71,7 +58,7 @@ def _decompositions() -> dict[Any, Any]:
     # Those written as references lead to another set of ops, prims, and not to ATen.
     further = {op: rule for op, rule in known.items() if str(op).startswith("aten.") and "torch._refs" not in str(rule.__module__)}
     table = {**further, **torch_module().export.default_decompositions()}
-    return {op: rule for op, rule in table.items() if str(op).removeprefix("aten.") not in translations()}
+    return {op: rule for op, rule in table.items() if str(op).removeprefix("aten.") not in meanings()}
 
 
 def import_graph(exported: Any, roles: Roles) -> ModuleOp:
@@ -79,7 +66,7 @@ def import_graph(exported: Any, roles: Roles) -> ModuleOp:
     placeholders = {node.name: node for node in exported.graph.nodes if node.op == "placeholder"}
     types = [tensor((2,), ui64) if a.kind == "random" else type_of_tensor(placeholders[a.placeholder].meta["val"]) for a in roles.arguments]
     block = Block(arg_types=types)
-    importer = _Importer(TorchBuilder(block), exported.graph_module)
+    importer = _Importer(AtenBuilder(block), exported.graph_module)
     for argument, value in zip(roles.arguments, block.args, strict=True):
         if argument.kind == "random":
             importer.builder.random_state = value
@@ -104,7 +91,7 @@ def _names(key: str, names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
 class _Importer:
     """The values of the nodes translated so far: a value, or a tuple of them, by the node's name; a graph for a node that names one."""
 
-    def __init__(self, builder: TorchBuilder, graph_module: Any):
+    def __init__(self, builder: AtenBuilder, graph_module: Any):
         self.builder = builder
         self.graph_module = graph_module
         self.values: dict[str, Any] = {}
@@ -138,21 +125,22 @@ class _Importer:
                 f"the shape of the result of {node.target} ({node.name}) depends on the elements of its operands",
                 "keep all elements, and choose by a mask: torch.where(mask, x, y)",
             )
-        translation = translations().get(name)
-        if translation is None or not str(node.target).startswith("aten."):
+        meaning = meanings().get(name)
+        if meaning is None or not str(node.target).startswith("aten."):
             raise _unknown(node, name, location)
         b = self.builder
         b.types = [type_of_tensor(v) if hasattr(v, "dtype") else None for v in _listed(node.meta["val"])]
         b.promoted = _promoted(node)
+        b.layout = _layout(node)
         b.used = {user.args[1] for user in node.users if user.target is operator.getitem}
-        positional, keywords = self._arguments(node)
+        arguments = self._arguments(node)
         with b.at(location):
             try:
-                self.values[node.name] = translation(b, *positional, **keywords)
+                self.values[node.name] = meaning.apply(b, arguments)
             except DiagnosticError:
                 raise
             except Exception as error:
-                error.add_note(f"in the translation of {node.format_node()}")
+                error.add_note(f"in the meaning of {node.format_node()}")
                 raise
 
     def _item(self, node: Any, location: LocationAttr) -> Any:
@@ -162,21 +150,14 @@ class _Importer:
             raise error_at(location, f"result {index} of {source.target} ({source.name}) is used, which has no translation")
         return value
 
-    def _arguments(self, node: Any) -> tuple[list[Any], dict[str, Any]]:
-        """All arguments by the op's schema: positional ones with defaults filled in, keywords that are given."""
-        schema = node.target._schema.arguments
-        given = dict(node.kwargs)
-        positional: list[Any] = []
-        for i, argument in enumerate(a for a in schema if not a.kwarg_only):
-            value = node.args[i] if i < len(node.args) else given.pop(argument.name, argument.default_value)
-            if argument.name not in _PLACEMENT:
-                positional.append(self._operand(value))
-        return positional, {key: self._operand(value) for key, value in given.items() if key not in _PLACEMENT}
+    def _arguments(self, node: Any) -> dict[str, Any]:
+        """All arguments by their names in the op's schema, with defaults filled in."""
+        return {name: self._operand(value) for name, value in by_name(node).items()}
 
     def _arguments_as_written(self, node: Any) -> list[Any]:
         return [self._operand(value) for value in node.args]
 
-    def _subgraph(self, builder: TorchBuilder, graph_module: Any, operands: Sequence[Value]) -> list[Value]:
+    def _subgraph(self, builder: AtenBuilder, graph_module: Any, operands: Sequence[Value]) -> list[Value]:
         """Translates a graph that control flow runs, for these operands."""
         inner = _Importer(builder, graph_module)
         nodes = list(graph_module.graph.nodes)
@@ -196,6 +177,12 @@ def _listed(value: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)
 
 
+def _layout(node: Any) -> tuple[list[int], int] | None:
+    """The strides and the offset of the first operand in memory, where it is a tensor."""
+    value: Any = node.args[0].meta.get("val") if node.args and hasattr(node.args[0], "meta") else None
+    return (list(value.stride()), int(value.storage_offset())) if hasattr(value, "storage_offset") else None
+
+
 def _promoted(node: Any) -> Attribute | None:
     """The element type that the first two operands promote to, where they are tensors or numbers."""
     operands = [a.meta.get("val") if hasattr(a, "meta") else a for a in node.args[:2]]
@@ -213,7 +200,7 @@ def is_random(node: Any) -> bool:
 
 
 def _unknown(node: Any, name: str, location: LocationAttr) -> DiagnosticError:
-    hint = did_you_mean(name, translations())
+    hint = did_you_mean(name, meanings())
     if is_random(node):
         hint = "export the module in eval mode, or pass random numbers as an input"
     return error_at(location, f"the op {node.target} (node {node.name}) has no translation", hint)

@@ -17,8 +17,9 @@ import numpy as np
 
 from wengert.frontends.torch_programs.arrays import is_tensor, to_array
 from wengert.frontends.torch_programs.importer import decomposed, import_graph, is_random
+from wengert.frontends.torch_programs.library import torch_module
+from wengert.frontends.torch_programs.shared_storage import with_owners
 from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles, check_shapes, roles_of
-from wengert.frontends.torch_programs.translation import torch_module
 from wengert.ir.diagnostics import did_you_mean
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
@@ -35,6 +36,7 @@ class TorchModule:
             the new contents of the buffers that a call changes.
         parameters: arrays by the name that ``named_parameters`` gives them.
         buffers: arrays by the name that ``named_buffers`` gives them.
+        aliases: the other names of a parameter or buffer that has several (tied weights, shared modules), or whose memory others are views of.
     """
 
     program: Program
@@ -43,6 +45,7 @@ class TorchModule:
     roles: Roles = field(repr=False)
     in_tree: Any = field(repr=False)
     out_tree: Any = field(repr=False)
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """Returns what the module computes from these inputs (tensors or arrays), with arrays for tensors. Buffers stay as they are."""
@@ -90,8 +93,9 @@ class TorchModule:
         return [_array(leaves[a.flat]) if a.kind == "input" else state[a.kind][a.name] for a in self.roles.arguments]
 
     def position(self, name: str) -> int:
-        """The position among the program's arguments of a parameter, buffer or input."""
+        """The position among the program's arguments of a parameter, buffer or input, by any of its names."""
         names = [a.name for a in self.roles.arguments]
+        name = next((owner for owner, others in self.aliases.items() if name in others), name)
         if name not in names:
             raise InputError(f"there is no parameter, buffer or input {name!r}; {did_you_mean(name, names) or 'there are: ' + ', '.join(names)}")
         return names.index(name)
@@ -126,7 +130,8 @@ def from_torch(exported: Any, *, inputs: tuple[Any, ...] | None = None, seed: in
     if inputs is not None:
         exported = torch.export.export(exported.module(), inputs)
     check_shapes(exported)
-    core = decomposed(exported)
+    owned, aliases = with_owners(exported)
+    core = decomposed(owned)
     roles = roles_of(core, random=seed is not None and any(map(is_random, core.graph.nodes)))
     program = Program(import_graph(core, roles), name=name)
     state: dict[str, Any] = {**core.constants, **core.state_dict}
@@ -136,4 +141,4 @@ def from_torch(exported: Any, *, inputs: tuple[Any, ...] | None = None, seed: in
     if roles.arguments and roles.arguments[-1].kind == "random":
         assert seed is not None
         buffers[RANDOM_STATE] = np.array([seed % 2**64, 0], np.uint64)
-    return TorchModule(program, parameters, buffers, roles, core.call_spec.in_spec, core.call_spec.out_spec)
+    return TorchModule(program, parameters, buffers, roles, core.call_spec.in_spec, core.call_spec.out_spec, aliases)

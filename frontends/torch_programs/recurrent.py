@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, cast
 
-from wengert.frontends.torch_programs.translation import torch_module
+from wengert.frontends.torch_programs.library import torch_module
 
 _NETWORKS = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wengert.frontends.torch_programs.translation import torch_module
+from wengert.frontends.torch_programs.library import torch_module
 from wengert.runtime.errors import InputError
 
 RANDOM_STATE = "random state"

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from wengert.frontends.torch_programs.arrays import to_array, to_tensor
-from wengert.frontends.torch_programs.translation import torch_module
+from wengert.frontends.torch_programs.library import torch_module
 from wengert.runtime.program import Program
 
 Call = Callable[[Program, Sequence[Any]], tuple[Any, ...]]

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.ir import Region, SSAValue
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects import core
+from wengert.dialects.core_control import POLICY
 from wengert.frontends.pytrees import TreeSpec, flatten, unflatten
 from wengert.frontends.tracing.context import active_trace, current_trace
 from wengert.frontends.tracing.errors import type_error, value_error
@@ -26,6 +28,7 @@ from wengert.frontends.tracing.weak_types import join
 from wengert.frontends.transforms.emission import for_user
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i32, i64, shape, tensor
+from wengert.runtime.requests import check_choice
 
 Function = Callable[..., Any]
 _INDEX = np.dtype(np.int64)
@@ -171,14 +174,23 @@ def _retried(write: Callable[[], Any]) -> Any:
     raise AssertionError("dtypes of a loop do not settle")
 
 
-def while_loop(cond_function: Function, body_function: Function, init: Any) -> Any:
+def while_loop(cond_function: Function, body_function: Function, init: Any, *, residuals: str | None = None) -> Any:
     """``value = init; while cond_function(value): value = body_function(value)``, for a tree of arrays.
 
     Reverse mode keeps what each iteration needs on a tape, as the number of iterations is not known.
 
+    Args:
+        cond_function: from the value to a boolean scalar.
+        body_function: from the value to the next one.
+        init: the first value.
+        residuals: what reverse mode keeps of this loop, in place of what is asked for the whole function: "binomial-8" keeps 8 states, however long it
+            runs, from which it computes the others again; other policies are those of :meth:`wengert.Program.vjp`.
+
     Raises:
         TracedTypeError: the body returns other types than it is given, or the condition is no boolean scalar.
+        InputError: there is no such policy.
     """
+    _check_policy(residuals)
     if current_trace() is None:
         while cond_function(init):
             init = body_function(init)
@@ -195,7 +207,22 @@ def while_loop(cond_function: Function, body_function: Function, init: Any) -> A
     captured, initial = group.captures, carry.values()
     properties = {"constants": int_attr(len(captured))}
     results = builder().create(core.WhileOp, [*captured, *initial], [v.type for v in initial], properties, regions)
-    return carry.tree(for_user(results))
+    return carry.tree(for_user(_with_policy(results, residuals)))
+
+
+def _check_policy(name: str | None) -> None:
+    if name is not None:
+        from wengert.transforms.ad.residuals.policies import is_policy, policy_names  # with differentiation, which most functions do without
+
+        if not is_policy(name):
+            check_choice("residuals", name, policy_names())
+
+
+def _with_policy(results: Sequence[SSAValue], policy: str | None) -> Sequence[SSAValue]:
+    """The results of a loop, which names its policy for residuals."""
+    if policy is not None and results and isinstance(results[0].owner, Operation):
+        results[0].owner.attributes[POLICY] = StringAttr(policy)
+    return results
 
 
 def _condition(condition: Any) -> Any:
@@ -204,11 +231,12 @@ def _condition(condition: Any) -> Any:
     return condition if isinstance(condition, TracedArray) else np.bool_(condition)
 
 
-def fori_loop(lower: Any, upper: Any, body_function: Function, init: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body_function: Function, init: Any, *, residuals: str | None = None) -> Any:
     """``value = init; for i in range(lower, upper): value = body_function(i, value)``, for a tree of arrays; bounds may be traced.
 
-    Raises as :func:`while_loop`.
+    ``residuals`` and what is raised are those of :func:`while_loop`; a loop between numbers takes "sqrt" too.
     """
+    _check_policy(residuals)
     if current_trace() is None:
         for i in range(int(lower), int(upper)):
             init = body_function(i, init)
@@ -232,7 +260,7 @@ def fori_loop(lower: Any, upper: Any, body_function: Function, init: Any) -> Any
 
     group, region = _retried(write)
     count = trips if trips is not None else value_of(np.int64(max(int(upper) - int(lower), 0)))
-    return carry.tree(for_user(_for(count, group.captures, carry.values(), region)))
+    return carry.tree(for_user(_with_policy(_for(count, group.captures, carry.values(), region), residuals)))
 
 
 def _for(count: SSAValue, captured: Sequence[SSAValue], initial: Sequence[SSAValue], region: Any) -> Sequence[SSAValue]:
@@ -240,7 +268,16 @@ def _for(count: SSAValue, captured: Sequence[SSAValue], initial: Sequence[SSAVal
     return builder().create(core.ForOp, [count, *captured, *initial], [v.type for v in initial], properties, [region])
 
 
-def scan(function: Function, init: Any, xs: Any = None, length: int | None = None, *, reverse: bool = False, unroll: int | bool = 1) -> tuple[Any, Any]:
+def scan(
+    function: Function,
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    *,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    residuals: str | None = None,
+) -> tuple[Any, Any]:
     """A loop over rows: ``carry, y = function(carry, x)`` for each x of ``xs`` along dimension 0; returns the last carry and all y, stacked.
 
     Args:
@@ -250,9 +287,11 @@ def scan(function: Function, init: Any, xs: Any = None, length: int | None = Non
         length: the number of rows, needed where ``xs`` has no array.
         reverse: go through the rows from the last to the first; results stand where their rows stood.
         unroll: taken as JAX takes it, and of no consequence: the compiler decides how loops run.
+        residuals: as for :func:`fori_loop`.
 
     Raises as :func:`while_loop`; also a TracedValueError for different numbers of rows.
     """
+    _check_policy(residuals)
     rows, rows_spec = flatten(xs)
     counts: set[int | None] = {shape_of(x)[0] if shape_of(x) else None for x in rows}
     if length is not None:
@@ -263,7 +302,7 @@ def scan(function: Function, init: Any, xs: Any = None, length: int | None = Non
     assert n is not None
     if current_trace() is None:
         return _python_scan(function, init, rows, rows_spec, n, reverse)
-    return _traced_scan(function, init, rows, rows_spec, n, reverse)
+    return _traced_scan(function, init, rows, rows_spec, n, reverse, residuals)
 
 
 def _python_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: TreeSpec, n: int, reverse: bool) -> tuple[Any, Any]:
@@ -291,7 +330,7 @@ def _pair(function: Function, returned: Any) -> tuple[Any, Any]:
     return cast("tuple[Any, Any]", returned)
 
 
-def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: TreeSpec, n: int, reverse: bool) -> tuple[Any, Any]:
+def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: TreeSpec, n: int, reverse: bool, policy: str | None) -> tuple[Any, Any]:
     carry, y_specs, y_tree = _Carry(init), list[ArraySpec](), list[TreeSpec]()
     tables = [traced(value_of(x)) for x in rows]
 
@@ -316,7 +355,7 @@ def _traced_scan(function: Function, init: Any, rows: Sequence[Any], rows_spec: 
 
     group, region = _retried(write)
     initial = [*carry.values(), *(builder().zeros(tensor((n, *spec.shape), spec.type.element_type)) for spec in y_specs)]
-    finals = for_user(_for(value_of(np.int64(n)), group.captures, initial, region))
+    finals = for_user(_with_policy(_for(value_of(np.int64(n)), group.captures, initial, region), policy))
     return carry.tree(finals[: len(carry.specs)]), unflatten(y_tree[0], finals[len(carry.specs) :])
 
 

@@ -61,11 +61,11 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
 
 
 def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
-    """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is predicted to be faster (:meth:`wengert.Program.jacobian_mode`).
+    """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is faster (:meth:`wengert.Program.jacobian_mode`).
 
-    The mode is chosen when the function is traced, once for each signature. With ``measure=True`` both are compiled and timed if they are predicted within 25
-    per cent of each other, once on this machine; with False only the prediction counts, and by default what was measured before, if anything was. Where
-    nothing is predicted (the function uses values of a transform around it, or is complex) it is the mode that takes fewer derivatives.
+    The mode is chosen when the function is traced, once for each signature: by prediction, and where predictions are within 25 per cent of each other by
+    timing both at random inputs, once on this machine. Runs that are predicted to take more than 0.2 s are not timed unless ``measure`` is True, and nothing
+    is with False. Where nothing is predicted (the function uses values of a transform around it, or is complex) it is the mode that takes fewer derivatives.
     """
     forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
@@ -80,8 +80,8 @@ jac = jacobian
 
 
 def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
-    """A function that returns all second derivatives: the mode that is predicted to be faster over reverse mode, chosen as by :func:`jacobian`; the trees nest
-    as those of :func:`jacfwd`."""
+    """A function that returns all second derivatives: the faster mode over reverse mode, chosen as by :func:`jacobian`; the trees nest as those of
+    :func:`jacfwd`."""
     gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
     forward, reverse = (mode(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 

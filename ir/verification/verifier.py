@@ -28,7 +28,17 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
 from wengert.ir.locations import origin, provenance
-from wengert.ir.symbols import VISIBILITIES, CallsFunction, called_symbol, recursive_calls, signature, symbol_name, symbols_of, symbols_used
+from wengert.ir.symbols import (
+    VISIBILITIES,
+    CallsFunction,
+    NamesFunctions,
+    called_symbol,
+    recursive_calls,
+    signature,
+    symbol_name,
+    symbols_of,
+    symbols_used,
+)
 from wengert.ir.traversal import operands_of
 from wengert.ir.unregistered import written_name
 from wengert.ir.verification.dominance import Scope, dominating_values, explain, name_of
@@ -63,6 +73,7 @@ class _OpClass(Struct, frozen=True):
     symbol_table: bool
     own_check: bool
     calls: bool
+    names_functions: bool
 
 
 @lru_cache(maxsize=4096)
@@ -85,6 +96,7 @@ def _class_of(cls: type[Operation]) -> _OpClass:
         symbol_table=has(SymbolTable),
         own_check=own_check,
         calls=cls is CallOp or bool(registered and cls.get_traits_of_type(CallsFunction)),
+        names_functions=bool(registered and cls.get_traits_of_type(NamesFunctions)),
     )
 
 
@@ -227,6 +239,8 @@ class _Verifier:
             known.rule(op)
             if key is not None:
                 self.accepted.add(key)
+        if known.names_functions:
+            self.check_named_functions(op)
         if known.constants is not None:
             known.constants(op)
 
@@ -298,6 +312,19 @@ class _Verifier:
             for i, (a, b) in enumerate(zip(given, expected, strict=True)):
                 if a is not b and a != b:
                     raise VerifyException(f"{what} #{i} of @{name} has the type {b}, found {a}")
+
+    def check_named_functions(self, op: Operation) -> None:
+        """The functions that an op names have the types that it says, and do not contain it."""
+        for name, inputs, outputs, more in NamesFunctions.of(op):
+            types = signature(self.resolve(name))
+            if types is None:
+                raise VerifyException(f"@{name} is not a function")
+            if self.function is not None:
+                self.calls[self.function].append((name, op))
+            returned = types[1][: len(outputs)] if more else types[1]
+            for verb, given, expected in (("take", types[0], inputs), ("return", returned, outputs)):
+                if tuple(given) != tuple(expected):
+                    raise VerifyException(f"@{name} must {verb} {listed(expected)}, found {listed(given)}")
 
     def check_recursion(self) -> None:
         for op, cycle in recursive_calls(self.calls):

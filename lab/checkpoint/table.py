@@ -20,8 +20,10 @@ from wengert.runtime.program import Program, own_program
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.program_cost import ProgramCost, program_cost
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
+from wengert.transforms.checkpoint.loops import UNCOUNTED
 from wengert.transforms.checkpoint.search import Plan
 
+_WIDEST = 48
 _HEADER = ("plan", "arena", "ratio", "peak", "flops", "ratio", "ops again", "predicted")
 
 
@@ -56,6 +58,7 @@ class CheckpointRow:
             "transcendentals": figure(self.cost.transcendentals),
             "added_work": self.plan.work,
             "ops_again": self.again,
+            "tapes_grow": self.plan.grows,
             "predicted": self.predicted.to_json(),
         }
 
@@ -68,7 +71,10 @@ class CheckpointTable:
         title: what was planned.
         rows: the plans that no other one beats in both flops and arena.
         evaluated: how many plans were lowered to find them.
+        total: the flops of the derivative as it is.
         budget: the largest arena that is wanted, in bytes, if one is.
+        bounded: whether there are plans without tapes that grow as loops run.
+        assumed: whether the flops of plans rest on assumed iterations of loops that nobody counts.
     """
 
     title: str
@@ -76,16 +82,24 @@ class CheckpointTable:
     evaluated: int
     total: int
     budget: int | None = None
+    bounded: bool = True
+    assumed: bool = False
 
     @cached_property
     def chosen(self) -> CheckpointRow | None:
         """The row for the budget: that with the fewest flops that fits. None without a budget, and where none fits."""
-        return None if self.budget is None else next((row for row in self.rows if row.plan.arena <= self.budget), None)
+        return None if self.budget is None else next((row for row in self.rows if row.plan.arena <= self.budget and not self._grows(row)), None)
+
+    def _grows(self, row: CheckpointRow) -> bool:
+        """Whether a row takes more memory than the others in any case, for tapes of loops that nobody counts."""
+        return row.plan.grows and self.bounded
 
     @property
     def decision(self) -> str:
         """The line that says what the budget leads to."""
         first, least = self.rows[0], self.rows[-1]
+        if self.budget is None and self._grows(first):
+            return f"The least budget that can be met is {least.plan.arena} bytes ({size(least.plan.arena)}); '{first.plan.name}' records as long as loops run."
         if self.budget is None:
             return (
                 f"The least budget that can be met is {least.plan.arena} bytes ({size(least.plan.arena)}); with {first.plan.arena} nothing is computed again."
@@ -95,28 +109,41 @@ class CheckpointTable:
             return f"No plan has an arena of at most {self.budget} bytes: the least budget that can be met is {least.plan.arena} ({size(least.plan.arena)})."
         if row is first:
             return f"{self.budget} bytes are enough: nothing is computed again."
+        if self._grows(first):
+            return (
+                f"Use '{row.plan.name}': {size(row.plan.arena)} however long loops run, for about {_times(row.plan.work, first, self.total)} times the flops."
+            )
         share, more = 100 * row.plan.arena / max(1, first.plan.arena), 100 * (row.plan.work - first.plan.work) / max(1, self.total)
         return f"Use '{row.plan.name}': {share:.3g} % of the arena for {more:.3g} % more flops."
 
     def __str__(self) -> str:
         return "\n".join(
-            [self.title, "", *table(_HEADER, [self._cells(row) for row in self.rows]), "", f"{self.evaluated} plans were lowered to buffers.", self.decision]
+            [
+                self.title,
+                "",
+                *table(_HEADER, [self._cells(row) for row in self.rows]),
+                "",
+                f"{self.evaluated} plans were lowered to buffers.",
+                *([f"Ratios of flops are for {UNCOUNTED} iterations of each loop that nobody counts."] if self.assumed else []),
+                self.decision,
+            ]
         )
 
     def _cells(self, row: CheckpointRow) -> list[str]:
         first, memory = self.rows[0], row.compiled.memory
         mark = "*" if row is self.chosen else " "
         work = 1 + (row.plan.work - first.plan.work) / max(1, self.total)
-        share = memory.arena / max(1, first.plan.arena)
+        share = "" if self._grows(first) else f"{memory.arena / max(1, first.plan.arena):.3f}"
+        arena, peak = (f"{size(figure)} + tapes" if row.plan.grows else size(figure) for figure in (memory.arena, memory.total))
         return [
-            f"{mark} {row.plan.name}", size(memory.arena), f"{share:.3f}", size(memory.total),
-            amount(row.cost.flops), f"{work:.3f}", str(row.again), str(row.predicted),
+            f"{mark} {row.plan.name}", arena, share, peak, _short(amount(row.cost.flops)), f"{work:.3f}", str(row.again), _short(str(row.predicted))
         ]  # fmt: skip
 
     def svg(self) -> str:
         """The frontier as a picture: arenas over flops, each relative to the derivative that keeps everything."""
         first = self.rows[0].plan
-        points = [(1 + (row.plan.work - first.work) / max(1, self.total), row.plan.arena, row.plan.name) for row in self.rows]
+        drawn = [row.plan for row in self.rows if not self._grows(row)]
+        points = [(1 + (plan.work - first.work) / max(1, self.total), plan.arena, plan.name) for plan in drawn]
         return svg(points, self.title, self.budget)
 
     def to_json(self) -> dict[str, Any]:
@@ -178,9 +205,17 @@ def checkpoints_of(derivative: Program, title: str, budget: int | str | None = N
     frontier, unknowns = derivative.frontier, Unknowns()
     rows: list[CheckpointRow] = []
     for plan in frontier.best:
-        program = derivative.within(plan.arena)
+        program = derivative.planned(plan)
         cost = compiled(program, unknowns)
         again = len(plan.order) - len(set(plan.order))
         rows.append(CheckpointRow(plan, program, program_cost(program.optimized_module, unknowns=unknowns), cost, predicted(program, cost), again))
-    total = sum(work or 0 for work in frontier.graph.work)
-    return CheckpointTable(title, tuple(rows), len(frontier.plans), total, bytes_given)
+    return CheckpointTable(title, tuple(rows), len(frontier.plans), frontier.total, bytes_given, frontier.bounded, frontier.is_assumed)
+
+
+def _times(work: int, first: CheckpointRow, total: int) -> str:
+    return f"{1 + (work - first.plan.work) / max(1, total):.3g}"
+
+
+def _short(text: str) -> str:
+    """A figure, or that it depends on too much to be shown."""
+    return text if len(text) <= _WIDEST else "only a run tells"

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.dialects.stablehlo.process_groups import Grid
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.cli import arguments
+from wengert.lab.cli.resuming import run_resumably
 from wengert.lab.inputs import Array, random_inputs, read_inputs
 from wengert.runtime.errors import ExecutionError, InputError
 from wengert.runtime.program import Program
@@ -75,16 +77,37 @@ def _results(options: argparse.Namespace, comm: Any) -> Results | None:
             raise InputError(f"{program.name}: its mesh has {whole.mesh.size} devices <{whole.mesh.text()}>, not {options.devices}")
         signature = _resized(whole.local.signature, lambda p: whole.whole_shape(p, (whole.in_specs if p.role == "argument" else whole.out_specs)[p.position]))
         made: Any = whole.distribute(engine="threads" if comm is None else "mpi", backend=options.backend, comm=comm)
-        results = made(*_inputs(options, signature, rank))
+        inputs = _inputs(options, signature, rank)
+        if options.checkpoint is None:
+            results = made(*inputs)
+        else:
+            parts = _in_segments(options, whole.local, made.made.grid, comm, inputs, whole.blocks(inputs))
+            results = whole.assembled(parts) if rank == 0 else ()
         return (signature.results, results) if rank == 0 else None
     made = program.distribute(options.devices, engine="threads" if comm is None else "mpi", backend=options.backend, comm=comm)
     signature = _resized(program.signature, lambda p: (made.grid.size, *p.shape))
     inputs = _inputs(options, signature, rank)
+    if options.checkpoint is not None:
+        blocks: list[list[Array]] = [[x[device] for x in inputs] for device in range(made.grid.size)]
+        parts = _in_segments(options, program, made.grid, comm, inputs, blocks)
+        return (signature.results, [np.stack(values) for values in zip(*parts, strict=True)]) if rank == 0 else None
     if comm is None:
         return signature.results, made(*inputs)
     own = made(*[x[rank] for x in inputs])
     parts = made.device.everybody(own)
     return (signature.results, [np.stack(values) for values in zip(*parts, strict=True)]) if rank == 0 else None
+
+
+def _in_segments(
+    options: argparse.Namespace, program: Program, grid: Grid, comm: Any, inputs: Sequence[Array], parts: Sequence[Sequence[Array]]
+) -> Sequence[Sequence[Array]]:
+    """The results of all devices, on process 0, of a run with checkpoints."""
+    from wengert.runtime.resumable.devices import Processes, Threads
+
+    if comm is None:
+        return run_resumably(options, program, Threads(grid, options.backend), inputs, parts, grid.size)
+    (own,) = run_resumably(options, program, Processes(grid, options.backend, comm), inputs, [parts[comm.rank]], grid.size)
+    return comm.gather(own, root=0) or ()
 
 
 def has_mesh(program: Program) -> bool:

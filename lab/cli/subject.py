@@ -48,7 +48,10 @@ def add_request(parser: argparse.ArgumentParser, modes: Sequence[Mode]) -> None:
     arguments.add_positions(parser)
     arguments.add_strategy(parser)
     parser.add_argument(
-        "--residuals", default="auto", metavar="NAME", help="what is kept: auto (default), save-all, recompute-cheap, recompute-all, or what --load brings"
+        "--residuals",
+        default="auto",
+        metavar="NAME",
+        help="what is kept: auto (default), save-all, recompute-cheap, recompute-all, sqrt, binomial-8 (any number), or what --load brings",
     )
 
 

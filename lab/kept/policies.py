@@ -16,7 +16,7 @@ from wengert.lab.kept.residuals import Residuals
 from wengert.lab.tables import size, table
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
-from wengert.transforms.ad.residuals.policies import policy_names
+from wengert.transforms.ad.residuals.policies import policies_for
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.program_cost import program_cost
 from wengert.transforms.analysis.symbolic.polynomial import Polynomial
@@ -72,7 +72,7 @@ class PolicyTable:
 def compare_policies(program: Program, request: Request) -> PolicyTable:
     """What every residual policy keeps for a derivative of a program, those of plug-ins too. Raises what the derivative raises."""
     unknowns = Unknowns()
-    rows = [_row(program, replace(request, residuals=name), unknowns) for name in policy_names()]
+    rows = [_row(program, replace(request, residuals=name), unknowns) for name in policies_for(program.optimized_module)]
     return PolicyTable(f"{replace(request, residuals='auto')} of {program.name} by residual policy", tuple(rows))
 
 

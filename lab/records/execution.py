@@ -18,6 +18,7 @@ from wengert.lab.costs.cost_report import dimension, symbols_at
 from wengert.lab.costs.time_model import predicted
 from wengert.lab.inputs import random_like
 from wengert.lab.measure import measure_samples
+from wengert.lab.records.interference import interference, moment
 from wengert.lab.records.record import Result
 from wengert.lab.records.work import Array, Point, Work, module_hash
 from wengert.lab.records.yardstick import yardstick
@@ -74,9 +75,11 @@ def run_works(point: Point, works: Sequence[Work], effort: Effort) -> Iterator[t
         else:
             ready.append(made)
     if ready:
+        begun = moment()
         unit, *taken = measure_samples([yardstick(), *(one.call for one in ready)], rounds=effort.rounds, budget=effort.budget)
+        disturbed = interference(begun)
         for one, samples in zip(ready, taken, strict=True):
-            yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls, yardstick=unit.seconds)
+            yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls, yardstick=unit.seconds, interference=disturbed)
 
 
 def _problem(error: Exception) -> Result:

@@ -37,6 +37,7 @@ class Result:
         values: the values of symbols at these inputs, such as iterations of loops.
         derived: the hash of the normalised IR that was run, after optimisation.
         norms: the Euclidean norm of each result.
+        interference: what else the machine did while samples were taken (:mod:`wengert.lab.records.interference`).
         error, tolerance: the largest difference from expected results, and the largest that is right, where there are such.
     """
 
@@ -53,6 +54,7 @@ class Result:
     values: dict[str, int] = field(default_factory=dict[str, int])
     derived: str = ""
     norms: tuple[float, ...] = ()
+    interference: dict[str, float] = field(default_factory=dict[str, float])
     error: float | None = None
     tolerance: float | None = None
 

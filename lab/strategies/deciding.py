@@ -13,31 +13,44 @@ from wengert.lab.strategies.plan import Plan
 from wengert.lab.strategies.plans import modes, plans
 from wengert.lab.strategies.remembered import How, Question, remember
 from wengert.lab.strategies.row import PlanCosts, Row
+from wengert.runtime.derived.jacobian_passes import JacobianMode
 from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
-from wengert.runtime.jacobians import JacobianMode
 from wengert.runtime.program import Program
 from wengert.transforms.ad.strategies import DEFAULT
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns
 
+SHORT = 0.2
+"""Seconds that the runs of all plans worth measuring may take together, as predicted, if nobody has asked for a measurement: it takes a few times as long."""
 
-def decided(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int], *, measure: bool) -> tuple[str, How]:
+
+def decided(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int], *, measure: bool | None) -> tuple[str, How]:
     """The answer, and what it rests on: ``measured`` where plans were measured, or were to be and are too far apart for that.
+
+    With None, plans are measured unless that takes long. Nothing is run whose number of iterations is not known: at inputs that are drawn it might not end.
 
     Where the prediction depends on what only a run tells, or something is complex (holomorphic functions are not predicted), the number of directions decides,
     and Hessians are forward over reverse.
     """
+    alone: How = "not measured" if measure is None else "predicted"
     rows = [row for row in _rows(program, question, wrt, of) if not row.problem]
     choice = choose(rows)
     if choice.row is None or choice.verdict not in ("faster", "tie", "only"):
-        return "forward over reverse" if question == "hessian" else _with_fewer_directions(program, wrt, of), "predicted"
-    worth = near(rows, UNDECIDED) if measure else []
+        return "forward over reverse" if question == "hessian" else _with_fewer_directions(program, wrt, of), alone
+    worth = near(rows, UNDECIDED)
+    if measure is False or (measure is None and not _is_short(worth)):
+        return _written(choice.row.plan, question), alone
     if len(worth) < 2:
-        return _written(choice.row.plan, question), "measured" if measure else "predicted"
+        return _written(choice.row.plan, question), "measured"
     try:
         best = choose(list(timed(worth, random_inputs(program.signature, 0)).values())).row
     except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError):
         best = None
-    return (_written(choice.row.plan, question), "predicted") if best is None else (_written(best.plan, question), "measured")
+    return (_written(choice.row.plan, question), alone) if best is None else (_written(best.plan, question), "measured")
+
+
+def _is_short(rows: Sequence[Row]) -> bool:
+    times = [row.seconds.constant for row in rows if row.seconds is not None]
+    return len(times) == len(rows) and sum(float("inf") if time is None else float(time) for time in times) <= SHORT
 
 
 def keep_measured(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int], table: Sequence[Row]) -> None:

@@ -1,7 +1,7 @@
 """What ``p.jacobian()`` and ``p.hessian()`` do: the plan that was chosen before for this program on this machine, else the one that is chosen now.
 
-``measure`` says by what: False, by prediction alone; True, by measuring the plans that the prediction cannot tell apart; None, by what was measured before, if
-anything was, else by prediction.
+``measure`` says by what: False, by prediction alone; True, by measuring the plans that the prediction cannot tell apart, if there are several; None, by that
+too, unless their runs take long. What was measured once on a machine is not measured again.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wengert.lab.strategies.remembered import How, Question, recalled, remember
-from wengert.runtime.jacobians import JacobianMode
+from wengert.runtime.derived.jacobian_passes import JacobianMode
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
-_LOOKED_FOR: dict[bool | None, tuple[How, ...]] = {None: ("measured", "predicted"), False: ("predicted",), True: ("measured",)}
+_LOOKED_FOR: dict[bool | None, tuple[How, ...]] = {None: ("measured", "not measured"), False: ("predicted",), True: ("measured",)}
 
 
 def jacobian_passes(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> str:
@@ -47,6 +47,6 @@ def _answer(program: Program, question: Question, wrt: Sequence[int], of: Sequen
             return answer
     from wengert.lab.strategies.deciding import decided
 
-    answer, how = decided(program, question, wrt, of, measure=measure is True)
+    answer, how = decided(program, question, wrt, of, measure=measure)
     remember(program, question, wrt, of, how, answer)
     return answer

@@ -102,7 +102,8 @@ def near(rows: Sequence[Row], slower: float) -> list[Row]:
 
 def _reference(functions: Sequence[tuple[Row, JacobianFunction]], inputs: Sequence[Array]) -> tuple[Sequence[Array], str]:
     """The blocks by the interpreter, of the row with the fewest flops; by the first row, compiled, where that takes too long."""
-    row, function = min(functions, key=lambda pair: float(pair[0].flops.constant or 0))
+    exact = [pair for pair in functions if not pair[0].plan.off]
+    row, function = min(exact or functions, key=lambda pair: float(pair[0].flops.constant or 0))
     if float(row.flops.constant or 0) <= INTERPRETED_FLOPS and row.plan.calls <= 64:
         return row.compile("interpreter")(*inputs), f"{row.name} in the interpreter"
     return function(*inputs), f"{row.name}, compiled"

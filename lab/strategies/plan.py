@@ -54,6 +54,7 @@ class Plan:
             them itself.
         fewer: how many directions a program takes that needs fewer than there are elements.
         passes: the pass that makes the program, as text, where one alone does.
+        off: of an unbiased estimate, the root of its mean square error relative to the norm of what it estimates; 0 of what is exact. No estimate is chosen.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Plan:
     at_once: int | None
     fewer: int | None = None
     passes: str = ""
+    off: float = 0.0
 
     @property
     def directions(self) -> int:

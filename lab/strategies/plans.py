@@ -11,6 +11,7 @@
 ``compressed``   columns (forward) or rows (reverse) that have no element in common in one direction, where that takes fewer directions; or both modes, where
                  both together take fewer still
 ``eliminated``   vertices of the linearised graph are eliminated, in the best order by rule; ``eliminated search`` in one that is searched for
+``forward xK random``  an unbiased estimate from K random directions, on request
 ``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
 ===============  ======================================================================================================================
 
@@ -28,15 +29,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
 from wengert.lab.strategies.checkpointed import checkpointed
+from wengert.lab.strategies.estimated import estimated
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
+from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.errors import InputError
-from wengert.runtime.jacobians import MODES, jacobian_pass
 from wengert.runtime.program import Program, static_program
 from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.mixed import cut_size
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.jacobians.sparse import Colouring
-from wengert.transforms.ad.residuals.policies import policy_names
+from wengert.transforms.ad.residuals.policies import policies_for
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE
 
@@ -52,7 +54,13 @@ MOST_ELIMINATED, MOST_SEARCHED, SEARCH_STEPS = 2000, 200, 200
 
 
 def plans(
-    program: Program, wanted: Wanted, wrt: Sequence[int], of: Sequence[int], strategies: Sequence[str] | None = None, budget: int | None = None
+    program: Program,
+    wanted: Wanted,
+    wrt: Sequence[int],
+    of: Sequence[int],
+    strategies: Sequence[str] | None = None,
+    budget: int | None = None,
+    estimates: int | None = None,
 ) -> list[Plan]:
     """The plans for a derivative of a static program.
 
@@ -63,6 +71,7 @@ def plans(
         of: positions of the results.
         strategies: strategies of reverse mode, by name; all by default.
         budget: the largest arena that is wanted, in bytes: there is a row that computes values again for it.
+        estimates: of how many random directions there are rows that estimate a first derivative.
 
     Raises:
         InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
@@ -72,8 +81,12 @@ def plans(
     modes(program, wrt, of)  # refuses what is complex
     names = list(strategy_names() if strategies is None else strategies)
     if wanted == "hessian":
+        if estimates is not None:
+            raise InputError("there are estimates of first derivatives only: ask for the Jacobian or the gradient")
         return list(_hessians(program, wrt, of))
     plans = list(_jacobians(program, wrt, of, names))
+    if estimates is not None:
+        plans += estimated(program, plans[0].blocks, wrt, of, estimates)
     if budget is not None:
         plans += checkpointed(program, plans[0].blocks, wrt, of, budget)
     if wanted == "gradient":
@@ -203,7 +216,7 @@ def _derivatives(make: partial[Program], mode: Mode) -> int:
 
 def _with_policies(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
     """The gradient by other policies for what the forward part keeps."""
-    for policy in policy_names():
+    for policy in policies_for(program.optimized_module):
         if policy != "auto":
             yield Plan(f"vjps {policy}", f"VJP, {policy}", _blocks(program, wrt, of), partial(program.vjp, wrt, of, residuals=policy), "reverse", 0)
 

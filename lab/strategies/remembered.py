@@ -17,7 +17,8 @@ from wengert.runtime.identity import of_derived, stamps
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
 
-How = Literal["predicted", "measured"]
+How = Literal["predicted", "measured", "not measured"]
+"""What an answer rests on: a prediction, a measurement, or a prediction where a measurement was possible and would have taken too long."""
 Question = Literal["jacobian", "mode", "hessian"]
 """Which plan to use for a Jacobian, which of its two modes, and which plan to use for a Hessian."""
 
@@ -44,7 +45,7 @@ def _entry(program: Program, question: Question, wrt: Sequence[int], of: Sequenc
     from wengert.runtime.machine_model import model_stamp
     from wengert.transforms.schedule.host import host
 
-    model = str(model_stamp()) if how == "predicted" else ""
+    model = "" if how == "measured" else str(model_stamp())
     return disk.key(identity, how, str(host()), str(default_threads()), model, _deciders())
 
 

@@ -155,7 +155,7 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary for JSON."""
-        head = {"name": self.name, "how": self.plan.how, "calls": self.plan.calls, "directions": self.plan.directions}
+        head = {"name": self.name, "how": self.plan.how, "calls": self.plan.calls, "directions": self.plan.directions, "off": self.plan.off}
         if self.problem:
             return {**head, "refused": self.problem}
         memory = self.compiled.memory if self.compiled is not None else None

@@ -65,12 +65,17 @@ class StrategyTable:
     @cached_property
     def choice(self) -> Choice:
         """Which row to use."""
-        return choose(self.usable)
+        return choose(self._exact)
 
     @cached_property
     def predicted(self) -> Choice:
         """Which row to use by prediction alone."""
-        return choose([row.unmeasured for row in self.usable])
+        return choose([row.unmeasured for row in self._exact])
+
+    @property
+    def _exact(self) -> list[Row]:
+        """The usable rows that are no estimates."""
+        return [row for row in self.usable if not row.plan.off]
 
     @property
     def best(self) -> Row:
@@ -168,6 +173,7 @@ def strategies(
     measure: bool | Literal["ties"] = "ties",
     budget: int | None = None,
     strategies: Sequence[str] | None = None,
+    estimates: int | None = None,
     values: Mapping[str, Number] | None = None,
     shapes: Shapes | None = None,
     seed: int = 0,
@@ -185,6 +191,7 @@ def strategies(
             True: all but those that are predicted to take eight times as long as the best. False: none.
         budget: the largest arena of a row, in bytes.
         strategies: strategies of reverse mode, by name; all by default, those of plug-ins included.
+        estimates: adds rows that estimate a first derivative from one random direction and from so many, with their error; none of them is chosen.
         values: values of symbols for what only a run tells (``T0``).
         shapes: the shapes of the arguments of a program that leaves extents open.
         seed: for inputs.
@@ -200,19 +207,21 @@ def strategies(
     program = shaped(program, inputs, shapes)
     moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
-    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget, estimates)]
     reference = ""
     given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed) if measure is not False else None
     if given is not None and (inputs is not None or measure is True):
         rows = [with_values(row, given) for row in rows]
     if measure is not False and given is not None:
         within = [row for row in rows if not row.problem and (budget is None or (row.arena or 0) <= budget)]
-        worth = near(within, SLOWER) if measure is True else _undecided(within, inputs is not None)
+        exact = [row for row in within if not row.plan.off]
+        worth = near(exact, SLOWER) if measure is True else _undecided(exact, inputs is not None)
+        worth += [row for row in within if row.plan.off] if worth else []
         if worth:
             timed, reference = measured(worth, given)
             rows = [timed.get(row.name, row) for row in rows]
     if reference:
-        keep_measured(program, "hessian" if of == "hessian" else "jacobian", moved, asked, rows)
+        keep_measured(program, "hessian" if of == "hessian" else "jacobian", moved, asked, [row for row in rows if not row.plan.off])
     return StrategyTable(program.name, of, moved, asked, tuple(rows), budget, reference, measure == "ties")
 
 

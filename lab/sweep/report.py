@@ -14,7 +14,7 @@ _LONGEST_FORMULA = 60
 
 def lines(report: SweepReport) -> Iterator[str]:
     """The report, line by line."""
-    yield f"sweep of {report.program}"
+    yield f"sweep of {report.program}" + ("" if report.pipeline is None else f", pipeline {report.pipeline or '(no pass)'}")
     yield ""
     yield from _cells(report)
     yield from _problems(report)

@@ -86,7 +86,7 @@ class SweepReport:
         cells: the results, in the order of the sizes.
         measured: whether times were measured.
         formulas: the flops of modes as polynomials in the main size, by the name of the series.
-        problems: what could not be made at all, with the sizes.
+        pipeline: the passes in place of the optimisation; None for the usual ones.
     """
 
     program: str
@@ -95,6 +95,7 @@ class SweepReport:
     cells: tuple[Cell, ...]
     measured: bool
     formulas: Mapping[str, Formula] = field(default_factory=dict[str, Formula])
+    pipeline: str | None = None
 
     @cached_property
     def main(self) -> Axis | None:
@@ -156,6 +157,7 @@ class SweepReport:
         """A dictionary for JSON."""
         return {
             "program": self.program,
+            "pipeline": self.pipeline,
             "over": {axis.name: list(axis.values) for axis in self.axes},
             "modes": list(self.modes),
             "measured": self.measured,

@@ -2,11 +2,12 @@
 
 .. code-block:: toml
 
-    program = "model.py:layer"      # or "p.mlir"; relative to this file
+    program = "model.py:layer"      # or "p.mlir"; relative to this file; or a list of several
     shapes = "nxd,d"                # where the command line would have --shapes
     measure = true
     records = "layer.db"
-    plot = "layer.svg"
+    pipeline = ["cse,dce", "fuse"]  # each of several in turn; one as a text
+    dask = true                     # or "tcp://host:8786"
 
     [over]
     n = "2..4096"
@@ -25,10 +26,11 @@ from typing import Any, cast
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.sweep.axes import Axis, axis
+from wengert.lab.sweep.cluster.client import LOCAL
 from wengert.runtime.errors import InputError
 
 KINDS: dict[str, tuple[type, ...]] = {
-    "program": (str,),
+    "program": (str, list),
     "shapes": (str,),
     "dtype": (str,),
     "entry": (str,),
@@ -39,9 +41,10 @@ KINDS: dict[str, tuple[type, ...]] = {
     "budget": (int, float),
     "seed": (int,),
     "backend": (str,),
-    "pipeline": (str,),
+    "pipeline": (str, list),
     "records": (str,),
     "resume": (bool,),
+    "dask": (bool, str),
     "plot": (str,),
     "figure": (list, str),
     "jobs": (int,),
@@ -53,9 +56,9 @@ _FILES = ("records", "plot")
 
 @dataclass(frozen=True)
 class Spec:
-    """What a file says: the program, the axes, and values of options by name."""
+    """What a file says: the programs, the axes, and values of options by name."""
 
-    program: str
+    programs: tuple[str, ...]
     axes: tuple[Axis, ...]
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -77,8 +80,20 @@ def read_spec(path: str) -> Spec:
         raise InputError(f"{path} names no program: program = 'model.py:layer', or 'p.mlir'")
     folder = Path(path).parent
     axes = tuple(axis(name, values) for name, values in cast("dict[str, Any]", over).items())
+    if "pipeline" in fields:
+        fields["pipeline"] = tuple(dict.fromkeys(_texts(path, "pipeline", fields["pipeline"])))
+    if isinstance(fields.get("dask"), bool):
+        fields["dask"] = LOCAL if fields["dask"] else None
     options = {name: str(folder / value) if name in _FILES else value for name, value in fields.items() if name != "program"}
-    return Spec(_beside(folder, fields["program"]), axes, options)
+    return Spec(tuple(_beside(folder, program) for program in _texts(path, "program", fields["program"])), axes, options)
+
+
+def _texts(path: str, name: str, value: str | list[Any]) -> list[str]:
+    """One text or several; raises InputError for a list of something else, or of nothing."""
+    values: list[Any] = [value] if isinstance(value, str) else value
+    if not values or not all(isinstance(one, str) for one in values):
+        raise InputError(f"{path}: {name} is a text or a list of texts, found {value!r}")
+    return values
 
 
 def _check(path: str, name: str, value: Any) -> None:

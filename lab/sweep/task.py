@@ -31,7 +31,6 @@ class SweepTask:
         backend, pipeline: how it is run.
         effort: how long.
         plugins: the plug-ins to load first.
-        known: the keys of the tasks that are recorded and not run again.
     """
 
     subject: Subject
@@ -44,12 +43,12 @@ class SweepTask:
     pipeline: str | None = None
     effort: Effort = field(default_factory=Effort)
     plugins: tuple[str, ...] = ()
-    known: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
         """For messages."""
-        return " ".join([self.subject.label, *(f"{name}={value}" for name, value in self.sizes.items())])
+        pipeline = [] if self.pipeline is None else [f"({self.pipeline})"]
+        return " ".join([self.subject.label, *(f"{name}={value}" for name, value in self.sizes.items()), *pipeline])
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,8 @@ class NotMade:
     result: Result
 
 
-def run_sweep_task(task: SweepTask) -> Iterator[Made | Done | NotMade]:
-    """The program, then the result of each task. Raises nothing."""
+def run_sweep_task(task: SweepTask, known: frozenset[str] = frozenset()) -> Iterator[Made | Done | NotMade]:
+    """The program, then the result of each task; those of which the key is ``known`` are not run again. Raises nothing."""
     try:
         for source in task.plugins:
             load_plugin(source)
@@ -91,11 +90,11 @@ def run_sweep_task(task: SweepTask) -> Iterator[Made | Done | NotMade]:
     except Exception as error:
         yield NotMade(Result("failed", described(error)))
         return
-    known = tuple(work for work in works if work.key in task.known)
-    yield Made(point, works, known)
+    done = tuple(work for work in works if work.key in known)
+    yield Made(point, works, done)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndoneWarning)
-        results = list(run_works(point, [work for work in works if work not in known], task.effort))
+        results = list(run_works(point, [work for work in works if work not in done], task.effort))
     yield from (Done(work, result) for work, result in results)
 
 

@@ -63,10 +63,10 @@ def distribute(
             raise InputError(f"{devices} devices are asked for, but MPI runs {comm.size} processes: mpiexec -n {devices}")
         grid = grid_of(program, comm.size)
         check_uniform(program.core_module, grid, arguments)
-        return MpiProgram(program, grid, _runner(program, backend, grid.size), MpiDevice(comm, grid))
+        return MpiProgram(program, grid, runner(program, backend, grid.size), MpiDevice(comm, grid))
     grid = grid_of(program, devices)
     check_uniform(program.core_module, grid, arguments)
-    return ThreadedProgram(program, grid, _runner(program, backend, grid.size))
+    return ThreadedProgram(program, grid, runner(program, backend, grid.size))
 
 
 _OTHERS = ("opencl", "cuda", "ptx-interpreter")
@@ -82,7 +82,8 @@ def grid_of(program: Program, devices: int | None) -> Grid:
         raise InputError(f"{program.name}: {error}") from None
 
 
-def _runner(program: Program, backend: str, devices: int) -> Run:
+def runner(program: Program, backend: str, devices: int) -> Run:
+    """The program as each of so many devices runs it."""
     from wengert.runtime.derivation import finishing, runnable, runs_at_core_level_only
 
     if backend == "interpreter":

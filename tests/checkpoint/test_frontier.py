@@ -52,7 +52,7 @@ def assert_same(actual, expected, tolerance: float = 1e-9) -> None:
 def assert_frontier_holds(derivative: Program, inputs, *, compiled: int = 3) -> None:
     """Plans are ordered, the flops of none exceed those of one with less memory, and some of them are compiled."""
     frontier = derivative.frontier
-    plans = frontier.best
+    plans = [plan for plan in frontier.best if not (plan.grows and frontier.bounded)]
     assert [plan.arena for plan in plans] == sorted({plan.arena for plan in plans}, reverse=True)
     assert [plan.work for plan in plans] == sorted({plan.work for plan in plans})
     budgets = sorted({plan.arena + more for plan in frontier.plans for more in (-1, 0, 1)})

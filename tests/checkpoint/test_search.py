@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.ir.printing.printer import print_module
-from wengert.transforms.checkpoint.binomial import advances, first_stop, repetitions
+from wengert.transforms.ad.replay.schedule import advances, first_stop, repetitions
 from wengert.transforms.checkpoint.cut import cheapest_to_keep
 from wengert.transforms.checkpoint.graph import Graph
 from wengert.transforms.checkpoint.order import added_work, arranged, pruned

@@ -59,6 +59,25 @@ def depthwise(x, w):
     return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=4)
 
 
+def layer_norm(x, g, b):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5) * g + b
+
+
+def rms_norm(x, g):
+    return x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5) * g
+
+
+def pulled_back(function):
+    """The function's value and its VJP with the last argument as the cotangent."""
+
+    def both(*arguments):
+        value, back = jax.vjp(function, *arguments[:-1])
+        return value, *back(arguments[-1])
+
+    return both
+
+
 def spread(x):
     return x @ jnp.swapaxes(x, -1, -2) + 8 * jnp.eye(x.shape[-1], dtype=x.dtype)
 
@@ -80,6 +99,10 @@ CASES = {
     "gathered": (lambda x: jnp.take(x, jnp.arange(0, 300, 3) % 100, axis=0) * 2, floats(100, 50)),
     "strips": (jax.nn.softmax, floats(100, 512)),
     "strips with a loss": (jax.value_and_grad(lambda x, y: jnp.sum(jax.nn.log_softmax(x) * y)), floats(100, 512), floats(100, 512)),
+    "layer norm": (layer_norm, floats(600, 250), floats(250), floats(250)),
+    "layer norm, reverse": (pulled_back(layer_norm), floats(600, 250), floats(250), floats(250), floats(600, 250)),
+    "RMS norm, reverse": (pulled_back(rms_norm), floats(700, 250), floats(250), floats(700, 250)),
+    "log-softmax, reverse": (pulled_back(jax.nn.log_softmax), floats(600, 250), floats(600, 250)),
     "products": (jax.value_and_grad(loss, (0, 1)), floats(130, 70), floats(70, 90)),
     "rows of a product": (lambda x, w: x @ w, floats(333, 70), floats(70, 10)),
     "columns of a product": (lambda x, w: x @ w, floats(5, 300), floats(300, 1001)),

@@ -17,6 +17,7 @@ import transform_sides  # noqa: F401, for JAX's settings
 from jax import lax
 
 import wengert as wg
+import wengert.numpy as wnp
 from wengert.runtime.errors import InputError
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
@@ -99,6 +100,24 @@ def newton(f: Any, y: Any) -> Any:
     return lax.fori_loop(0, 40, lambda _, y: y - f(y) / jax.jvp(f, (y,), (jnp.ones_like(y),))[1], y)
 
 
+def matrix_free(solver: Any) -> Any:
+    """A solver of systems by products with a matrix, or by a function."""
+    return lambda a, b: solver((lambda v: a @ v) if not callable(a) else a, b, tol=1e-14)[0]
+
+
+def counted_solve(a: Any, b: Any) -> Any:
+    """A diagonal system by iterations, whose number is returned too."""
+
+    def solve(matvec: Any, b: Any) -> Any:
+        def step(state: Any) -> Any:
+            x, k = state
+            return x + 0.4 * (b - matvec(x)), k + 1.0
+
+        return lax.while_loop(lambda s: s[1] < 100, step, (jnp.zeros(3), 0.0))
+
+    return lax.custom_linear_solve(lambda x: a * x, b, solve, solve, has_aux=True)
+
+
 TABLE = np.array([2.0, -1.0, 0.5])
 
 
@@ -142,6 +161,11 @@ CASES = [
     Case("scan", lambda x: lax.scan(lambda c, y: (clipped(-2.0, 2.0)(c) * y + twisted(c, 1.0), c), x[0], x)[0], twice=False),
     Case("root", lambda x: lax.custom_root(lambda y: y**3 + y - x, jnp.zeros(3), newton, lambda g, y: y / g(jnp.ones(3)))),
     Case("solve", lambda x: jnp.linalg.solve(jnp.outer(x, jnp.sin(x)) + jnp.eye(3), x) + jax.scipy.linalg.solve(jnp.outer(x, x) + jnp.eye(3), x, assume_a="pos")),
+    Case("conjugate gradients", lambda x: matrix_free(jax.scipy.sparse.linalg.cg)(jnp.eye(3) + jnp.outer(x, x), x)),
+    Case("bicgstab", lambda x: matrix_free(jax.scipy.sparse.linalg.bicgstab)(jnp.eye(3) + jnp.outer(x, jnp.sin(x)), x)),
+    Case("gmres", lambda x: matrix_free(jax.scipy.sparse.linalg.gmres)(jnp.eye(3) + jnp.outer(x, jnp.sin(x)), x)),
+    Case("a system in a branch", lambda x: lax.cond(x[0] > 0, lambda x: matrix_free(jax.scipy.sparse.linalg.cg)(jnp.eye(3) + jnp.outer(x, x), x), jnp.sin, x)),
+    Case("system with a count", lambda x: (lambda s: s[0] * s[1])(counted_solve(1 + x**2, jnp.sin(x)))),
     Case("expm", lambda x: jax.scipy.linalg.expm(jnp.outer(x, jnp.cos(x))), twice=False),
     Case("loops in a rule, without tangents", lambda x: jnp.linalg.slogdet(jnp.outer(x, jnp.sin(x)) + jnp.eye(3))[1]),
     Case("stopped matrix", lambda x: jnp.linalg.solve(lax.stop_gradient(jnp.outer(x, x)) + jnp.eye(3), x)),
@@ -294,3 +318,25 @@ def test_the_text_of_incomplete_gamma_functions_is_differentiated_as_its_ops_are
         a_bar, x_bar = program.vjp()(a, x, ones)[1:]
         np.testing.assert_allclose((a_bar + x_bar)[inside], expected[inside], rtol=1e-9)
         assert not np.isfinite(a_bar + x_bar)[~inside].any()
+
+
+def test_systems_keep_their_meaning() -> None:
+    """They are ops that name the map and its solvers, inside of loops too; what is solved by factors has rules of its own."""
+    from wengert.ir.printing.printer import print_module
+
+    solve = matrix_free(jax.scipy.sparse.linalg.cg)
+    imported = wg.from_jax(lambda a, b: lax.fori_loop(0, 2, lambda _, b: solve(a, b), b), np.eye(3), X)
+    assert print_module(imported.program.module).count("ad.custom_linear_solve @") == 1
+    assert "ad.custom_linear_solve" not in print_module(wg.from_jax(jnp.linalg.solve, np.eye(3), X).program.module)
+    assert "core.tape" not in str(imported.program.vjp())
+    batched = wg.vmap(wg.grad(lambda a, b: wnp.sum(wg.from_jax(solve, np.eye(3), X)(a, b)), argnums=1), in_axes=(None, 0))
+    matrix = np.eye(3) + np.outer(X, X)
+    np.testing.assert_allclose(batched(matrix, np.stack([X, 2 * X])), np.tile(np.linalg.solve(matrix, np.ones(3)), (2, 1)), rtol=1e-11)
+
+
+def test_roots_by_matrix_free_solvers() -> None:
+    """Where JAX (0.10) has no reverse mode."""
+    root = wg.from_jax(lambda x: lax.custom_root(lambda y: y**3 + y - x, jnp.zeros(3), newton, matrix_free(jax.scipy.sparse.linalg.cg)), X)
+    y = root(X)
+    np.testing.assert_allclose(wg.jacrev(root)(X), np.diag(1 / (3 * y**2 + 1)), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(wg.jacfwd(root)(X), np.diag(1 / (3 * y**2 + 1)), rtol=1e-10, atol=1e-13)

@@ -194,6 +194,8 @@ FAMILIES = {
         Case("index_add", lambda a, i, v: a.index_add(1, i, v), (x(4, 3), ints(3, 6), x(4, 6))),
         Case("slice_scatter", lambda a, s: a.slice_scatter(s, 1, 1, 3), (x(4, 3), x(4, 2))),
         Case("slice_scatter with steps", lambda a, s: a.slice_scatter(s, 0, 1, None, 2), (x(5, 3), x(2, 3))),
+        Case("histc", lambda a: (torch.histc(a.detach(), 4, -1, 1), torch.histc(a.detach(), 5)), (x(20),)),
+        Case("histc of equal numbers", lambda a: torch.histc(a.detach() * 0, 3), (x(4),)),
         Case("select_scatter", lambda a, s: a.select_scatter(s, 0, -1), (x(4, 3), x(3))),
         Case("written", lambda a, s: assigned(a, s), (x(4, 3), x(3))),
     ],

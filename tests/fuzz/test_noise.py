@@ -246,3 +246,36 @@ def test_a_nearly_singular_matrix_beside_one_that_is_not_finite_may_have_a_facto
     factors = np.linalg.norm(row) * np.array([[1.0, 0], [1 / 3, 1e-9]])
     for factor in (factors, np.where([[1, 0], [1, 1]], np.nan, 0.0)):
         assert agrees(case, np.stack([factor, case.outputs[0][1]]))
+
+
+PRODUCT = """func.func public @main(%x: tensor<4xf32>, %y: tensor<f32>) -> tensor<i1> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  %1 = stablehlo.compare LT, %0, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  return %1 : tensor<i1>
+}"""
+
+
+def test_a_product_that_overflows_in_one_order_may_be_of_any_size() -> None:
+    y = np.array(1.0, np.float32)
+    overflowing = of_text(PRODUCT, np.array([3e38, 10, 1e-20, 1e-30], np.float32), y)
+    assert agrees(overflowing, np.array(True))
+    assert agrees(overflowing, np.array(False))
+    in_range = of_text(PRODUCT, np.array([3e8, 10, 1e-2, 1e-3], np.float32), y)
+    assert agrees(in_range, in_range.outputs[0])
+    assert not agrees(in_range, ~in_range.outputs[0])
+
+
+def test_the_order_of_a_function_is_a_whole_number_in_every_run() -> None:
+    text = """func.func public @main(%x: tensor<f64>) -> tensor<i1> {
+      %n = stablehlo.constant dense<2.0> : tensor<f64>
+      %0 = chlo.polygamma %n, %x : tensor<f64>, tensor<f64> -> tensor<f64>
+      %1 = stablehlo.sine %0 : tensor<f64>
+      %y = stablehlo.constant dense<0.5> : tensor<f64>
+      %2 = stablehlo.compare LT, %1, %y : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      return %2 : tensor<i1>
+    }"""
+    lost, exact = of_text(text, np.array(1e-8)), of_text(text, np.array(1.5))
+    assert agrees(lost, ~lost.outputs[0])
+    assert agrees(exact, exact.outputs[0])
+    assert not agrees(exact, ~exact.outputs[0])

@@ -1,20 +1,16 @@
 """Upstream MLIR reads the gpu level's text, and its passes of the same names do the same.
 
-JAX ships MLIR with the gpu dialect and a few of its passes, so reading is tested wherever JAX is. Where `mlir-opt` of LLVM 22 is on the path, it compiles
-kernels of ten classes to PTX, and brings them to the form from which SPIR-V is made.
+JAX ships MLIR with the gpu dialect and a few of its passes, so reading is tested wherever JAX is. (``test_stock_kernels.py`` compiles kernels by upstream's passes.)
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
+from kernel_classes import KERNELS, REFERENCES
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.gpu import ModuleOp as DeviceModule
@@ -25,34 +21,9 @@ from wengert.runtime.interpreter import run
 from wengert.transforms.codegen.gpu.fingerprints import fingerprint
 from wengert.transforms.pipelines import parse_pipeline
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HERE = Path(__file__).parent
-KERNELS = sorted((HERE / "kernels").glob("*.mlir"))
 OPS = HERE.parent / "dialects" / "gpu" / "ops.mlir"
 MATRICES = OPS.with_name("matrices.mlir")
-MLIR_OPT = shutil.which("mlir-opt-22") or shutil.which("mlir-opt")
-needs_mlir_opt = pytest.mark.skipif(MLIR_OPT is None, reason="neither mlir-opt-22 nor mlir-opt is on the path (Debian: mlir-22-tools)")
-
-draw = np.random.default_rng(0)
-X = {n: draw.normal(size=n) for n in (64, 100, 256, 512, 640, 1000, 3000)}
-PLACES = draw.integers(-5, 110, 64).astype(np.int32)
-REFERENCES: dict[str, tuple[list[Array], Callable[..., Array], float]] = {
-    "elementwise": ([X[1000].astype("f4")], lambda x: np.tanh(x) * np.exp(x), 1e-6),
-    "gather": ([X[100], PLACES], lambda x, p: x[np.clip(p, 0, 99)], 0.0),
-    "scatter_add": ([X[64].astype("f4"), PLACES % 10], lambda x, p: np.bincount(p, x, 10), 1e-6),
-    "row_sums": ([X[3000].astype("f4")], lambda x: x.reshape(3, 1000).sum(1, dtype="f8"), 1e-5),
-    "column_maxima": ([X[640]], lambda x: x.reshape(20, 32).max(0), 0.0),
-    "transpose": ([X[512].astype("f4")], lambda x: x.reshape(32, 16).T.reshape(-1), 0.0),
-    "product": ([X[256].astype("f4"), X[512].astype("f4")[:256]], lambda x, z: (x.reshape(16, 16) @ z.reshape(16, 16)).reshape(-1), 1e-5),
-    "shuffled_sum": ([X[64].astype("f4")], lambda x: x.reshape(2, 32).sum(1), 1e-6),
-    "square_roots": ([np.abs(X[64][:48])], np.sqrt, 1e-12),
-    "conversions": (
-        [X[64][:32].astype("f2"), np.arange(-16, 16, dtype=np.int8), X[100][:32] > 0],
-        lambda x, i, m: np.where(m, x.astype("f4") * i.view(np.uint8), 0).astype(ml_dtypes.bfloat16),
-        0.0,
-    ),
-}
-"""For each kernel its inputs, what it computes, and how near it comes."""
 
 
 def test_there_are_ten_classes() -> None:
@@ -177,28 +148,3 @@ def test_outlining_gives_the_kernel_that_upstream_gives(context: Any) -> None:
         (kernel,) = [op for op in made.walk() if op.name == "gpu.func"]
         bodies.append((kernel.properties["function_type"], kernel.properties["known_block_size"], sorted(op.name for op in kernel.regions[0].block.ops)))
     assert bodies[0] == bodies[1]
-
-
-@needs_mlir_opt
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-def test_mlir_opt_compiles_kernels_to_ptx(path: Path) -> None:
-    text = print_module(parse_module(path.read_text()))
-    flags = ["--nvvm-attach-target=chip=sm_90 features=+ptx80", "--convert-scf-to-cf", "--convert-gpu-to-nvvm=use-bare-ptr-memref-call-conv=1"]
-    printed = mlir_opt(text, *flags, "--reconcile-unrealized-casts", "--gpu-module-to-binary=format=isa")
-    assert "gpu.binary @kernels" in printed
-    assert ".visible .entry" in printed
-
-
-@needs_mlir_opt
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-def test_mlir_opt_brings_kernels_to_llvm_for_spirv(path: Path) -> None:
-    text = print_module(parse_module(path.read_text()))
-    printed = mlir_opt(text, "--convert-scf-to-cf", "--convert-gpu-to-llvm-spv=use-64bit-index=true", "--reconcile-unrealized-casts")
-    assert "spir_kernelcc" in printed
-
-
-def mlir_opt(text: str, *flags: str) -> str:
-    assert MLIR_OPT is not None
-    done = subprocess.run([MLIR_OPT, "--allow-unregistered-dialect", *flags], input=text, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout

@@ -9,6 +9,7 @@ from wengert.runtime.cpu import compile
 from wengert.runtime.cpu.compilation import core_form
 from wengert.runtime.interpreter import run
 from wengert.transforms.lowering import lower
+from wengert.transforms.pipelines import lowering, parse_pipeline
 
 
 def softmax(extents: tuple[int, ...], more: str = "%y", scale: str = "") -> str:
@@ -155,3 +156,58 @@ def test_strips_that_read_what_other_strips_wrote() -> None:
 
 def test_strict_programs_combine_across_rows_in_one_go() -> None:
     assert all(nests < 3 for _, nests in strips(normalised((128, 700)), reassociate=False))
+
+
+def layer_norm(extents: tuple[int, int]) -> str:
+    """Rows without their mean, divided by their deviation: three nests that read the same rows, and pass on no more than sums."""
+    n, m = extents
+    whole, rows = f"tensor<{n}x{m}xf32>", f"tensor<{n}xf32>"
+    return f"""func.func @main(%x: {whole}) -> {whole} {{
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %share = stablehlo.constant dense<{1 / m}> : {rows}
+        %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : ({whole}, tensor<f32>) -> {rows}
+        %mean = stablehlo.multiply %s, %share : {rows}
+        %mb = stablehlo.broadcast_in_dim %mean, dims = [0] : ({rows}) -> {whole}
+        %c = stablehlo.subtract %x, %mb : {whole}
+        %q = stablehlo.multiply %c, %c : {whole}
+        %v = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [1] : ({whole}, tensor<f32>) -> {rows}
+        %variance = stablehlo.multiply %v, %share : {rows}
+        %r = stablehlo.rsqrt %variance : {rows}
+        %rb = stablehlo.broadcast_in_dim %r, dims = [0] : ({rows}) -> {whole}
+        %y = stablehlo.multiply %c, %rb : {whole}
+        return %y : {whole} }}"""
+
+
+@pytest.mark.parametrize("reassociate", [True, False])
+def test_nests_that_read_the_same_rows_go_through_them_together(reassociate: bool) -> None:
+    text = layer_norm((640, 256))
+    ((iterations, nests),) = strips(text, reassociate=reassociate)
+    assert iterations > 30
+    assert nests == 3
+    assert compile(parse_module(text)).stats.arena_bytes < 10_000
+    check(text, (640, 256))
+
+
+def test_rereading_what_stays_in_the_second_cache_is_no_reason() -> None:
+    assert not strips(layer_norm((120, 256)))
+
+
+def test_strict_programs_give_the_bits_of_nests_that_run_one_after_another() -> None:
+    x = (np.random.default_rng(3).standard_normal((640, 256)) * np.logspace(-20, 15, 256)).astype(np.float32)
+    text = lowering(reassociate=False)
+    together, apart = (parse_pipeline(passes).run(core_form(parse_module(layer_norm((640, 256))))) for passes in (text, text.replace("strip-mine,", "")))
+    assert [any(isinstance(op, StripMineOp) for op in module.walk()) for module in (together, apart)] == [True, False]
+    assert compile(together, strict=True)(x)[0].tobytes() == compile(apart, strict=True)(x)[0].tobytes()
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_rows_of_subnormal_numbers(flush: bool) -> None:
+    """Sums of squares that vanish make rows of infinities or NaNs; with the mode, subnormal rows count as zeros."""
+    x = np.full((640, 256), np.float32(1e-40))
+    x[::2] = np.random.default_rng(4).standard_normal((320, 256)).astype(np.float32)
+    module = parse_module(layer_norm((640, 256)))
+    (actual,) = compile(module, flush_subnormals=flush)(x)
+    with np.errstate(all="ignore"):
+        (expected,) = run(module, [np.where(np.abs(x) < 1e-38, 0 if flush else x, x).astype(np.float32)])
+    np.testing.assert_allclose(actual[::2], expected[::2], rtol=2e-5, atol=1e-5)
+    assert np.array_equal(np.isfinite(actual[1::2]), np.isfinite(expected[1::2]))

@@ -71,7 +71,22 @@ def laboratory(names: dict[str, Any]) -> None:
     assert len(names["kept"]) == 6
 
 
-CHECKS = [forward_and_reverse, computation_graphs, the_tape_is_ir, custom_rules, laboratory]
+def bilevel(names: dict[str, Any]) -> None:
+    penalties, inputs, labels = names["start"], names["inputs"], names["labels"]
+
+    def loss(penalties: Any) -> float:
+        weights = np.linalg.solve(inputs.T @ inputs + np.diag(np.exp(penalties)), inputs.T @ labels)
+        return float(np.mean((names["held_out"] @ weights - names["held_out_labels"]) ** 2))
+
+    by_hand = [(loss(penalties + h) - loss(penalties - h)) / 2e-5 for h in 1e-5 * np.eye(20)]
+    np.testing.assert_allclose(names["gradient"], by_hand, atol=1e-8)
+    np.testing.assert_allclose(names["other"], names["gradient"], atol=1e-9)
+    assert float(names["value"]) == pytest.approx(loss(penalties), rel=1e-9)
+    assert names["history"][-1] < names["history"][0] / 2
+    assert names["log_penalties"][5:].mean() > names["log_penalties"][:5].mean()
+
+
+CHECKS = [forward_and_reverse, computation_graphs, the_tape_is_ir, custom_rules, laboratory, bilevel]
 NEEDS = {"laboratory": "matplotlib"}
 
 

@@ -7,6 +7,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import wengert as wg
+import wengert.numpy as wnp
 from wengert.dialects import core
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.verification.verifier import verify
@@ -132,3 +133,12 @@ def test_a_derivative_keeps_nothing_that_does_not_change() -> None:
     direction = rng.normal(size=(3, 3))
     slope = (program(x, w + h * direction)[0] - program(x, w - h * direction)[0]) / (2 * h)
     np.testing.assert_allclose(np.vdot(derivative(x, w, y_bar)[2], direction), np.vdot(y_bar, slope), rtol=1e-7)
+
+
+def test_linear_maps_stay_where_they_are_applied() -> None:
+    """A pullback at a point that does not change is made in each iteration, until it is written out in ops, which may leave."""
+
+    def powers(x, v):
+        return wg.fori_loop(0, 3, lambda _, v: wg.vjp(wnp.sin, x)[1](v)[0], v)
+
+    assert float(wg.jit(powers)(0.5, 2.0)) == pytest.approx(2 * np.cos(0.5) ** 3)

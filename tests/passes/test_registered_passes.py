@@ -30,6 +30,7 @@ PIPELINES = {
     "batch": "batch{size=2}",
     "taylor": "taylor{order=3}",
     "checkpoint": "vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=4096}",
+    "vjp-within": "vjp-within{budget=4096}",
 }
 """Passes that need another one before them, or an option."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -55,6 +56,18 @@ def test_a_program_with_a_mesh_takes_whole_arrays(tmp_path: Path) -> None:
     done = two(*WENGERT, "run", str(tmp_path / "whole.mlir"), "--mpi", "--random", "1", "--json")
     assert done.returncode == 0, done.stderr
     assert done.stdout.encode() == threads.stdout
+
+
+def test_the_network_is_calibrated(tmp_path: Path) -> None:
+    done = two(*WENGERT, "calibrate", "--mpi", "--json", "--out", str(tmp_path / "network.json"))
+    assert done.returncode == 0, done.stderr
+    fitted = json.loads(done.stdout)
+    assert fitted == json.loads((tmp_path / "network.json").read_text())
+    assert 0 < fitted["alpha"] < 1
+    assert 0 < fitted["beta"] < 1e-5
+    alone = subprocess.run([*WENGERT, "calibrate", "--mpi"], capture_output=True, text=True, check=False)
+    assert alone.returncode != 0
+    assert "there is 1: mpiexec -n 2 wengert calibrate --mpi" in alone.stderr
 
 
 SCRIPT = """

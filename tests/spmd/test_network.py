@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from spmd_programs import groups, one_op, reducer
 import wengert as wg
 from wengert.dialects.stablehlo.process_groups import Grid
 from wengert.lab.cli.main import main
+from wengert.lab.costs.network import calibration
 from wengert.lab.costs.network.algorithms import ALGORITHMS, Algorithm, algorithms_of, counted, fastest, is_for
-from wengert.lab.costs.network.report import Network, communication_report
+from wengert.lab.costs.network.network import Level, Network, read_network
+from wengert.lab.costs.network.report import communication_report
 from wengert.transforms.analysis.communication import collectives_of, sent_bytes
 
 RANKS = [*range(2, 34), 63, 64, 65, 100, 255, 256, 257, 1000]
@@ -65,7 +68,7 @@ def test_predicted_bytes_are_those_that_are_sent(text: str) -> None:
 
 def test_the_report() -> None:
     p = wg.load("examples/data_parallel_loss.mlir")
-    report = communication_report([("forward", p), ("reverse", p.vjp(wrt=0))], p.name, Grid(1, 2), 64, Network(2e-6, 4e-11))
+    report = communication_report([("forward", p), ("reverse", p.vjp(wrt=0))], p.name, Grid(1, 2), 64, Network.flat(2e-6, 4e-11))
     forward, *reverse = report.lines()
     assert (forward.collective.name, forward.ranks, forward.bytes, forward.algorithm, forward.rounds) == ("all_reduce", 64, 8, "recursive doubling", 6)
     assert np.isclose(forward.seconds, 6 * (2e-6 + 8 * 4e-11))
@@ -76,6 +79,109 @@ def test_the_report() -> None:
     assert weak[1].compute == weak[-1].compute
     assert np.isclose(strong[0].compute, 4096 * strong[-1].compute)
     assert "all figures are predicted" in str(report)
+
+
+# -- networks of several levels
+
+LEVELS = Network((Level(5e-7, 1e-11, 8, "node"), Level(2e-6, 4e-11, None, "cluster")))
+
+
+def test_a_group_runs_at_the_pace_of_the_level_that_holds_it() -> None:
+    m = 1e6
+    inner, outer = Network.flat(5e-7, 1e-11), Network.flat(2e-6, 4e-11)
+    assert LEVELS.plan("all_to_all", 8, m, 8) == inner.plan("all_to_all", 8, m, 8)
+    assert LEVELS.plan("all_to_all", 8, m, 64) == outer.plan("all_to_all", 8, m, 64)  # ranks that are not neighbours
+    assert LEVELS.plan("all_reduce", 12, m, 12) == outer.plan("all_reduce", 12, m, 12)  # one node and a half
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "reduce_scatter", "all_gather", "collective_broadcast"])
+def test_sums_go_within_nodes_and_then_across(collective: str) -> None:
+    m, outer = 1e6, Network.flat(2e-6, 4e-11)
+    flat, plan = outer.plan(collective, 64, m, 64), LEVELS.plan(collective, 64, m, 64)
+    assert plan.seconds < flat.seconds
+    assert " + " in plan.algorithm
+    alike = Network((Level(2e-6, 4e-11, 8), Level(2e-6, 4e-11)))
+    assert alike.plan(collective, 64, m, 64).seconds <= flat.seconds
+
+
+def test_the_steps_of_a_sum() -> None:
+    m = 1e6
+    inner, outer = Network.flat(5e-7, 1e-11), Network.flat(2e-6, 4e-11)
+    steps = inner.plan("reduce_scatter", 8, m, 8), outer.plan("all_reduce", 8, m / 8, 8), inner.plan("all_gather", 8, m / 8, 8)
+    plan = LEVELS.plan("all_reduce", 64, m, 64)
+    assert plan.seconds == pytest.approx(sum(step.seconds for step in steps))
+    assert plan.rounds == sum(step.rounds for step in steps)
+    assert plan.sent == pytest.approx(2 * m * 7 / 8 + 2 * (m / 8) * 7 / 8)
+
+
+def test_three_levels() -> None:
+    three = Network((Level(1e-7, 1e-11, 4), Level(1e-6, 2e-11, 4), Level(5e-6, 8e-11)))
+    assert [three.holding(p) for p in (2, 4, 5, 16, 17, 4096)] == [three.levels[i] for i in (0, 0, 1, 1, 2, 2)]
+    assert three.plan("all_reduce", 64, 1e6, 64).algorithm.count(" + ") >= 2
+
+
+FILE = """[[level]]
+name = "node"
+ranks = 8
+alpha = 5e-7
+beta = 1e-11
+
+[[level]]
+name = "cluster"
+alpha = 2e-6
+beta = 4e-11
+"""
+
+
+def test_a_network_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cluster.toml"
+    path.write_text(FILE)
+    assert read_network(str(path)).levels == LEVELS.levels
+    assert main(["costs", "examples/data_parallel_loss.mlir", "--ranks", "64", "--network", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "node of 8: 500 ns a message, 100 GB/s; cluster: 2 us a message, 25 GB/s" in out
+    assert main(["costs", "examples/data_parallel_loss.mlir", "--ranks", "64", "--network", str(path), "--alpha", "1"]) == 1
+    assert "leave --alpha and --beta out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("ranks = 8\n", "", "level 1 needs ranks"),
+        ("ranks = 8", "ranks = 0", "ranks is a number of at least one, found 0"),
+        ("alpha = 2e-6", "alfa = 2e-6", "did you mean 'alpha'"),
+        ("beta = 4e-11", "beta = -1", "beta is a number of seconds, found -1"),
+        ("[[level]]", "[level]", "expected [[level]] tables"),
+        ("alpha = 5e-7", "alpha = ", "Invalid value"),
+    ],
+)
+def test_files_that_are_no_networks(old: str, new: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "n.toml").write_text(FILE.replace(old, new) if old != "[[level]]" else "[level]\nalpha = 1e-6\n")
+    assert main(["costs", "examples/data_parallel_loss.mlir", "--ranks", "64", "--network", str(tmp_path / "n.toml")]) == 1
+    assert told in capsys.readouterr().err
+
+
+# -- what is fitted
+
+
+def test_the_fit_finds_what_the_times_are_made_of() -> None:
+    alpha, beta = calibration.fit({m: 3e-6 + 2e-10 * m for m in calibration.SIZES})
+    assert alpha == pytest.approx(3e-6)
+    assert beta == pytest.approx(2e-10)
+
+
+def test_what_was_fitted_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
+    assert main(["calibrate", "--mpi", "--show"]) == 1
+    assert "mpiexec -n 2 wengert calibrate --mpi" in capsys.readouterr().err
+    path = calibration.network_path()
+    assert path is not None
+    calibration.write_calibration(calibration.Calibration(3e-6, 2e-10, 1.5, "MPI", "2026-01-02", {8: 3e-6}), path)
+    assert main(["costs", "examples/data_parallel_loss.mlir", "--ranks", "4"]) == 0
+    assert "3 us a message, 5 GB/s; two processes of this machine, 2026-01-02, within a factor of 1.5" in capsys.readouterr().out
+    assert main(["costs", "examples/data_parallel_loss.mlir", "--ranks", "4", "--beta", "1e-10", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["alpha"], report["beta"]) == (3e-6, 1e-10)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

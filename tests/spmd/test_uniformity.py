@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from spmd_programs import CHANNEL, DEVICES, groups, reducer
+from spmd_programs import CHANNEL, DEVICES, check_derivatives, groups, reducer
 from xdsl.dialects.func import FuncOp
 
 import wengert as wg
@@ -140,3 +140,32 @@ def test_needless_collectives_are_removed() -> None:
 def test_collectives_of_what_may_differ_stay() -> None:
     q = wg.parse(module(reduce_over(ALL, "%x", "%r") + "\n    return %r : tensor<f64>")).apply("to-core,needless-collectives")
     assert collectives(q) == ["core.all_reduce"]
+
+
+def test_simplify_removes_them_too() -> None:
+    text = module(f"{reduce_over(ALL, '%x', '%s')}\n{reduce_over(ROWS, '%s', '%r')}\n    return %r : tensor<f64>")
+    p = wg.parse(text)
+    assert collectives(p.apply("to-core,simplify")) == ["core.all_reduce"]
+    x = np.array([1.0, 2, 3, 4])
+    np.testing.assert_array_equal(p.distribute(4)(x)[0], np.full(4, 20.0))
+    unknown = text.replace("mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32", "")
+    assert len(collectives(wg.parse(unknown).apply("to-core,simplify"))) == 2  # who has which number of devices is not said
+
+
+def log_sum_exp(largest: list[list[int]], total: list[list[int]]) -> str:
+    """The logarithm of a sum of exponentials over groups, of which a maximum over groups is taken away first and added at the end."""
+    largest_of = f'"stablehlo.all_reduce"(%x) <{{{groups(largest)}, {DEVICES}}}> {reducer("maximum")} : (tensor<f64>) -> tensor<f64>'
+    return module(
+        f"    %m = {largest_of}\n    %d = stablehlo.subtract %x, %m : tensor<f64>\n    %e = stablehlo.exponential %d : tensor<f64>\n"
+        f"{reduce_over(total, '%e', '%s')}\n    %l = stablehlo.log %s : tensor<f64>\n    %r = stablehlo.add %l, %m : tensor<f64>\n    return %r : tensor<f64>"
+    )
+
+
+def test_a_maximum_over_devices_that_cancels_has_no_derivative() -> None:
+    check_derivatives(log_sum_exp(ALL, ALL), 4, np.array([0.3, -0.2, 1.1, 0.4]))
+    derivative = wg.parse(log_sum_exp(ALL, ALL)).vjp()
+    assert len([name for name in collectives(wg.parse(str(derivative))) if "all_reduce" in name]) == 3  # the maximum, the sum, and the sum's transpose
+
+
+def test_a_maximum_over_other_devices_does_not_cancel() -> None:
+    check_derivatives(log_sum_exp(ROWS, ALL), 4, np.array([0.3, -0.2, 1.1, 0.4]))

@@ -20,6 +20,7 @@ from wengert.ir.plugins import PluginError, is_foreign, owner_of, raised_by
 from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.linear.join import join_function
 from wengert.transforms.ad.linear.transpose import transpose_function
+from wengert.transforms.ad.replay.expand import expand_replays
 from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, make_request
 from wengert.transforms.ad.residuals.policies import AUTO, policy_named
 from wengert.transforms.ad.rewrites.select_and_scatter import expand_selections
@@ -126,11 +127,11 @@ def derive(module: ModuleOp, make: Callable[[Request, str], FuncOp], fn: str, wr
 def transpose_functions(module: ModuleOp, fn: str = "", wrt: Sequence[int] | None = None) -> None:
     """Replaces a function that is linear in ``wrt`` by its transpose, in place; without a name, every function that declares its linear arguments.
 
-    ``ad.pushforward`` and ``ad.transposed_call`` are not expanded: these have transposes of their own.
+    ``ad.pushforward``, ``ad.transposed_call`` and ``ad.replay`` are not expanded: these have transposes of their own.
     """
     _to_core(module)
     if ops_of(module, *(cls for cls in REQUESTS if cls not in LINEAR_REQUESTS)):
-        _expand_requests(module)
+        _expand_requests(module, replays=False)
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     chosen = [] if fn or wrt is not None else [function for function in functions if linear_arguments(function) is not None]
     for function in chosen or [function_named(module, fn or "main_linear")]:
@@ -180,8 +181,10 @@ def _to_core(module: ModuleOp) -> None:
         expand_scatters(module)
 
 
-def _expand_requests(module: ModuleOp) -> None:
+def _expand_requests(module: ModuleOp, *, replays: bool = True) -> None:
     if has_requests(module):
         from wengert.transforms.ad.requests.expand import expand_ad  # as above
 
-        expand_ad(module)
+        expand_ad(module, replays=replays)
+    elif replays:
+        expand_replays(module)

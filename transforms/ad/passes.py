@@ -14,12 +14,12 @@ from wengert.transforms.ad.derive import join, jvp, prepare, replace_function, t
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.requests.lower import lower_ad
 from wengert.transforms.ad.requests.request import fresh_name, function_named, make_request
-from wengert.transforms.ad.residuals.policies import policy_named, policy_names
+from wengert.transforms.ad.residuals.policies import is_policy, policy_named, policy_names
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
-from wengert.transforms.pipelines import OPTIMIZE, STACKS, parse_pipeline
+from wengert.transforms.pipelines import parse_pipeline
 
 StrategyName = Annotated[str, OneOf(strategy_names)]
-PolicyName = Annotated[str, OneOf(policy_names)]
+PolicyName = Annotated[str, OneOf(policy_names, is_policy)]
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,18 @@ class VjpPass(ModulePass):
     strategy: StrategyName = DEFAULT
     """``transpose`` (which is ``linearize,transpose,join``), ``direct``, or that of a plug-in."""
     residuals: PolicyName = "auto"
-    """Which residuals are stored for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap``, ``recompute-all``, or a policy of a plug-in."""
+    """Which residuals are stored for the reverse sweep: ``auto``, ``save-all``, ``recompute-cheap``, ``recompute-all``, ``sqrt``, ``binomial-8`` (any number of
+    states of loops), or a policy of a plug-in."""
     budget: int | str | None = None
-    """The largest arena of the compiled derivative in bytes (``64MB``): it is optimised and goes through the pass ``checkpoint``, which computes values
-    again."""
+    """The largest arena of the compiled derivative in bytes (``64MB``), by computing values again: the pass ``vjp-within``."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
-        if self.budget is not None:
-            parse_pipeline(f"{STACKS},{OPTIMIZE},checkpoint{{fn={print_value(self.fn)} budget={print_value(self.budget)}}}").run(op)
+        if self.budget is None:
+            vjp(op, self.fn, self.wrt, self.of, self.strategy, self.residuals)
+            return
+        asked = (("fn", self.fn), ("wrt", self.wrt), ("of", self.of), ("strategy", self.strategy), ("residuals", self.residuals), ("budget", self.budget))
+        options = " ".join(f"{name}={print_value(value)}" for name, value in asked if value is not None)
+        parse_pipeline(f"vjp-within{{{options}}}").run(op)
 
 
 @dataclass(frozen=True)

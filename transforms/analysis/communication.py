@@ -32,6 +32,7 @@ class Collective(Struct, frozen=True):
         place: where it was written.
         bytes: the bytes of a device's operand.
         group: the devices of its largest group; 2 for a permutation.
+        neighbours: whether the devices of each group have numbers one after the other.
         times: how often it runs.
         op: the op.
     """
@@ -41,6 +42,7 @@ class Collective(Struct, frozen=True):
     place: str
     bytes: int
     group: int
+    neighbours: bool
     times: Polynomial
     op: Operation
 
@@ -56,9 +58,11 @@ def collectives_of(module: ModuleOp, grid: Grid, entry: str = "main") -> list[Co
 def _described(op: Operation, grid: Grid, times: Polynomial) -> Collective:
     name = op.name.partition(".")[2]
     kind = f" {op.kind.data}" if isinstance(op, core.GroupReduceOp) else ""
-    group = 2 if isinstance(op, hlo.CollectivePermuteOp) else max((len(g) for g in groups_of(op, grid)), default=1)
+    groups = [] if isinstance(op, hlo.CollectivePermuteOp) else [sorted(g) for g in groups_of(op, grid)]
+    group = 2 if isinstance(op, hlo.CollectivePermuteOp) else max(map(len, groups), default=1)
+    neighbours = bool(groups) and all(g[-1] - g[0] == len(g) - 1 for g in groups if g)
     what = f"{name}{kind} of {', '.join(str(x.type) for x in op.operands)}"
-    return Collective(name, what, describe(op.location), sum(bytes_of_type(type_of(x)) for x in op.operands), group, times, op)
+    return Collective(name, what, describe(op.location), sum(bytes_of_type(type_of(x)) for x in op.operands), group, neighbours, times, op)
 
 
 def sent_bytes(op: Operation, grid: Grid, device: int) -> int:

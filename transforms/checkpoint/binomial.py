@@ -6,41 +6,12 @@ TOMS 26, 2000.
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
-from math import comb
 
+from wengert.transforms.ad.replay.schedule import first_stop
 from wengert.transforms.checkpoint.graph import Graph
 from wengert.transforms.checkpoint.order import Order, pruned
 from wengert.transforms.checkpoint.positions import Positions
-
-
-def repetitions(steps: int, slots: int) -> int:
-    """The least r with ``steps <= C(slots + r, slots)``: how often a step is run forward at most."""
-    r = 0
-    while comb(slots + r, slots) < steps:
-        r += 1
-    return r
-
-
-def advances(steps: int, slots: int) -> int:
-    """The fewest steps forward by which a chain is reversed, beside the one that each reversal makes itself: ``r l - C(s + r, s + 1)`` (Griewank and
-    Walther, 2000).
-
-    Args:
-        steps: the length l of the chain.
-        slots: how many states may be stored at a time, the first one included: s.
-    """
-    r = repetitions(steps, slots)
-    return r * steps - comb(slots + r, slots + 1)
-
-
-@cache
-def first_stop(steps: int, slots: int) -> int:
-    """How far to run before the next checkpoint is set, so that :func:`advances` is met: the first of the best positions."""
-    if slots <= 1 or steps <= 2:
-        return 1
-    return min(range(1, steps), key=lambda stop: stop + advances(stop, slots) + advances(steps - stop, slots - 1))
 
 
 def reversed_chain(graph: Graph, positions: Positions, slots: int) -> Order:

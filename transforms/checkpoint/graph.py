@@ -17,7 +17,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.locations import Role, error_at, provenance
-from wengert.ir.traversal import all_ops, operands_of, ops_in
+from wengert.ir.traversal import all_ops, operands_of, ops_in, ops_of
 from wengert.transforms.ad.residuals.policies import can_run_again
 from wengert.transforms.analysis.opcost import is_executed, work
 from wengert.transforms.analysis.symbolic.executions import executions
@@ -154,6 +154,11 @@ class Graph:
         last = self.function.body.block.last_op
         assert last is not None
         return self._numbers(operands_of(last)[: self.forward_results])
+
+    @cached_property
+    def grows(self) -> bool:
+        """Whether it has tapes without a known length, which are allocated as they grow."""
+        return any(op.tape.type.static_length is None for op in ops_of(self.module, core.TapeCreateOp))
 
     @cached_property
     def forward(self) -> list[int]:

@@ -39,12 +39,16 @@ class Plan(Struct, frozen=True):
         arena: the bytes of the compiled program's arena: all memory beside inputs, results and constants.
         work: the flops beyond those of the derivative as it is, and transcendental functions. Negative where the derivative computes what nobody
         reads.
+        variant: which derivative's ops these are: 0 the one that was asked for, others of choices for loops (:mod:`~wengert.transforms.checkpoint.loops`).
+        grows: whether loops whose iterations are not counted record on tapes, which grow beside the arena without a bound.
     """
 
     name: str
     order: Order
     arena: int
     work: int
+    variant: int = 0
+    grows: bool = False
 
 
 class _Estimated(Struct):
@@ -95,17 +99,18 @@ class _Search(Struct):
             self.add(Candidate(each.candidate.family, f"{plan.name.partition(';')[0].partition(' (')[0]}; {name}", without(self.graph, dropped)))
 
 
-def search(graph: Graph, evaluate: Callable[[str, Order], Plan]) -> None:
+def search(graph: Graph, evaluate: Callable[[str, Order], Plan], most: int = 120) -> None:
     """Evaluates orders, the derivative as it is first, until none that waits promises anything or enough were.
 
     Args:
         graph: the derivative.
         evaluate: lowers an order that has a name.
+        most: how many orders are evaluated, at most.
     """
     state = _Search(graph, evaluate, Liveness(graph), sum(work or 0 for work in graph.work))
     for candidate in families(graph):
         state.add(candidate)
-    limit = max(16, min(120, LOWERED // max(1, len(graph.ops))))
+    limit = min(most, max(16, min(120, LOWERED // max(1, len(graph.ops)))))
     state.lower(state.waiting[0])
     in_vain = 0
     for _ in range(limit - 1):

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.core_control import keep_policy
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.construction import copy_region
 from wengert.ir.locations import rewritten
@@ -123,7 +124,7 @@ def _condition_loop(b: OpBuilder, loop: _Loop) -> Sequence[SSAValue]:
         regions.append(_rebuilt(target, dict(zip(old, target.args, strict=True)), block, roots))
     inputs = [*constants, *(loop.op.operands[i] for i in kept)]
     types = [loop.op.results[i].type for i in kept]
-    made = b.create(core.WhileOp, inputs, types, {"constants": int_attr(len(constants))}, regions)
+    made = keep_policy(loop.op, b.create(core.WhileOp, inputs, types, {"constants": int_attr(len(constants))}, regions))
     return _results(loop, dict(zip(kept, made, strict=True)))
 
 
@@ -148,7 +149,7 @@ def _counted_loop(b: OpBuilder, loop: _Loop, counter: Counter) -> Sequence[SSAVa
     body = _rebuilt(target, env, loop.body, [loop.returned[i] for i in kept], inner)
     inputs = [trips, *constants, *(loop.op.operands[i] for i in kept)]
     types = [loop.op.results[i].type for i in kept]
-    made = b.create(core.ForOp, inputs, types, {"constants": int_attr(len(constants))}, [body])
+    made = keep_policy(loop.op, b.create(core.ForOp, inputs, types, {"constants": int_attr(len(constants))}, [body]))
     results = dict(zip(kept, made, strict=True))
     for i in steps.keys() & loop.wanted():
         results[i] = induction_value(b, loop.op.operands[i], steps[i], trips)

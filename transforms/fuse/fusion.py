@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from msgspec import Struct, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core, stablehlo
@@ -29,27 +28,16 @@ from wengert.ir.traversal import all_ops, operands_of, result_of
 from wengert.transforms.fuse.contractions import strided
 from wengert.transforms.fuse.joins import is_read_in_place
 from wengert.transforms.fuse.plan import Copy, Group, Member, Part, Plan, Update
-from wengert.transforms.fuse.roles import Role, cost, role
+from wengert.transforms.fuse.roles import Role, role
+from wengert.transforms.fuse.storage import Demand, Storage
 from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped
 
-RECOMPUTE_COST = 6
-"""A value is computed again per element of another kernel up to this cost (a transcendental function is above it)."""
-HOISTED_OPS = 12
-"""A value that leaves the inner loops of another kernel is computed again there up to this many ops."""
 GROUP_LIMIT = 256
 """Members of one group: code generation is superlinear in the size of a function."""
 VIEW_DEPTH = 16
 """Views in a row inside one kernel; every so many a view is stored, so that no chain is too long to compose."""
 SMALL_CONSTANT = 4096
 """Constants are stored in the program up to this many elements; larger splats are filled in at run time."""
-
-
-class _Demand(Struct):
-    """Which groups use a value: at the same element, at an element of outer loops only, or at others."""
-
-    same: set[int] = field(default_factory=set[int])
-    hoisted: set[int] = field(default_factory=set[int])
-    other: set[int] = field(default_factory=set[int])
 
 
 def plan(block: Block) -> Plan:
@@ -78,7 +66,7 @@ class _Fusion:
         self.fences: dict[SSAValue, int] = {}
         self.in_memory: set[SSAValue] = set()
         self.copied: dict[SSAValue, int] = {}
-        self.demands: dict[SSAValue, _Demand] = {}
+        self.demands: dict[SSAValue, Demand] = {}
         self.forced: set[SSAValue] = set()
         self.parts: dict[tuple[Operation, int], int] = {}
 
@@ -91,7 +79,8 @@ class _Fusion:
         for op in self.ops:
             self._place(op)
         self._sink()
-        return Plan(self.groups, self.home, self._storage(), self.alias)
+        stored = Storage(self.roles, self.home, self.in_memory, self._demand, self.resolve).choose(self.ops)
+        return Plan(self.groups, self.home, stored, self.alias)
 
     def resolve(self, value: SSAValue) -> SSAValue:
         """The value behind barriers."""
@@ -265,11 +254,11 @@ class _Fusion:
 
     # -- uses of values
 
-    def _demand(self, value: SSAValue) -> _Demand:
+    def _demand(self, value: SSAValue) -> Demand:
         value = self.resolve(value)
         demand = self.demands.get(value)
         if demand is None:
-            demand = self.demands[value] = _Demand()
+            demand = self.demands[value] = Demand()
         return demand
 
     def _sink(self) -> None:
@@ -354,39 +343,6 @@ class _Fusion:
             if group.domain is not None:
                 kept = [m for m in group.members if not isinstance(m, Operation) or self.home[result_of(m)] == number]
                 group.members = sorted(kept, key=place)
-
-    # -- storage
-
-    def _storage(self) -> set[SSAValue]:
-        stored: set[SSAValue] = set()
-        costs: dict[SSAValue, tuple[int, int]] = {}
-        for op in self.ops:
-            kind = self.roles[op]
-            if kind is Role.VIEW:
-                costs[result_of(op)] = self._cost_of(operands_of(op), costs, 0, 0)
-            elif kind is Role.SCALAR:
-                value = result_of(op)
-                costs[value] = self._cost_of(operands_of(op), costs, cost(op), 1)
-                if value in self.in_memory or self._must_store(value, costs[value]):
-                    stored.add(value)
-                    costs[value] = (0, 0)
-        return stored
-
-    def _cost_of(self, operands: Iterable[SSAValue], costs: dict[SSAValue, tuple[int, int]], own: int, ops: int) -> tuple[int, int]:
-        for operand in set(operands):
-            more = costs.get(self.resolve(operand), (0, 0))
-            own, ops = own + more[0], ops + more[1]
-        return own, ops
-
-    def _must_store(self, value: SSAValue, costs: tuple[int, int]) -> bool:
-        """Whether other groups need the value, and it costs too much to compute it again there; ``costs``: of its own function, and ops in all."""
-        demand = self._demand(value)
-        outside = (demand.same | demand.hoisted | demand.other) - {self.home[value]}
-        if not outside:
-            return False
-        if not demand.other and not demand.same - {self.home[value]}:
-            return costs[1] > HOISTED_OPS
-        return costs[0] > RECOMPUTE_COST
 
 
 def is_stored_constant(op: stablehlo.ConstantOp) -> bool:

@@ -4,7 +4,8 @@ A softmax is three nests: the largest element of every row, the exponentials and
 walks through all rows before the next one starts, so on a large matrix the exponentials go to main memory and come back.
 Where all that connects the nests is row by row, the nests become the body of a ``kernel.strip_mine`` that runs them on a strip
 of rows at a time; what only they use is then as small as a strip and stays in the cache (strip mining and loop fusion,
-Wolfe, "More iteration space tiling", 1989, with the contraction of arrays).
+Wolfe, "More iteration space tiling", 1989, with the contraction of arrays). So do arrays that several of them read: a layer norm, whose mean, variance and
+result are three nests over the same rows, goes through memory once each way.
 
 Row r of a value is its elements [r * step, (r + 1) * step). A nest takes part if it reads and writes row r of whatever it
 does not read whole, and nothing else depends on r. Rows are the first k loops taken as one, for the k that saves most.
@@ -15,6 +16,7 @@ the strips: a reassociation, which strict programs do not allow.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,12 +44,14 @@ from wengert.transforms.kernel.split_reductions import total
 
 WORTH_BYTES = 64 << 10
 """Strips pay if what passes between the nests is more than the first cache holds."""
-STRIP_BYTES = 16 << 10
-"""What passes between the nests per strip."""
+REREAD_BYTES = 512 << 10
+"""Where nothing large passes between them, nests that read the same arrays pay if they go through so much: less stays in the second cache anyway."""
+STRIP_BYTES = 32 << 10
+"""What the nests go through per strip, so that it stays in the first cache."""
 LEAST_BYTES = 2 << 10
 """Strips smaller than this (because the number of rows has no better divisor) cost more than they save."""
-MOST_BYTES = 256 << 10
-"""Rows longer than this do not stay in the cache either."""
+MOST_BYTES = 1 << 20
+"""Rows longer than this do not stay in the second cache either."""
 
 CROSSING_SHARE = 64
 """What is combined across rows takes one of so many bytes that a strip moves, or less."""
@@ -102,7 +106,7 @@ def strip_mine(block: Block, *, reassociate: bool) -> None:
 
 def _strip_mine_run(run: list[NestOp], reassociate: bool) -> None:
     rows: dict[tuple[NestOp, int, bool], _Rows | None] = {}
-    while len(run) > 1 and _bytes(value for op in run for value in op.outputs) >= WORTH_BYTES:
+    while len(run) > 1 and _bytes(value for op in run for value in (*op.inputs, *op.outputs)) >= WORTH_BYTES:
         ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
         groups = [_longest_group(run, leading, rows, crossing) for leading, crossing in ways]
         best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
@@ -227,23 +231,25 @@ class _Group(Struct, dict=True):
         read = {value for member in self.members for value in member.op.inputs}
         return [value for member in self.members for value in member.op.outputs if value in read]
 
-    @property
+    @cached_property
     def shared_bytes(self) -> int:
-        return _bytes(self.shared)
+        """The bytes that a nest reads which one before has read or written, or writes which one before has read."""
+        touched = Counter(value for member in self.members for value, step in member.steps.items() if step)
+        return sum((times - 1) * _bytes((value,)) for value, times in touched.items() if times > 1)
 
     @property
     def pays(self) -> bool:
-        if self.shared_bytes < WORTH_BYTES:
+        if len(self.members) < 2 or self.shared_bytes < WORTH_BYTES or (_bytes(self.shared) < WORTH_BYTES and self.moved_bytes < REREAD_BYTES):
             return False
         rows = self.strip_rows
-        strip = self.shared_bytes * rows // self.members[0].count
+        strip = self.moved_bytes * rows // self.members[0].count
         return LEAST_BYTES <= strip <= MOST_BYTES and rows < self.members[0].count
 
     @property
     def strip_rows(self) -> int:
         """Rows per strip: a divisor of their number."""
         count = self.members[0].count
-        most = max(STRIP_BYTES * count // self.shared_bytes, 1)
+        most = max(STRIP_BYTES * count // self.moved_bytes, 1)
         largest = next(rows for rows in range(min(most, count), 0, -1) if count % rows == 0)
         least = min(CROSSING_SHARE * self.crossing_bytes * count // self.moved_bytes, count // FEWEST_STRIPS)
         return largest if largest >= least else next((rows for rows in range(least, count) if count % rows == 0), count)
@@ -253,7 +259,7 @@ class _Group(Struct, dict=True):
         """The bytes of what is combined across rows."""
         return _bytes(self.crossing)
 
-    @property
+    @cached_property
     def moved_bytes(self) -> int:
         """The bytes that the nests read and write row by row."""
         return _bytes({value for member in self.members for value, step in member.steps.items() if step})

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.core_control import keep_policy
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i64
 from wengert.transforms.optimize.flows import flow_of
@@ -83,7 +84,7 @@ def carried_unchanged(b: OpBuilder, op: core.ForOp | core.WhileOp) -> Rewritten:
         {"constants": int_attr(flow.constants + len(still))},
         [op.detach_region(region) for region in list(op.regions)],
     )
-    moved = dict(zip(moving, made, strict=True))
+    moved = dict(zip(moving, keep_policy(op, made), strict=True))
     if made:
         cast(Rewriter, b).visit_next(cast(Operation, made[0].owner))
     return [moved.get(k, initial[k]) for k in range(len(op.results))]

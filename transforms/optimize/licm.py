@@ -27,6 +27,7 @@ from xdsl.traits import Pure
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.ad import LinearizeOp
 from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.traversal import ops_of
@@ -78,12 +79,17 @@ def _hoist(loop: Loop, block: Block) -> None:
     invariant: set[SSAValue] = set(constants)
     candidates: list[Operation] = []
     for op in block.ops:
-        if op.has_trait(Pure, value_if_unregistered=False) and not op.regions and all(operand in invariant for operand in op.operands) and op.results:
+        if _may_leave(op) and all(operand in invariant for operand in op.operands) and op.results:
             invariant.update(op.results)
             candidates.append(op)
     moving = _moving(candidates)
     if moving:
         _move(loop, block, dict(zip(constants, loop.constant_operands, strict=True)), moving)
+
+
+def _may_leave(op: Operation) -> bool:
+    """Whether an op may be computed elsewhere; a linear map can only be applied in the block that it is made in."""
+    return op.has_trait(Pure, value_if_unregistered=False) and not op.regions and not isinstance(op, LinearizeOp)
 
 
 def _moving(candidates: Sequence[Operation]) -> list[Operation]:

@@ -38,6 +38,7 @@ from wengert.transforms.optimize.flows import CLOSED, Flow, flow_of
 from wengert.transforms.optimize.folding import fold
 from wengert.transforms.optimize.rewrites import REWRITES, Assumption, Rewrite, Rewritten, rewrites_by_op
 from wengert.transforms.rewriter import Rewriter
+from wengert.transforms.spmd.needless import drop_all_needless
 
 FAMILIES = (algebra, booleans, complex_numbers, conversions, shapes, movement, indexing, reductions, contractions, control, systems)
 """The modules whose rewrites make up the table (importing one registers them)."""
@@ -54,7 +55,8 @@ Trace = Callable[[str, Operation], None]
 
 @dataclass(frozen=True)
 class SimplifyPass(ModulePass):
-    """Folds constants and applies the laws of arithmetic, shapes, reductions and control flow."""
+    """Folds constants and applies the laws of arithmetic, shapes, reductions and control flow; of a module that says how many devices it is for, drops
+    collectives of what is the same on all of them (``needless-collectives``)."""
 
     name = "simplify"
 
@@ -62,6 +64,7 @@ class SimplifyPass(ModulePass):
     """The assumptions that rewrites may make: reductions in any order, no signed zeros, no infinities and NaNs."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        drop_all_needless(op)
         simplify(op, assume=[Assumption(a) for a in self.assume])
 
 

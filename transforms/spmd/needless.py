@@ -36,11 +36,17 @@ class NeedlessCollectivesPass(ModulePass):
     name = "needless-collectives"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        grid = declared_grid(op)
-        if grid is not None and any(is_collective(inner) for inner in all_ops(op)):
-            for function in op.ops:
-                if isinstance(function, FuncOp):
-                    drop_needless(function, grid)
+        drop_all_needless(op)
+
+
+def drop_all_needless(module: ModuleOp) -> None:
+    """Removes the needless collectives of a module's functions, in place, if it says that it is for several devices."""
+    grid = declared_grid(module)
+    if grid is None or grid.size == 1 or not any(is_collective(inner) for inner in all_ops(module)):
+        return
+    for function in module.ops:
+        if isinstance(function, FuncOp):
+            drop_needless(function, grid)
 
 
 def drop_needless(function: FuncOp, grid: Grid, arguments: Sequence[Known] | None = None) -> int:

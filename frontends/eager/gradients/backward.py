@@ -11,7 +11,8 @@ is recorded, a program is one operation. On a tape that listens everything is wa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 Root = tuple["Tensor", "Tensor"]
 """A tensor and its cotangent."""
+
+
+MOST_NESTED = 16
+"""Backward passes inside of each other that share a stack."""
+Result = TypeVar("Result")
 
 
 class Sweep:
@@ -58,8 +64,45 @@ class Sweep:
         self._pending: dict[Record, list[Tensor | None]] = {}
         self._hooked: set[Record] = set()
         self.needed: set[Record] = set()
+        self.records: Sequence[Record] = ()
         self.early = False
         """Whether values inside are captured before hooks on them run, as in PyTorch's ``grad`` where the pass goes on behind them."""
+
+    def running(self, action: Callable[[], Result]) -> Result:
+        """What the action returns, which runs this pass. Hooks in it see the modes of the pass, and leave them as they were."""
+        if STATE.depth >= MOST_NESTED:
+            return self._elsewhere(action)
+        before = STATE.sweep, STATE.grad, STATE.inference
+        STATE.sweep = self
+        STATE.depth += 1
+        STATE.set(self.create, False)
+        try:
+            return action()
+        finally:
+            STATE.depth -= 1
+            STATE.sweep = before[0]
+            STATE.set(*before[1:])
+
+    def _elsewhere(self, action: Callable[[], Result]) -> Result:
+        """The same in a thread of its own, whose stack is empty: passes inside of passes may go deeper than a stack."""
+        modes = STATE.copied()
+
+        def inside() -> Result:
+            STATE.take({**modes, "depth": 0})
+            return self.running(action)
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(inside).result()
+
+    def comes_to(self, x: Tensor) -> bool:
+        """Whether this pass comes to a tensor."""
+        source = dispatch.source_of(x)
+        if isinstance(source, Record):
+            return source in self.records
+        if type(source) is Output:
+            return source.record in self.records
+        leads = (record.inputs for record in self.needed)
+        return source is not None and (any(source is other for inputs in leads for other in inputs) or any(source is root for root in self.sources))
 
     def run(self) -> None:
         """Fills ``leaves`` and ``captured``."""
@@ -70,10 +113,9 @@ class Sweep:
         if self.wanted is not None:
             ends = {number for number, _ in inside}
             records = [r for r in records if r in needed or r.number in ends]
+        self.records = records
         if STATE.tape is not None:
             STATE.tape.swept(records)
-        before = STATE.grad, STATE.inference
-        STATE.set(self.create, False)
         try:
             if STATE.tape is not None or STATE.anomaly:
                 self._start()
@@ -84,7 +126,6 @@ class Sweep:
             else:
                 self._run_whole(records, needed)
         finally:
-            STATE.set(*before)
             for frame in STATE.recomputed:
                 frame.forget()
             STATE.recomputed = ()
@@ -308,25 +349,27 @@ def pull(record: Record, cotangents: Sequence[Tensor | None], create: bool) -> l
     saved = dict(zip(signature.keeps, record.kept(), strict=True))
     if any(c is not None for i, c in enumerate(cotangents) if i not in signature.differentiable):
         signature = signature.complete
-    full = [_full(cotangents[i], *signature.results[i]) for i in signature.differentiable]
+    present = tuple(i for i in signature.differentiable if cotangents[i] is not None)
+    if present != signature.differentiable:
+        signature = signature.reaching(present)
+    given = [_converted(c, signature.results[i][1]) for i, c in enumerate(cotangents) if c is not None]
     types = (*signature.types, *signature.results)
     pulled: Sequence[Tensor]
     if create or STATE.tape is not None:
         operands = [on_tape(record, position, saved[position][0]) for position in signature.keeps]
-        pulled = dispatch.apply_many(pullback(signature), (*operands, *full))
+        pulled = dispatch.apply_many(pullback(signature), (*operands, *given))
     else:
         arrays = [np.asarray(saved[position][0], types[position][1]) for position in signature.keeps]
-        pulled = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in full))]
+        pulled = [dispatch.new(array) for array in signature.backward(*arrays, *(c.array for c in given))]
     arrived: list[Tensor | None] = [None] * len(record.inputs)
-    for position, cotangent in zip(signature.wanted, pulled, strict=True):
-        arrived[position] = cotangent
+    for position, cotangent, unreached in zip(signature.wanted, pulled, signature.unreached, strict=True):
+        if not unreached:
+            arrived[position] = cotangent
     return arrived
 
 
-def _full(cotangent: Tensor | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
-    if cotangent is None:
-        return dispatch.constant(np.zeros(shape, dtype))
-    return cotangent.to(dtype)
+def _converted(cotangent: Tensor, dtype: np.dtype[Any]) -> Tensor:
+    return cotangent if cotangent.array.dtype == dtype else cotangent.to(dtype)
 
 
 def pullback(signature: Signature) -> Operation:
@@ -334,5 +377,5 @@ def pullback(signature: Signature) -> Operation:
     if signature.pullback is None:
         base = signature.operation
         module = signature.backward.module
-        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands))
+        signature.pullback = Operation(f"{base.name}_backward", f"{base.node}Backward", lambda b, operands, _: inline(b, module, operands), exact_zeros=False)
     return signature.pullback

@@ -18,8 +18,10 @@ from xdsl.ir import Operation as IROp
 
 from wengert.dialects.ad import StopGradientOp
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.stablehlo import ConstantOp
 from wengert.eager.recording.places import Place, location
 from wengert.eager.recording.program import Type, main_block, module_of
+from wengert.ir.elements import to_numpy
 from wengert.ir.passes import Pipeline
 from wengert.ir.stages import stage
 from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
@@ -148,6 +150,16 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
     return module, kept
 
 
+def optimized(module: ModuleOp, dropped: int) -> ModuleOp:
+    """A derived module, optimised, without its first results."""
+    inline_checkpoints(module)
+    if len(module.body.block.ops) > 1:
+        _inline().run(module)
+    function = cast(FuncOp, main_block(module).parent_op())
+    results_to_arguments(function, (), range(dropped))
+    return _optimize().applied(module)
+
+
 def _zeros_in_front(function: FuncOp, type: Any) -> Value:
     """Zeros, before all ops of the function."""
     block = function.body.block
@@ -169,6 +181,13 @@ def _cotangents_last(function: FuncOp, before: int, count: int) -> None:
     for argument in old:
         block.erase_arg(argument)
     drop_arguments(function, [])
+
+
+def zero_results(module: ModuleOp) -> tuple[bool, ...]:
+    """For every result of ``@main``, whether it is the constant zero."""
+    returned = main_block(module).last_op
+    assert returned is not None
+    return tuple(isinstance(v.owner, ConstantOp) and not to_numpy(v.owner.value).any() for v in returned.operands)
 
 
 def result_types(module: ModuleOp) -> tuple[Type, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
+from wengert.eager.gradients import edges
 from wengert.eager.gradients.backward import Sweep, run_hooks
 from wengert.eager.operations import joining
 from wengert.eager.recording import dispatch
@@ -52,19 +53,25 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
-    wanted = None if inputs is None else listed(inputs)
+    wanted = None if inputs is None else edges.tensors(inputs)
     if wanted is not None and not wanted:
         raise NotTrackedError("backward: inputs is empty")
-    sweep = Sweep(_roots(listed(tensors), grad_tensors), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    roots = _roots(edges.tensors(tensors), grad_tensors)
+    sweep = Sweep(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    sweep.running(lambda: _accumulate_all(sweep, wanted))
+
+
+def _accumulate_all(sweep: Sweep, wanted: Sequence[Tensor] | None) -> None:
+    """Runs a backward pass and adds what arrives to ``grad``."""
     sweep.run()
     for leaf, cotangent in sweep.leaves.values():
         if wanted is None or any(x is leaf for x in wanted):
             fresh = id(leaf) in sweep.fresh and not leaf.leaf_hooks
-            accumulate(leaf, run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent, create_graph, fresh)
+            accumulate(leaf, run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent, sweep.create, fresh)
     for x in wanted or ():
         key = _inside(x)
         if key is not None and key in sweep.captured and not x.retains_grad:
-            accumulate(x, sweep.captured[key], create_graph)
+            accumulate(x, sweep.captured[key], sweep.create)
 
 
 def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = False) -> None:
@@ -137,12 +144,18 @@ def grad(
     if is_grads_batched:
         keep = create_graph if retain_graph is None else retain_graph
         return _batched(outputs, inputs, listed(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
-    wanted = listed(inputs)
+    wanted = edges.tensors(inputs)
     for x in wanted:
         if not x.tracked:
             raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
-    sweep = Sweep(_roots(listed(outputs), grad_outputs), wanted, create_graph if retain_graph is None else retain_graph, create_graph)
+    roots = _roots(edges.tensors(outputs), grad_outputs)
+    sweep = Sweep(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.early = True
+    return sweep.running(lambda: _collected(sweep, wanted, allow_unused, materialize_grads))
+
+
+def _collected(sweep: Sweep, wanted: Sequence[Tensor], allow_unused: bool, materialize_grads: bool) -> tuple[Tensor | None, ...]:
+    """Runs a backward pass; what arrives at the wanted tensors."""
     sweep.run()
     gradients: list[Tensor | None] = []
     for position, x in enumerate(wanted):

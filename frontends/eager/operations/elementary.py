@@ -8,7 +8,18 @@ from wengert.eager.operations import elementwise
 from wengert.eager.recording import dispatch
 
 if TYPE_CHECKING:
+    from wengert.eager.recording.operation import Operation
     from wengert.eager.tensor import Tensor
+
+
+def _exact(op: Operation, x: Tensor) -> Tensor:
+    """An operation that integers stay integers in."""
+    return dispatch.unary(op, x) if x.array.dtype.kind == "f" else dispatch.apply(op, (x,))
+
+
+def _whole(op: Operation, x: Tensor) -> Tensor:
+    """An operation that makes whole numbers of floats."""
+    return dispatch.unary(op, x) if x.array.dtype.kind == "f" else x.clone()
 
 
 def exp(x: Tensor) -> Tensor:
@@ -98,7 +109,7 @@ def reciprocal(x: Tensor) -> Tensor:
 
 def square(x: Tensor) -> Tensor:
     """x squared."""
-    return dispatch.apply(elementwise.POW_NUMBER, (x,), 2)
+    return elementwise.power(x, 2)
 
 
 def sigmoid(x: Tensor) -> Tensor:
@@ -108,24 +119,24 @@ def sigmoid(x: Tensor) -> Tensor:
 
 def relu(x: Tensor) -> Tensor:
     """max(x, 0), with derivative 0 at 0."""
-    return dispatch.unary(elementwise.RELU, x)
+    return _exact(elementwise.RELU, x)
 
 
 def sign(x: Tensor) -> Tensor:
     """-1, 0 or 1."""
-    return dispatch.unary(elementwise.SIGN, x)
+    return _exact(elementwise.SIGN, x)
 
 
 def floor(x: Tensor) -> Tensor:
     """The largest integer that is not larger."""
-    return dispatch.unary(elementwise.FLOOR, x)
+    return _whole(elementwise.FLOOR, x)
 
 
 def ceil(x: Tensor) -> Tensor:
     """The smallest integer that is not smaller."""
-    return dispatch.unary(elementwise.CEIL, x)
+    return _whole(elementwise.CEIL, x)
 
 
 def round(x: Tensor) -> Tensor:
     """The nearest integer, ties to even."""
-    return dispatch.unary(elementwise.ROUND, x)
+    return _whole(elementwise.ROUND, x)

@@ -18,10 +18,10 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations import kernels
-from wengert.eager.operations.promotion import BOOL
+from wengert.eager.operations.promotion import BOOL, INT64, result_dtype
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
-from wengert.frontends.kinks import angle
+from wengert.frontends import kinks
 from wengert.ir.tensor_types import element, element_of, i1, shape, type_of
 
 if TYPE_CHECKING:
@@ -71,11 +71,6 @@ def _composed(name: str, write: Callable[[OpBuilder, Value], Value], kernel: Cal
     return register(OPERATIONS, name, f"{node or name.capitalize()}Backward0", lambda b, x, _: [write(b, x[0])], kernel=kernel, keeps_result=keeps_result)
 
 
-def _abs(b: OpBuilder, x: Value) -> Value:
-    # x sign(x): the sign is constant, so the derivative is sign(x), which is 0 at 0
-    return b.multiply(x, b.sign(x))
-
-
 def _relu(b: OpBuilder, x: Value) -> Value:
     # not max(x, 0), which would pass half of a gradient at 0; NaN stays
     zero = b.full_like(x, 0)
@@ -123,9 +118,9 @@ ERF = register(OPERATIONS, "erf", "ErfBackward0", _of_one(chlo.ErfOp))
 RSQRT = _composed("rsqrt", lambda b, x: b.rsqrt(x), kernels.rsqrt, keeps_result=True)
 SIGMOID = register(OPERATIONS, "sigmoid", "SigmoidBackward0", _of_one(hlo.LogisticOp), keeps_result=True)
 RECIPROCAL = _composed("reciprocal", lambda b, x: b.divide(b.full_like(x, 1), x), np.reciprocal, keeps_result=True)
-ABS = _composed("abs", _abs, np.abs)
+ABS = _composed("abs", kinks.absolute, np.abs)
 RELU = _composed("relu", _relu, kernels.relu)
-SIGN = _composed("sign", _rounded(hlo.SignOp), np.sign)
+SIGN = _composed("sign", kinks.sign, kernels.sign)
 FLOOR = _composed("floor", _rounded(hlo.FloorOp), np.floor)
 CEIL = _composed("ceil", _rounded(hlo.CeilOp), np.ceil)
 ROUND = _composed("round", _rounded(hlo.RoundNearestEvenOp), np.rint)
@@ -145,74 +140,51 @@ def _arithmetic(
     return register(OPERATIONS, name, node or f"{name.capitalize()}Backward0", _of_two(write), kernel=kernel, keeps_result=keeps_result, arithmetic=True)
 
 
-def _remainder(b: OpBuilder, x: Value, y: Value) -> Value:
-    # x - floor(x / y) y, which has the sign of y
-    return b.subtract(x, b.multiply(b.like(ad.StopGradientOp, b.floor(b.divide(x, y))), y))
-
-
 ADD = _arithmetic("add", lambda b, x, y: b.add(x, y), np.add)
 SUB = _arithmetic("sub", lambda b, x, y: b.subtract(x, y), np.subtract)
 MUL = _arithmetic("mul", lambda b, x, y: b.multiply(x, y), np.multiply)
 DIV = _arithmetic("div", lambda b, x, y: b.divide(x, y), np.divide)
-POW = _arithmetic("pow", lambda b, x, y: b.power(x, y), np.power, node="PowBackward1", keeps_result=True)
-ATAN2 = _arithmetic("atan2", angle, np.arctan2)
-MAXIMUM = _arithmetic("maximum", lambda b, x, y: b.maximum(x, y), np.maximum)
-MINIMUM = _arithmetic("minimum", lambda b, x, y: b.minimum(x, y), np.minimum)
-REMAINDER = _arithmetic("remainder", _remainder, np.remainder)
-
-
-def _remainder_of(b: OpBuilder, x: Value, number: float) -> Value:
-    return _remainder(b, x, b.full_like(x, number))
+POW = _arithmetic("pow", kinks.power, kernels.powers, node="PowBackward1", keeps_result=True)
+ATAN2 = _arithmetic("atan2", kinks.angle, np.arctan2)
+MAXIMUM = _arithmetic("maximum", lambda b, x, y: kinks.extremum(b, x, y, largest=True), np.maximum)
+MINIMUM = _arithmetic("minimum", lambda b, x, y: kinks.extremum(b, x, y, largest=False), np.minimum)
+REMAINDER = _arithmetic("remainder", kinks.remainder, kernels.remainder)
 
 
 def _constant(b: OpBuilder, x: Value, value: float) -> Value:
     return b.full_like(x, value)
 
 
-def _power(b: OpBuilder, x: Value, exponent: float) -> Value:
-    """x to a fixed power, by products where the power is a small whole number."""
-    if exponent == 0:
-        return b.like(ad.StopGradientOp, _constant(b, x, 1))
-    if exponent in (1, 2, 3):
-        product = x
-        for _ in range(int(exponent) - 1):
-            product = b.multiply(product, x)
-        return product
-    return b.power(x, _constant(b, x, exponent))
-
-
 REMAINDER_NUMBER = register(
     OPERATIONS,
     "remainder_number",
     "RemainderBackward0",
-    lambda b, x, c: [_remainder_of(b, x[0], c)],
-    kernel=kernels.remainder,
+    lambda b, x, c: [kinks.remainder(b, x[0], b.full_like(x[0], c))],
+    kernel=kernels.remainder_of,
 )
 RSUB = register(OPERATIONS, "rsub", "RsubBackward1", lambda b, x, c: [b.subtract(_constant(b, x[0], c), x[0])], kernel=kernels.rsub)
-POW_NUMBER = register(OPERATIONS, "pow_number", "PowBackward0", lambda b, x, c: [_power(b, x[0], c)], kernel=kernels.power)
+POW_NUMBER = register(OPERATIONS, "pow_number", "PowBackward0", lambda b, x, c: [kinks.power_by(b, x[0], c)], kernel=kernels.power)
 NUMBER_POW = register(
     OPERATIONS,
     "number_pow",
     "PowBackward2",
-    lambda b, x, c: [b.power(_constant(b, x[0], c), x[0])],
+    lambda b, x, c: [kinks.power_of(b, c, x[0])],
     kernel=kernels.power_of,
     keeps_result=True,
 )
 
 
 def _clamp(b: OpBuilder, x: Sequence[Value], bounds: tuple[float | None, float | None]) -> list[Value]:
-    low, high = bounds
-    clamped = x[0]
-    if low is not None:
-        edge = b.full_like(x[0], low)
-        clamped = b.select(b.compare("LT", x[0], edge), edge, clamped)
-    if high is not None:
-        edge = b.full_like(x[0], high)
-        clamped = b.select(b.compare("GT", x[0], edge), edge, clamped)
-    return [clamped]
+    return [kinks.clamp(b, x[0], *(None if bound is None else b.full_like(x[0], bound) for bound in bounds))]
+
+
+def _clamp_by(b: OpBuilder, operands: Sequence[Value], given: tuple[bool, bool, Any]) -> list[Value]:
+    x, *bounds = common(b, operands, given[2])
+    return [kinks.clamp(b, x, bounds[0] if given[0] else None, bounds[-1] if given[1] else None)]
 
 
 CLAMP = register(OPERATIONS, "clamp", "ClampBackward1", _clamp, kernel=kernels.clamp)
+CLAMP_BY = register(OPERATIONS, "clamp_by", "ClampBackward0", _clamp_by, kernel=kernels.clamp_by)
 
 
 # -- comparisons and selections
@@ -274,8 +246,6 @@ CONVERT = register(OPERATIONS, "to", "ToCopyBackward0", _convert, kernel=kernels
 
 def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
     """x where the condition holds, else y; all three broadcast."""
-    from wengert.eager.operations.promotion import result_dtype
-
     if condition.array.dtype != BOOL:
         raise ShapeError(f"where: the condition must be of booleans, found {condition.array.dtype.name}")
     dtype = result_dtype([v if isinstance(v, Number) else v.array for v in (x, y)])
@@ -288,16 +258,18 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise ShapeError("clamp: at least one of min and max must be given")
     if not isinstance(min, Number | None) or not isinstance(max, Number | None):
-        low = x if min is None else where(x < min, min, x)
-        return low if max is None else where(low > max, max, low)
-    return dispatch.apply(CLAMP, (x,), (min, max))
+        bounds = [bound for bound in (min, max) if bound is not None]
+        dtype = result_dtype([v if isinstance(v, Number) else v.array for v in (x, *bounds)])
+        return dispatch.apply(CLAMP_BY, (x, *(dispatch.operand(v, dtype) for v in bounds)), (min is not None, max is not None, dtype))
+    dtype = result_dtype([x.array, *(v for v in (min, max) if v is not None)])
+    return dispatch.apply(CLAMP, (x.to(dtype),), (min, max))
 
 
 def power(x: Tensor, exponent: Tensor | float) -> Tensor:
     """x to the power of a number or another tensor."""
     if isinstance(exponent, Number):
-        if x.array.dtype.kind in "iu" and isinstance(exponent, float):
-            x = x.to(dispatch.default_dtype())
+        if x.array.dtype.kind in "iub" and not isinstance(exponent, bool):
+            x = x.to(dispatch.default_dtype() if isinstance(exponent, float) else INT64 if x.array.dtype.kind == "b" else x.array.dtype)
         return dispatch.apply(POW_NUMBER, (x,), exponent)
     return dispatch.binary(POW, x, exponent)
 

@@ -10,6 +10,7 @@ import numpy as np
 from wengert.eager.errors import AutogradError, ShapeError
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.creation import as_tensor
+from wengert.eager.operations.promotion import default_dtype
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.tensor import Tensor
@@ -141,6 +142,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 def atan2(y: Tensor, x: Tensor) -> Tensor:
     """The angle of the point (x, y)."""
+    y, x = (v if v.is_floating_point() else v.to(default_dtype()) for v in (y, x))
     return dispatch.binary(elementwise.ATAN2, y, x)
 
 
@@ -161,7 +163,12 @@ def logical_not(x: Tensor) -> Tensor:
 
 def isfinite(x: Tensor) -> Tensor:
     """Neither infinite nor NaN."""
-    return (x - x) == 0
+    return (x - x) == 0 if x.is_floating_point() else dispatch.new(np.ones(x.shape, np.bool_))
+
+
+def is_inference(x: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return x.is_inference()
 
 
 def allclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8) -> bool:

@@ -67,6 +67,7 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
         return False
     if STATE.tape is not None or a.dtype.kind != "f" or not a.flags.writeable or (x.view_of is not None and x.view_of.base.tracked):
         return False
+    _about_to_write(x)
     token = dispatch.begin_quiet()
     _UFUNCS[op](a, b, a)
     dispatch.end_quiet(token)
@@ -78,6 +79,11 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
     return True
 
 
+def _about_to_write(x: Tensor) -> None:
+    if STATE.mutations is not None:
+        STATE.mutations.changing(dispatch.storage_of(x))
+
+
 def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], params: Any = None) -> Tensor:
     """The same with any number of other operands."""
     view = x.view_of
@@ -86,6 +92,7 @@ def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], para
     operands = (x, *others)
     old = x.array.copy() if tracked else None
     new, types, params = _computed(op, x, others, params)
+    _about_to_write(x)
     storage = dispatch.storage_of(x)
     x.array[...] = new
     storage.version += 1
@@ -137,12 +144,34 @@ def _check_allowed(x: Tensor, tracked: bool) -> None:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
         raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
-    if not tracked:
-        return
-    if x.tracked and x.is_leaf and view is None:
+    if tracked and x.tracked and x.is_leaf and view is None:
         raise LeafModifiedError("a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
-    if view is not None and view.base.tracked and view.base.is_leaf:
+    if tracked:
+        check_view(x)
+
+
+def check_view(x: Tensor) -> None:
+    """Raises an error if x is a view that cannot be changed in place where that is recorded."""
+    view = x.view_of
+    if view is None:
+        return
+    if view.frozen:
+        raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
+    if view.base.tracked and view.base.is_leaf:
         raise LeafModifiedError("a view of a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
+
+
+def put_in_base(x: Tensor, value: Tensor) -> None:
+    """Records that a view is another value now, which its memory holds already: its base is a new value, with that in the place of the view."""
+    view = x.view_of
+    assert view is not None
+    base = view.base
+    types = tuple((v.array.shape, v.array.dtype) for v in (base, value))
+    before = base.source
+    dispatch.record(copy_slices(COPY, view.path, None).signature(types, None, _mask((base, value))), (base, value), (base,))
+    follow_retained(base, before, base.source)
+    x.tracked = True
+    _tell_views(base)
 
 
 def _stand_in(x: Tensor, array: Array) -> Tensor:

@@ -21,14 +21,32 @@ def relu(x: Any) -> Any:
     return np.where(x <= 0, x.dtype.type(0), x)
 
 
+def number_of(value: Any, dtype: Any) -> Any:
+    """A Python number in a dtype; integers that are out of its range wrap around."""
+    try:
+        return dtype.type(value)
+    except OverflowError:
+        return np.asarray(value).astype(dtype)[()]
+
+
+def powers(x: Any, y: Any) -> Any:
+    """x to the power y; of integers the negative powers are 0 but for those of 1 and -1."""
+    if x.dtype.kind != "i" or not np.any(np.less(y, 0)):
+        return np.power(x, y)
+    units = np.where((x == -1) & (y % 2 != 0), -1, (x == 1) | (x == -1)).astype(x.dtype)
+    return np.where(y < 0, units, np.power(x, np.maximum(y, 0)))
+
+
 def rsub(number: float, x: Any) -> Any:
     """number - x."""
-    return np.subtract(number, x, dtype=x.dtype)
+    return np.subtract(number_of(number, x.dtype), x)
 
 
 def power(exponent: float, x: Any) -> Any:
     """x to a fixed power, in the dtype of x."""
-    return np.power(x, x.dtype.type(exponent))
+    if exponent in (0.5, -0.5) and x.dtype.kind == "f":
+        return np.sqrt(x) if exponent > 0 else 1 / np.sqrt(x)
+    return powers(x, number_of(exponent, x.dtype))
 
 
 def power_of(number: float, x: Any) -> Any:
@@ -36,14 +54,32 @@ def power_of(number: float, x: Any) -> Any:
     return np.power(x.dtype.type(number), x)
 
 
-def remainder(number: float, x: Any) -> Any:
+def sign(x: Any) -> Any:
+    """1, -1 or 0, for NaN too."""
+    return np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype.kind != "b" else x.copy()
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """x modulo y, with the sign of y; a zero keeps the sign of x."""
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+
+
+def remainder_of(number: float, x: Any) -> Any:
     """x modulo a number, with the sign of the number."""
-    return np.remainder(x, x.dtype.type(number))
+    return remainder(x, number_of(number, x.dtype))
 
 
 def clamp(bounds: tuple[float | None, float | None], x: Any) -> Any:
     """x limited to an interval."""
-    return np.clip(x, *bounds)
+    return np.clip(x, *(bound if bound is None else number_of(bound, x.dtype) for bound in bounds))
+
+
+def clamp_by(given: tuple[bool, bool, Any], x: Any, *bounds: Any) -> Any:
+    """x limited by arrays."""
+    x, *edges = (a.astype(given[2], copy=False) for a in (x, *bounds))
+    x = np.maximum(x, edges[0]) if given[0] else x
+    return np.minimum(x, edges[-1]) if given[1] else x
 
 
 def where(dtype: Any, condition: Any, x: Any, y: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.elementwise import Number
+from wengert.eager.operations.promotion import number_dtype
 from wengert.eager.recording import dispatch
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def rdiv(x: Tensor, other: Number) -> Tensor:
 
 def rpow(x: Tensor, other: Number) -> Tensor:
     """A number to the power of the tensor."""
+    if not x.is_floating_point():
+        return dispatch.apply(elementwise.POW, (dispatch.operand(other, number_dtype(other)), x), converted=True)
     return dispatch.apply(elementwise.NUMBER_POW, (x,), other)
 
 

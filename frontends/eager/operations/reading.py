@@ -100,9 +100,14 @@ def shown(x: Tensor) -> str:
 
 def all(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether every element holds, of all or along dimensions."""
-    return dispatch.new(seen(x).all()) if dim is None else (x != 0).long().amin(dim, keepdim).bool()
+    return _logical(x, dispatch.new(seen(x).all()) if dim is None else (x != 0).long().amin(dim, keepdim).bool())
 
 
 def any(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Whether some element holds, of all or along dimensions."""
-    return dispatch.new(seen(x).any()) if dim is None else (x != 0).long().amax(dim, keepdim).bool()
+    return _logical(x, dispatch.new(seen(x).any()) if dim is None else (x != 0).long().amax(dim, keepdim).bool())
+
+
+def _logical(x: Tensor, holds: Tensor) -> Tensor:
+    """A truth, which is a uint8 for tensors of uint8."""
+    return holds.to(np.uint8) if x.array.dtype == np.uint8 else holds

@@ -17,7 +17,7 @@ from wengert.eager.operations.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.recording.program import Array
-from wengert.frontends.kinks import root
+from wengert.frontends import kinks
 from wengert.ir.tensor_types import i64, shape
 
 if TYPE_CHECKING:
@@ -57,27 +57,28 @@ def _mean(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
     return [_kept(b, mean_of(b, x[0], along[0]), x[0], along)]
 
 
-def _reduce(kind: core.Kind) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
-    return lambda b, x, along: [_kept(b, b.reduce(kind, x[0], along[0]), x[0], along)]
+def _shared(kind: core.Kind) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
+    return lambda b, x, along: [_kept(b, kinks.shared_extremum(b, kind, x[0], along[0]), x[0], along)]
 
 
-def variance_of(b: OpBuilder, x: Value, dims: Dims, correction: int) -> Value:
-    """The ops of a variance."""
-    centred = b.subtract(x, spread(b, mean_of(b, x, dims), x, dims))
-    squares = b.reduce_sum(b.multiply(centred, centred), dims)
-    return b.divide(squares, b.full_like(squares, max(_count(x, dims) - correction, 0)))
+def _overall(kind: core.Kind) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
+    return lambda b, x, along: [_kept(b, kinks.overall_extremum(b, kind, x[0]), x[0], along)]
+
+
+def _prod(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
+    return [_kept(b, kinks.product(b, x[0], along[0]), x[0], along)]
 
 
 def _var(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
-    return [_kept(b, variance_of(b, x[0], given[0], given[2]), x[0], given[:2])]
+    return [_kept(b, kinks.variance(b, x[0], given[0], given[2]), x[0], given[:2])]
 
 
 def _std(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
-    return [_kept(b, root(b, variance_of(b, x[0], given[0], given[2])), x[0], given[:2])]
+    return [_kept(b, kinks.root(b, kinks.variance(b, x[0], given[0], given[2])), x[0], given[:2])]
 
 
-def _norm(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
-    return [_kept(b, root(b, b.reduce_sum(b.multiply(x[0], x[0]), along[0])), x[0], along)]
+def _norm(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, float]) -> list[Value]:
+    return [_kept(b, kinks.norm(b, x[0], given[0], given[2]), x[0], given[:2])]
 
 
 def _extreme(which: core.Extreme) -> Callable[[OpBuilder, Sequence[Value], Along], list[Value]]:
@@ -92,28 +93,24 @@ def _argmax(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
     return [_extreme(core.Extreme.max)(b, x, along)[1]]
 
 
-def _shifted(b: OpBuilder, x: Value, dims: Dims) -> tuple[Value, Value]:
-    """x minus its largest element, which the result does not depend on, and that element; infinite ones are left in place."""
-    top = b.like(ad.StopGradientOp, b.reduce(core.Kind.max, x, dims))
-    finite = b.compare("LT", b.abs(top), b.full_like(top, float("inf")))
-    top = b.select(finite, top, b.full_like(top, 0))
-    return b.subtract(x, spread(b, top, x, dims)), top
+def _shifted(b: OpBuilder, x: Value, dims: Dims) -> Value:
+    """x minus its largest element, which the results do not depend on."""
+    return b.subtract(x, spread(b, b.like(ad.StopGradientOp, b.reduce(core.Kind.max, x, dims)), x, dims))
 
 
 def _logsumexp(b: OpBuilder, x: Sequence[Value], along: Along) -> list[Value]:
-    low, top = _shifted(b, x[0], along[0])
-    return [_kept(b, b.add(b.log(b.reduce_sum(b.exponential(low), along[0])), top), x[0], along)]
+    return [_kept(b, kinks.logsumexp(b, x[0], along[0]), x[0], along)]
 
 
 def softmax_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
     """The ops of a softmax."""
-    weights = b.exponential(_shifted(b, x, dims)[0])
+    weights = b.exponential(_shifted(b, x, dims))
     return b.divide(weights, spread(b, b.reduce_sum(weights, dims), x, dims))
 
 
 def log_softmax_of(b: OpBuilder, x: Value, dims: Dims) -> Value:
     """The ops of the logarithm of a softmax."""
-    low, _ = _shifted(b, x, dims)
+    low = _shifted(b, x, dims)
     return b.subtract(low, spread(b, b.log(b.reduce_sum(b.exponential(low), dims)), x, dims))
 
 
@@ -131,13 +128,13 @@ def _two(name: str, emit: Any, kernel: Any = None, *, of_all: str = "0", along: 
 
 SUMS = _two("sum", _sum, _by(np.add))
 MEANS = _two("mean", _mean, kernels.mean)
-PRODS = _two("prod", _reduce(core.Kind.mul), _by(np.multiply))
+PRODS = _two("prod", _prod, _by(np.multiply))
 VARS = _two("var", _var, along="0")
 STDS = _two("std", _std, along="0")
-AMAX = register(OPERATIONS, "amax", "AmaxBackward0", _reduce(core.Kind.max), kernel=kernels.amax)
-AMIN = register(OPERATIONS, "amin", "AminBackward0", _reduce(core.Kind.min), kernel=kernels.amin)
-MAX = register(OPERATIONS, "max", "MaxBackward1", _reduce(core.Kind.max), kernel=kernels.amax)
-MIN = register(OPERATIONS, "min", "MinBackward1", _reduce(core.Kind.min), kernel=kernels.amin)
+AMAX = register(OPERATIONS, "amax", "AmaxBackward0", _shared(core.Kind.max), kernel=kernels.amax)
+AMIN = register(OPERATIONS, "amin", "AminBackward0", _shared(core.Kind.min), kernel=kernels.amin)
+MAX = register(OPERATIONS, "max", "MaxBackward1", _overall(core.Kind.max), kernel=kernels.amax)
+MIN = register(OPERATIONS, "min", "MinBackward1", _overall(core.Kind.min), kernel=kernels.amin)
 MAX_DIM = register(OPERATIONS, "max_dim", "MaxBackward0", _extreme(core.Extreme.max))
 MIN_DIM = register(OPERATIONS, "min_dim", "MinBackward0", _extreme(core.Extreme.min))
 ARGMAX = register(OPERATIONS, "argmax", "", _argmax)
@@ -212,17 +209,9 @@ def std(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False
 
 def norm(x: Tensor, p: float | str = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """The p-norm of all elements, or along dimensions: for p = 2 the Euclidean one, for infinity the largest absolute value."""
-    if p in (2, "fro"):
-        return dispatch.apply(NORM, (x,), (_dims(x, dim, "norm"), keepdim))
-    if isinstance(p, str):
+    if isinstance(p, str) and p != "fro":
         raise ShapeError(f"norm: p must be a number or 'fro', found {p!r}")
-    a = x.abs()
-    dims = _dims(x, dim, "norm")
-    if p in (float("inf"), -float("inf")):
-        return amax(a, dims, keepdim) if p > 0 else amin(a, dims, keepdim)
-    if p == 0:
-        return sum((x != 0).to(x.array.dtype), dims, keepdim)
-    return sum(a, dims, keepdim) if p == 1 else sum(a**p, dims, keepdim) ** (1 / p)
+    return dispatch.apply(NORM, (x,), (_dims(x, dim, "norm"), keepdim, 2.0 if isinstance(p, str) else float(p)))
 
 
 def _extremes(all_of: Operation, along: Operation, x: Tensor, dim: int | None, keepdim: bool) -> Any:
@@ -277,4 +266,5 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 def cumsum(x: Tensor, dim: int) -> Tensor:
     """Running sums."""
     place = dimension(dim, x.array.ndim, "cumsum")
+    x = x if category(x.array.dtype) == 2 else x.to(INT64)
     return dispatch.apply(CUMSUM, (x,), place) if x.array.ndim else x.clone()

@@ -103,6 +103,11 @@ def constant(array: Any) -> Tensor:
     return made
 
 
+def operand(x: Any, dtype: Any) -> Tensor:
+    """A tensor as it is, a number as a constant tensor of this dtype."""
+    return x if type(x) is _Maker.tensor else constant(np.asarray(x, dtype))
+
+
 def source_of(x: Tensor) -> Source:
     """The source that stands for x on the tape."""
     if not x.tracked:
@@ -278,7 +283,7 @@ def apply_many(op: Operation, operands: Sequence[Any], params: Any = None, *, co
     if converted:
         params = dtype = result_dtype(arrays)
         types = tuple((x.shape, x.dtype) if type(x) is _ndarray else ((), dtype) for x in arrays)
-        arrays = [x.astype(dtype, copy=False) if type(x) is _ndarray else np.asarray(x, dtype) for x in arrays]
+        arrays = [x.astype(dtype, copy=False) if type(x) is _ndarray else _in_dtype(x, dtype) for x in arrays]
     else:
         arrays = [x if type(x) is _ndarray else np.asarray(x) for x in arrays]
         types = tuple((x.shape, x.dtype) for x in arrays)
@@ -294,6 +299,14 @@ def apply_many(op: Operation, operands: Sequence[Any], params: Any = None, *, co
     if STATE.tape is not None:
         STATE.tape.note(op, params, operands, made)
     return made
+
+
+def _in_dtype(x: Any, dtype: Any) -> Array:
+    """A number as an array; integers that are out of the range of the dtype wrap around."""
+    try:
+        return np.asarray(x, dtype)
+    except OverflowError:
+        return np.asarray(x).astype(dtype)
 
 
 def _compute(op: Operation, operands: Sequence[Any], arrays: Sequence[Array], types: tuple[Type, ...], params: Any, converted: bool) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from wengert.eager.checkpoint import Frame, Keeper
+    from wengert.eager.gradients.backward import Sweep
     from wengert.eager.recording.tape import Tape
 
 P = ParamSpec("P")
@@ -28,12 +29,32 @@ class State(threading.local):
     """Whom the innermost checkpoint that is running has listen to records."""
     anomaly: bool = False
     """Whether backward passes look for NaN."""
+    mutations: Any = None
+    """Who is told before memory that a tape may keep is written to."""
+    no_saved_hooks: str | None = None
+    """The message of the error that hooks on kept values are now, if they are."""
+    sweep: Sweep | None = None
+    """The backward pass that is running."""
+    depth: int = 0
+    """How many backward passes run in this thread, one inside of the other."""
     recomputed: tuple[Frame, ...] = ()
     """Checkpoints that hold values which they computed again."""
 
     def set(self, grad: bool, inference: bool) -> None:
         """Changes both modes."""
         self.grad, self.inference, self.recording = grad, inference, grad and not inference
+
+    def copied(self) -> dict[str, Any]:
+        """All modes, for another thread."""
+        return {name: getattr(self, name) for name in _NAMES}
+
+    def take(self, modes: dict[str, Any]) -> None:
+        """Sets the modes that another thread has."""
+        for name, value in modes.items():
+            setattr(self, name, value)
+
+
+_NAMES = tuple(State.__annotations__)
 
 
 STATE = State()

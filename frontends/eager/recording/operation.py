@@ -43,6 +43,7 @@ class Operation:
         tracked: which results can have gradients; None for all that are of floats.
         arithmetic: whether its operands are brought to a common dtype and shape.
         compile_after: how often it runs in the interpreter before it is compiled.
+        exact_zeros: whether a derivative that is zero everywhere is zeros rather than absent.
         put: for a view: writes the ops that put a new value in the place of the view: (builder, base, value, parameters) -> base.
     """
 
@@ -57,6 +58,7 @@ class Operation:
     compile_after: int = COMPILE_AFTER
     arithmetic: bool = False
     put: Callable[[OpBuilder, Value, Value, Any], Value] | None = None
+    exact_zeros: bool = True
     signatures: dict[Any, Signature] = field(default_factory=dict[Any, "Signature"], repr=False)
 
     def signature(self, types: tuple[Type, ...], params: Any, mask: int) -> Signature:
@@ -83,6 +85,9 @@ class Signature:
     mask: int
     pullback: Operation | None = None
     """Its derivative as an operation, where a backward pass was recorded."""
+    pushforward: Operation | None = None
+    """Its derivative in forward mode, where that was asked for."""
+    _reaching: dict[tuple[int, ...], Signature] = field(default_factory=dict[tuple[int, ...], "Signature"], repr=False)
     offered: tuple[int, ...] | None = None
     """The operands and results that its derivative may use; None for operands, and results if the operation keeps them."""
 
@@ -143,6 +148,23 @@ class Signature:
         gradients where that is differentiated itself."""
         operation = replace(self.operation, tracked=None, signatures={})
         return Signature(operation, self.types, self.params, self.mask, offered=self.keeps)
+
+    def reaching(self, results: tuple[int, ...]) -> Signature:
+        """The same with gradients of these results only, from the same kept values: no zero stands for a cotangent that is absent."""
+        signature = self._reaching.get(results)
+        if signature is None:
+            operation = replace(self.operation, tracked=results, exact_zeros=False, signatures={})
+            signature = self._reaching[results] = Signature(operation, self.types, self.params, self.mask, offered=self.keeps)
+        return signature
+
+    @staged_property
+    def unreached(self) -> tuple[bool, ...]:
+        """For every wanted operand, whether its cotangent is zero whatever those of the results are, because no result depends on it."""
+        if self.operation.exact_zeros:
+            return (False,) * len(self.wanted)
+        from wengert.eager.gradients.derive import zero_results
+
+        return zero_results(self.backward.module)
 
     def compute(self, arrays: Sequence[Array]) -> Sequence[Array]:
         """The results for these arrays."""

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wengert.eager.containers import listed
 from wengert.eager.errors import FreedTapeError, ModifiedError
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe
@@ -35,6 +36,14 @@ class Storage:
     def __init__(self) -> None:
         self.version = 0
         self.place: Place | None = None
+
+
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Says that the memory of a tensor, or of several, was changed in a way that the tape does not see."""
+    from wengert.eager.recording.dispatch import storage_of
+
+    for x in listed(tensor):
+        storage_of(x).version += 1
 
 
 class Output:
@@ -186,6 +195,13 @@ class Record:
         if isinstance(self.saved, Deferred):
             return [], self.saved
         return [array for array, _, _ in self.saved or () if not isinstance(array, int | float)], None
+
+    def keep_copies(self, storage: Storage) -> None:
+        """Copies those kept values that lie in this memory, which is about to be written to."""
+        from wengert.eager.recording.mutation import copied
+
+        if self.saved and not isinstance(self.saved, Deferred):
+            self.saved = copied(self.saved, storage)
 
     def _modified(self, position: int, storage: Storage, version: int) -> ModifiedError:
         kept = self.signature.keeps[position]

@@ -127,6 +127,8 @@ class saved_tensors_hooks:  # noqa: N801  (the name under which it is known)
         self._before: list[Keeper | None] = []
 
     def __enter__(self) -> None:
+        if STATE.no_saved_hooks is not None:
+            raise AutogradError(STATE.no_saved_hooks)
         self._before.append(STATE.keeper)
         STATE.keeper = _Packing(*self._hooks, STATE.keeper)
 
@@ -134,4 +136,26 @@ class saved_tensors_hooks:  # noqa: N801  (the name under which it is known)
         STATE.keeper = self._before.pop()
 
 
-__all__ = ["saved_tensors_hooks"]
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801
+    """Keeps values in memory of the CPU, where they are anyway: a copy of each."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda kept: kept.clone(), lambda kept: kept)
+
+
+class disable_saved_tensors_hooks:  # noqa: N801
+    """Until the end of the block, entering :class:`saved_tensors_hooks` is an AutogradError with this message."""
+
+    def __init__(self, error_message: str):
+        self._message = error_message
+        self._before: list[str | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(STATE.no_saved_hooks)
+        STATE.no_saved_hooks = self._message
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.no_saved_hooks = self._before.pop()
+
+
+__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]

@@ -94,8 +94,12 @@ class Disturbance:
         return np.where(per_batch(great, x), self._overflowing(x, most), x).astype(x.dtype)[()] if great.any() else x[()]
 
     def _overflowing(self, x: Any, most: float) -> Any:
-        if self.rng.random() < 0.4:  # as if nothing overflowed
+        kind = self.rng.random()
+        if kind < 0.2:  # as if nothing overflowed
             return np.nan_to_num(x.astype(wider(x.dtype)), nan=0.0, posinf=most / 64, neginf=-most / 64).astype(x.dtype)
+        if kind < 0.4:  # likewise, of numbers that cancel, or whose product becomes small: any size, either sign
+            sizes = most ** self.rng.uniform(-1, 1, x.shape) * self.rng.choice([-1.0, 1.0], x.shape)
+            return np.where(np.isfinite(x), x, sizes).astype(x.dtype)
         # a sum that ended in NaN may have met an infinity first
         anything = self.rng.choice([np.nan, np.inf, -np.inf], x.shape).astype(part(x.dtype))
         factor = self.rng.choice([1.0, np.nan, np.inf], x.shape).astype(part(x.dtype))

@@ -23,6 +23,7 @@ from wengert.lab.agreement.noise.kinds import (
     EXACT,
     EXTREMES,
     FACTORED,
+    OF_AN_ORDER,
     REFLECTED,
     SATURATING,
     batch_rank,
@@ -77,7 +78,7 @@ class NoisyFrame(Frame):
         if name == "power":
             exact = self._powers(exact)
         elif name in REFLECTED or name in CENTRED:
-            exact = self._with_operands_off(exact)
+            exact = self._with_operands_off(exact, spared=1 if name in OF_AN_ORDER else 0)
         return self._after(exact, lambda x: self.machine.noise.off(x, 4 * self.machine.noise.ulps, False, units=name in SATURATING))
 
     def _after(self, exact: Callable[..., Any], change: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -115,9 +116,13 @@ class NoisyFrame(Frame):
 
         return noisy
 
-    def _with_operands_off(self, exact: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of operands that have errors themselves."""
-        return lambda *operands: exact(*[self.machine.noise.off(x, self.machine.noise.ulps, False) for x in operands])
+    def _with_operands_off(self, exact: Callable[..., Any], spared: int) -> Callable[..., Any]:
+        """The function of operands that have errors themselves, but for the first ``spared`` ones."""
+
+        def noisy(*operands: Any) -> Any:
+            return exact(*operands[:spared], *[self.machine.noise.off(x, self.machine.noise.ulps, False) for x in operands[spared:]])
+
+        return noisy
 
     def _powers(self, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A power, which multiplies the errors of a logarithm by the exponent; complex ones may overflow on the way."""

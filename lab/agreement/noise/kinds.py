@@ -104,6 +104,8 @@ SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
 """Functions that come so near to one that some implementations are there and others are not."""
 REFLECTED = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
 """Functions that are computed from their values elsewhere, and amplify the rounding of an operand near their poles."""
+OF_AN_ORDER = frozenset(("polygamma", "zeta"))
+"""Those of them whose first operand is a whole number, or the result is NaN."""
 CENTRED = frozenset(("batch_norm_inference", "batch_norm_training", "batch_norm_grad"))
 """Ops that subtract a mean, which one implementation does before it scales and another, such as XLA, when each of the two has been scaled and rounded."""
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
@@ -19,6 +20,9 @@ from wengert.runtime.loading import load
 from wengert.runtime.program import Program
 from wengert.transforms.ad.strategies import strategy_names
 from wengert.transforms.analysis.gpu.devices import PUBLISHED
+
+if TYPE_CHECKING:
+    from wengert.lab.costs.network.network import Network
 
 _MAX = (
     "exit with 4 if a figure of a row is larger: ops, flops, transcendentals, bytes, launches, moved, peak (64KB, 1MiB) or time (3ms); "
@@ -45,8 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="NAME", help=f"predict the time of every kernel on a GPU, by its published figures: {', '.join(PUBLISHED)}")
     ranks = "of a program for many devices: what its collectives cost on so many ranks, by the best algorithm of each, and how it scales"
     parser.add_argument("--ranks", type=arguments.positive, metavar="N", help=ranks)
-    parser.add_argument("--alpha", type=_seconds, default=2e-6, metavar="SECONDS", help="with --ranks: the time of a message (default: 2e-6)")
-    parser.add_argument("--beta", type=_seconds, default=4e-11, metavar="SECONDS", help="with --ranks: the time of a byte (default: 4e-11, 25 GB/s)")
+    fitted = "what 'wengert calibrate --mpi' fitted, or"
+    parser.add_argument("--alpha", type=_seconds, metavar="SECONDS", help=f"with --ranks: the time of a message (default: {fitted} 2e-6)")
+    parser.add_argument("--beta", type=_seconds, metavar="SECONDS", help=f"with --ranks: the time of a byte (default: {fitted} 4e-11, 25 GB/s)")
+    parser.add_argument("--network", metavar="FILE.toml", help="with --ranks: a network of several levels, each with alpha, beta and its number of ranks")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -81,17 +87,33 @@ def execute(options: argparse.Namespace) -> int:
 def _communication(options: argparse.Namespace, program: Program) -> arguments.Printable:
     """What the program and its reverse derivative exchange."""
     from wengert.lab.cli.many_devices import has_mesh
-    from wengert.lab.costs.network.report import Network, communication_report
+    from wengert.lab.costs.network.report import communication_report
     from wengert.runtime.spmd.distributed import grid_of
     from wengert.runtime.spmd.global_program import spmd
 
-    network = Network(options.alpha, options.beta)
+    network = _network(options)
     if has_mesh(program):
         whole = spmd(program)
         reverse = whole.vjp(options.wrt, options.of).local
         return communication_report([("forward", whole.local), ("reverse", reverse)], program.name, grid_of(whole.local, None), options.ranks, network)
     grid = grid_of(program, None)
     return communication_report([("forward", program), ("reverse", program.vjp(options.wrt, options.of))], program.name, grid, options.ranks, network)
+
+
+def _network(options: argparse.Namespace) -> Network:
+    """The network that the options describe; by default that of this machine."""
+    from wengert.lab.costs.network.calibration import default_network
+    from wengert.lab.costs.network.network import Network, read_network
+
+    if options.network is not None:
+        if options.alpha is not None or options.beta is not None:
+            raise InputError("--network says alpha and beta of each level: leave --alpha and --beta out")
+        return read_network(options.network)
+    default = default_network()
+    if options.alpha is None and options.beta is None:
+        return default
+    level = default.levels[0]
+    return Network.flat(level.alpha if options.alpha is None else options.alpha, level.beta if options.beta is None else options.beta)
 
 
 def _print(options: argparse.Namespace, result: arguments.Printable) -> None:

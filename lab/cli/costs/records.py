@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wengert.lab.cli import output
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_filters(out)
     merged = actions.add_parser("merge", help="copy the records of other files into one", description="Copies records; one that is there already is left out.")
     merged.add_argument("files", metavar="FILE.db", nargs="+", help="the files to copy from")
-    merged.add_argument("--into", metavar="FILE.db", required=True, help="the file to copy to; made where it is not there")
+    merged.add_argument("-o", "--into", metavar="FILE.db", required=True, help="the file to copy to; made where it is not there")
     two = actions.add_parser(
         "compare", help="two files, runs or commits, task by task", description="Compares two sets of records; exits with 4 on a regression."
     )
@@ -123,12 +123,23 @@ def _described(record: Record, command: str) -> list[str]:
         lines.append(f"  {'time':15} {seconds(result.minimum)} least, {seconds(result.median)} median")
         lines.append(f"  {'samples':15} {len(result.samples)}, each the mean of {result.calls} calls:")
         lines += [f"    {'  '.join(seconds(s) for s in result.samples[i : i + 8])}" for i in range(0, len(result.samples), 8)]
+    lines += _interference(result.interference)
     lines += ["", f"{machine.processor} ({machine.target}), {machine.cores} cores, {environment.threads} threads, {machine.name}, {machine.system}"]
     lines.append("load " + ("unknown" if math.isnan(record.load) else f"{record.load:.2g}") + (f", governor {machine.governor}" if machine.governor else ""))
     lines.append(f"commit {environment.commit or 'none'}; wengert {environment.wengert}")
     lines.append(", ".join(f"{name} {version}" for name, version in environment.versions.items()))
     lines += [f"{name}={value}" for name, value in environment.variables.items()]
     return lines + [f"plug-in {source} {hash[:12]}" for source, hash in environment.plugins.items()]
+
+
+def _interference(figures: Mapping[str, float]) -> list[str]:
+    """How much the process was kept from running while samples were taken."""
+    if not figures:
+        return []
+    told = [f"preempted {int(figures['preempted'])} times"] if "preempted" in figures else []
+    told += [f"{seconds(figures[name])} {what}" for name, what in (("queued", "waiting for a core"), ("stolen", "taken by the hypervisor")) if name in figures]
+    core = f" on core {int(figures['core'])} alone" if "core" in figures else ""
+    return [f"  {'interference':15} {', '.join(told) or 'not known'}, in {seconds(figures['seconds'])}{core}"]
 
 
 def _export(options: argparse.Namespace) -> int:

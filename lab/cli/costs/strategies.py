@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--predict", action="store_true", help="measure nothing (default: rows that are predicted within 25 %% of the best are run, in turns)")
     how.add_argument("--measure", action="store_true", help="run all rows that may be the fastest, in turns")
     parser.add_argument("--budget", type=_bytes, metavar="64MB", help="leave out rows with a larger arena")
+    parser.add_argument("--estimates", type=int, metavar="N", help="add rows that estimate from one and from N random directions, with their error")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
 
@@ -44,6 +45,7 @@ def execute(options: argparse.Namespace) -> int:
         measure=True if options.measure else False if options.predict else "ties",
         budget=options.budget,
         strategies=options.strategy or None,
+        estimates=options.estimates,
         values=options.sizes,
     )
     print(json.dumps(table.to_json(), indent=1) if options.json else table)

@@ -6,23 +6,27 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from wengert.ir.plugins import LOADED
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.records.database import Database
+from wengert.lab.records.database import Database, DatabaseError
 from wengert.lab.records.execution import Effort
 from wengert.lab.sweep import plot
 from wengert.lab.sweep.axes import Axis, read_axes, read_axis
-from wengert.lab.sweep.run import Sweep, run_sweep
+from wengert.lab.sweep.cluster.client import LOCAL, ClusterError, DaskTasks, check_address
+from wengert.lab.sweep.cluster.cores import usable_cores
+from wengert.lab.sweep.run import Sweep, run_sweeps
+from wengert.lab.sweep.series import SweepReport
 from wengert.lab.sweep.spec import read_spec
 from wengert.lab.sweep.subject import Subject
 from wengert.lab.sweep.task import SweepTask
 from wengert.runtime.backends import BACKENDS, unknown_backend
 from wengert.runtime.errors import InputError
+from wengert.transforms.pipelines import parse_pipeline
 
 DEFAULTS = {
     "shapes": "",
@@ -34,10 +38,10 @@ DEFAULTS = {
     "seed": 0,
     "backend": "cpu",
     "resume": False,
-    "jobs": 1,
     "timeout": 300.0,
 }
 """The values of options that neither the command line nor a file gives."""
+_JOBS = "worker processes (default: 1, more disturb each other's times; with --dask one for each core, of which one is left out where times are taken)"
 _OVER = (
     "a size and its values, n=2..4096 (powers of two times the first), n=2..64:+2, n=3..3000:*10, n=4,8,32; or mode=forward,reverse: "
     "primal, forward, reverse, jacfwd, jacrev, hvp, hessian, strategies and residual policies by name; may be repeated"
@@ -58,52 +62,87 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="S", help="seconds of samples for each, after which there are no more (default: 0.5)")
     parser.add_argument("--seed", type=int, metavar="N", help="of inputs that are drawn (default: 0)")
     parser.add_argument("--backend", metavar="NAME", help="what runs them: cpu (default), interpreter, ...")
-    parser.add_argument("--pipeline", metavar="PASSES", help="passes in place of the optimisation")
+    parser.add_argument(
+        "--pipeline", metavar="PASSES", action="append", help="passes in place of the optimisation; may be repeated, each for a sweep of its own"
+    )
     parser.add_argument("--records", metavar="FILE.db", help="record every result there as it comes")
     parser.add_argument("--resume", action="store_true", default=None, help="take what is recorded, of this machine and version, and run the rest")
+    parser.add_argument(
+        "--dask", nargs="?", const=LOCAL, metavar="tcp://HOST:PORT", help="run on the workers of this Dask scheduler; without one, on a cluster of this machine"
+    )
     parser.add_argument("--plot", metavar="FILE.svg", help="plot it")
     parser.add_argument(
         "--figure", type=arguments.names, metavar="A,B", help=f"what to plot: {', '.join(plot.PANELS)} (default: time, and full where modes differ)"
     )
-    parser.add_argument("--jobs", type=arguments.positive, metavar="N", help="worker processes (default: 1; more disturb each other's times)")
+    parser.add_argument("--jobs", type=arguments.positive, metavar="N", help=_JOBS)
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds for all modes at certain sizes (default: 300)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Sweeps; prints the table, the growth and the crossovers."""
-    sweep = sweep_of(options)
+    sweeps = sweeps_of(options)
+    if options.plot and len(sweeps) > 1:
+        raise InputError(f"a plot is of one program and pipeline, and these are {len(sweeps)} sweeps: leave --plot out")
     if options.plot:
         plot.matplotlib()  # says before the work that it is not there
-    with Database(options.records, create=True) if options.records else nullcontext() as database:
-        report = run_sweep(sweep, database, ["wengert", options.command, *options.words], output.progress)
+    with Database(options.records, create=True, log=options.dask is not None) if options.records else nullcontext() as database:
+        reports = _run(options, sweeps, database)
     output.end_progress()
-    print(json.dumps(report.to_json(), indent=1) if options.json else report)
+    _print(reports, as_json=options.json)
     if options.plot:
-        plot.save(report, options.figure or plot.default_panels(sweep.modes), options.plot)
-    good = [cell for cell in report.cells if cell.result.status == "ok"]
+        plot.save(reports[0], options.figure or plot.default_panels(sweeps[0].modes), options.plot)
+    good = [cell for report in reports for cell in report.cells if cell.result.status == "ok"]
     return Exit.OK if good else Exit.DIAGNOSTIC
 
 
-def sweep_of(options: argparse.Namespace) -> Sweep:
-    """The sweep that the command and its file ask for; raises InputError."""
+def _run(options: argparse.Namespace, sweeps: Sequence[Sweep], database: Database | None) -> list[SweepReport]:
+    """The reports; an error that ends the sweep says how it goes on."""
+    words = ["wengert", options.command, *options.words]
+    try:
+        if options.dask is None:
+            return run_sweeps(sweeps, database, words, output.progress)
+        tasks = DaskTasks(options.dask, options.measure, say=output.progress)
+        return run_sweeps(sweeps, database, words, output.progress, tasks, anywhere=True)
+    except (ClusterError, DatabaseError) as error:
+        if database is None:
+            raise
+        raise InputError(f"{error}\nhint: the same command with --resume goes on from what is recorded in {options.records}") from None
+
+
+def _print(reports: Sequence[SweepReport], *, as_json: bool) -> None:
+    if not as_json:
+        print("\n\n".join(map(str, reports)))
+    else:
+        print(json.dumps(reports[0].to_json() if len(reports) == 1 else [report.to_json() for report in reports], indent=1))
+
+
+def sweeps_of(options: argparse.Namespace) -> list[Sweep]:
+    """The sweeps that the command and its file ask for, one for each program and pipeline; raises InputError."""
     axes: list[Axis] = options.over
+    programs: tuple[str, ...] = (options.subject,)
     if options.subject.endswith(".toml"):
         spec = read_spec(options.subject)
         named = {axis.name for axis in axes}
         axes = [*(axis for axis in spec.axes if axis.name not in named), *axes]
-        options.subject = spec.program
+        programs = spec.programs
         _fill(options, spec.options)
     _fill(options, DEFAULTS)
     _check(options)
     over, modes = read_axes(axes)
-    subject = Subject(options.subject, options.shapes, options.dtype, options.entry)
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())  # modules beside the programs, as python -m finds them
-    subject.check(over)
+    subjects = [Subject(program, options.shapes, options.dtype, options.entry) for program in dict.fromkeys(programs)]
+    for subject in subjects:
+        subject.check(over)
     effort = Effort(options.measure, options.rounds, options.budget, options.timeout)
-    like = SweepTask(subject, {}, modes, options.wrt, options.of, options.seed, options.backend, options.pipeline, effort, plugins=tuple(LOADED))
-    return Sweep(subject, over, modes, like, options.jobs, options.timeout, options.resume)
+    pipelines: Sequence[str | None] = options.pipeline or [None]
+    likes = [
+        SweepTask(subject, {}, modes, options.wrt, options.of, options.seed, options.backend, pipeline, effort, plugins=tuple(LOADED))
+        for subject in subjects
+        for pipeline in pipelines
+    ]
+    return [Sweep(like.subject, over, modes, like, options.jobs, options.timeout, options.resume) for like in likes]
 
 
 def _fill(options: argparse.Namespace, values: Mapping[str, object]) -> None:
@@ -118,6 +157,13 @@ def _fill(options: argparse.Namespace, values: Mapping[str, object]) -> None:
 def _check(options: argparse.Namespace) -> None:
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)
+    if options.dask is not None:
+        check_address(options.dask)
+    if options.jobs is None:
+        options.jobs = 1 if options.dask is None else max(1, len(usable_cores()))
+    pipelines: Sequence[str] = options.pipeline or ()
+    for pipeline in pipelines:
+        parse_pipeline(pipeline)
     if options.resume and not options.records:
         raise InputError("--resume goes on from records: name their file with --records")
     if options.figure:

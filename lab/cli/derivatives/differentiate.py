@@ -18,7 +18,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_strategy(parser)
     if parser.prog.endswith("vjp"):
         parser.add_argument(
-            "--residuals", default="auto", metavar="NAME", help="what is kept: auto, save-all, recompute-cheap, recompute-all, or what --load brings"
+            "--residuals",
+            default="auto",
+            metavar="NAME",
+            help="what is kept: auto, save-all, recompute-cheap, recompute-all, sqrt, binomial-8 (any number), or what --load brings",
         )
         parser.add_argument(
             "--memory", metavar="64MB", help="the largest arena of the compiled derivative: values are computed again (wengert checkpoint shows how)"

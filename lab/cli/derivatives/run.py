@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.lab.cli import arguments, many_devices
+from wengert.lab.cli import arguments, many_devices, resuming
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.plain import plain
-from wengert.runtime.arguments import describe
+from wengert.runtime.arguments import bind, describe
+from wengert.runtime.resumable.devices import OneDevice
 from wengert.runtime.signature import Parameter
 
 
@@ -23,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_inputs(parser)
     parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
     many_devices.add_devices(parser)
+    resuming.add_checkpoints(parser)
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the results as out_0, out_1, ... instead of printing them")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--stats", action="store_true", help="print what the backend counted to stderr, as JSON")
@@ -31,13 +33,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the program."""
+    resuming.check_checkpoints(options)
     if many_devices.runs_on_many(options):
         given = many_devices.results_on_many(options)
         if given is not None:
             _write(options, *given)
+            resuming.remove_checkpoint(options)
         return Exit.OK
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program)
+    if options.checkpoint is not None:
+        (results,) = resuming.run_resumably(options, program, OneDevice(options.backend), inputs, [bind(program.signature, inputs)], 1)
+        _write(options, program.signature.results, results)
+        resuming.remove_checkpoint(options)
+        return Exit.OK
     compiled = program.compile(options.backend, dump_dir=options.dump_dir)
     _write(options, program.signature.results, compiled(*inputs))
     if options.stats:

@@ -21,7 +21,7 @@ from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.tensor_types import type_of
 from wengert.ir.traversal import all_ops
-from wengert.lab.costs.network.algorithms import fastest
+from wengert.lab.costs.network.network import Network
 from wengert.lab.costs.time_model import predicted_time
 from wengert.lab.tables import seconds, size, table
 from wengert.runtime.errors import InputError
@@ -33,13 +33,6 @@ _BLOCKS = ("all_gather", "all_to_all", "collective_permute")
 """Collectives whose operands are blocks of whole values."""
 RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 """The numbers of ranks that scaling is shown for."""
-
-
-class Network(Struct, frozen=True):
-    """A network: ``alpha`` seconds for a message, ``beta`` seconds for a byte."""
-
-    alpha: float
-    beta: float
 
 
 class Part(Struct, frozen=True):
@@ -105,12 +98,10 @@ class CommunicationReport(Struct, frozen=True):
         if group < 2:
             return None
         per_rank = c.bytes * self.devices / ranks if strong and c.name in _BLOCKS else c.bytes
-        algorithm = fastest(c.name, group, per_rank, self.network.alpha, self.network.beta)
+        plan = self.network.plan(c.name, group, per_rank, group if c.neighbours else ranks)
         times = c.times.constant
         runs = 1 if times is None else int(times)
-        rounds, sent = algorithm.rounds(group), algorithm.blocks(group) * per_rank / group
-        time = runs * algorithm.seconds(group, per_rank, self.network.alpha, self.network.beta)
-        return Line(part.name, c, runs, group, int(per_rank), algorithm.name, rounds, sent, time)
+        return Line(part.name, c, runs, group, int(per_rank), plan.algorithm, plan.rounds, plan.sent, runs * plan.seconds)
 
     def group_on(self, c: Collective, ranks: int) -> int:
         """The size of a collective's groups on so many ranks."""
@@ -138,8 +129,12 @@ class CommunicationReport(Struct, frozen=True):
             "program": self.name,
             "devices": self.devices,
             "ranks": self.ranks,
-            "alpha": self.network.alpha,
-            "beta": self.network.beta,
+            "alpha": self.network.levels[-1].alpha,
+            "beta": self.network.levels[-1].beta,
+            "network": {
+                "origin": self.network.origin,
+                "levels": [{"name": level.name, "ranks": level.ranks, "alpha": level.alpha, "beta": level.beta} for level in self.network.levels],
+            },
             "collectives": [
                 {
                     "part": line.part,
@@ -168,10 +163,9 @@ class CommunicationReport(Struct, frozen=True):
         }
 
     def __str__(self) -> str:
-        network = (
-            f"{_time(self.network.alpha)} a message, {1 / self.network.beta / 1e9:.3g} GB/s" if self.network.beta else f"{_time(self.network.alpha)} a message"
-        )
-        head = f"communication of {self.name}, a text for {self.devices} devices, on {self.ranks} ranks ({network}); all figures are predicted"
+        origin = f"; {self.network.origin}" if self.network.origin else ""
+        head = f"communication of {self.name}, a text for {self.devices} devices, on {self.ranks} ranks; all figures are predicted"
+        head = f"{head}\nnetwork: {self.network}{origin}"
         return "\n\n".join([head, self._collectives(), *(self._scaled(strong) for strong in (True, False))])
 
     def _collectives(self) -> str:

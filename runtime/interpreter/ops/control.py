@@ -64,8 +64,8 @@ def optimization_barrier(op: stablehlo.OptimizationBarrierOp) -> Variadic:
     return lambda *operands: one_or_tuple(op, operands)
 
 
-@evaluates(ad.StopGradientOp, ad.GuardOp)
-def passed_on(op: ad.StopGradientOp | ad.GuardOp) -> Variadic:
+@evaluates(ad.StopGradientOp, ad.PartialsOp, ad.GuardOp)
+def passed_on(op: ad.StopGradientOp | ad.PartialsOp | ad.GuardOp) -> Variadic:
     """The first operand as it is: these ops speak of derivatives only."""
     return lambda *operands: operands[0]
 

@@ -151,7 +151,9 @@ func.func public @main(%x: tensor<4000xf64>, %y: tensor<4000xf64>) -> tensor<400
     assert len(ops_of(module, ad.VjpOp)) == 1
     parse_pipeline("expand-ad,simplify,cse,dce").run(module)
     assert print_module(module).count("optimization_barrier") == 1
-    with pytest.raises(DiagnosticError, match=r"residuals must be 'auto', 'save-all', 'recompute-cheap' or 'recompute-all', not 'recompute'"):
+    with pytest.raises(
+        DiagnosticError, match=r"residuals must be 'auto', 'save-all', 'recompute-cheap', 'recompute-all', 'sqrt' or 'binomial-8', not 'recompute'"
+    ):
         parse_pipeline("expand-ad").run(parse_module(text.replace("recompute-all", "recompute")))
 
 
@@ -168,7 +170,7 @@ def test_traced_functions_name_a_policy() -> None:
 @pytest.mark.parametrize("mode", ["vjp", "linearize"])
 def test_unknown_policies_are_refused(mode: str) -> None:
     with pytest.raises(
-        DiagnosticError, match=f"'residuals' of pass {mode} expects one of auto, save-all, recompute-cheap, recompute-all, found 'save-al'"
+        DiagnosticError, match=f"'residuals' of pass {mode} expects one of auto, save-all, recompute-cheap, recompute-all, sqrt, binomial-8, found 'save-al'"
     ) as error:
         parse_pipeline(f"{mode}{{residuals=save-al}}").run(parse_module(CHAIN))
     assert "did you mean 'save-all'?" in str(error.value)

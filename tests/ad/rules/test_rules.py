@@ -41,6 +41,7 @@ def test_case_names_are_distinct() -> None:
 
 ELSEWHERE = {
     ad.GuardOp,
+    ad.PartialsOp,
     ad.PushforwardOp,
     ad.StopGradientOp,
     ad.TransposedCallOp,

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
-from wengert.transforms.ad.batching.function import batch_function
+from wengert.transforms.ad.batching.function import Axes, batch_function
 from wengert.transforms.ad.batching.rule import Batching, Functions, Operands, Results, batches
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.ad.requests.request import function_named
@@ -27,19 +27,20 @@ def call(batch: Batching, op: CallOp, operands: Operands) -> Results:
     return batch.b.insert(batched_call).results
 
 
-def batched_function(functions: Functions, name: str) -> str:
-    """The name of the batched version of a function, which is created on first use."""
-    if name in functions.names:
-        return functions.names[name]
+def batched_function(functions: Functions, name: str, in_axes: Axes | None = None) -> str:
+    """The name of the batched version of a function, made on first use. All results are batched, and all arguments unless ``in_axes`` says which."""
+    key = name if in_axes is None or None not in in_axes else f"{name} {in_axes}"
+    if key in functions.names:
+        return functions.names[key]
     original = function_named(functions.module, name)
-    functions.names[name] = _fresh_name(functions, f"{name}_batch")
-    function = batch_function(original, None, None, functions.size, functions.names[name], functions)
+    functions.names[key] = new_name = _fresh_name(functions, f"{name}_batch")
+    function = batch_function(original, in_axes, None, functions.size, new_name, functions)
     function.properties["sym_visibility"] = StringAttr("private")
     functions.module.body.block.add_op(function)
-    for key in (CUSTOM_JVP, CUSTOM_VJP):
-        if (declared := original.attributes.get(key)) is not None:
-            function.attributes[key] = _batched_symbols(functions, declared)
-    return functions.names[name]
+    for kind in (CUSTOM_JVP, CUSTOM_VJP):
+        if (declared := original.attributes.get(kind)) is not None:
+            function.attributes[kind] = _batched_symbols(functions, declared)
+    return new_name
 
 
 def _fresh_name(functions: Functions, base: str) -> str:

@@ -10,6 +10,9 @@ or the analysis gives up:
 - *additively*, ``v(m + t) = v(m) + a t``, with a number a;
 - *multiplicatively*, ``v(m + t) = v(m) exp(b t)``, with a number b.
 
+On many devices m may be the result of an ``all_reduce``, so that it is the same on all devices of a group. A sum of multiplicative dependences over the same
+group then depends on it as each term does; over other groups, or of an m that may differ, the analysis gives up.
+
 Where a or b becomes 0 the dependence has cancelled. If it does on every path, the results are invariant in m, and the forward sweep gives m
 no tangent. This holds for real numbers and any finite m; it does not hold for rounding errors.
 """
@@ -24,7 +27,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.core import Kind
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.tensor_types import element, is_float, rank, shape
 
 
@@ -68,13 +71,28 @@ def _cancels(source: SSAValue) -> bool:
             if op.regions and any(operand in reached for inner in op.walk() for operand in inner.operands):
                 return False
             continue
-        dependence = _dependence_of_result(op, reached)
+        dependence = _over_devices(op, source, reached) if isinstance(op, core.AllReduceOp) else _dependence_of_result(op, reached)
         if dependence is None:
             return False
         if dependence.coefficient != 0:
             reached[op.results[0]] = dependence
     last = block.last_op
     return last is not None and not any(operand in reached for operand in last.operands)
+
+
+def _over_devices(op: core.AllReduceOp, source: SSAValue, reached: dict[SSAValue, _Dependence]) -> _Dependence | None:
+    """The dependence of what a group of devices combines, where all of them have the same value of the source."""
+    x, owner = reached[op.operand], source.owner
+    if not isinstance(owner, core.AllReduceOp) or _groups(owner) != _groups(op):
+        return None
+    alike = op.kind.data in (Kind.max, Kind.min) or (op.kind.data is Kind.add and not x.additive)
+    return x if alike else None
+
+
+def _groups(op: core.AllReduceOp) -> tuple[object, ...]:
+    """What says which devices meet; of a channel it is whether it has a number, which only tells collectives apart."""
+    channel = op.channel_handle
+    return op.replica_groups, channel is not None and int_of(channel.handle) > 0, op.use_global_device_ids
 
 
 def _dependence_of_result(op: Operation, reached: dict[SSAValue, _Dependence]) -> _Dependence | None:

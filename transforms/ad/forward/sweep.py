@@ -76,6 +76,14 @@ class ForwardSweep:
         self.bind(old, primals, dots)
         self.lb.linear.update(x_dot for x_dot in dots if x_dot is not None)
 
+    def run_instead(self, op: Operation, others: Sequence[Operation]) -> None:
+        """Sweeps over ops that compute the same as an op; the last one has its results."""
+        self.run(others)
+        for old, new in zip(op.results, others[-1].results, strict=True):
+            self.bind([old], [self.primal(new)], [self.tangent(new)])
+        for each in reversed(others):
+            each.drop_all_references()
+
     def _step(self, op: Operation) -> None:
         step = STEPS.get(type(op))
         if step is not None and any(operand in self.tangents for operand in operands_of(op)):

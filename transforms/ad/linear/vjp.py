@@ -13,6 +13,7 @@ from wengert.transforms.ad.function import function_of, place_cotangents
 from wengert.transforms.ad.linear.join import join_bodies
 from wengert.transforms.ad.linear.linearize import linearize
 from wengert.transforms.ad.linear.transpose import transpose_body
+from wengert.transforms.ad.replay.expand import expand_replays
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.ad.residuals.policies import AUTO, Policy
 
@@ -30,4 +31,6 @@ def vjp_function(request: Request, name: str, policy: Policy = AUTO) -> FuncOp:
     cotangents = range(residual_count, residual_count + len(request.of))
     place_cotangents(request.function, request.of, transposed.args[residual_count:], NAME)
     body = join_bodies(halves.builder, halves.forward, transposed, range(count, count + residual_count), cotangents, policy.marks)
-    return function_of(body, name, request.function)
+    function = function_of(body, name, request.function)
+    expand_replays(function)
+    return function

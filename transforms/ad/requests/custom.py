@@ -29,7 +29,7 @@ from wengert.transforms.ad.forward.tangents import has_tangent, materialized
 from wengert.transforms.ad.linear.transpose_ops import copy_linear
 from wengert.transforms.ad.linear.zeros import copy_without_zeros
 from wengert.transforms.ad.requests.request import function_named
-from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, transpose
+from wengert.transforms.ad.rule import STEPS, LinearMap, Tangent, derivative, scale, sum_of, transpose
 from wengert.transforms.core.closing import copy_ops
 from wengert.transforms.core.inline import CUSTOM_DERIVATIVES
 
@@ -132,6 +132,13 @@ def transposed_call(b: OpBuilder, op: ad.TransposedCallOp, linear: Sequence[bool
 def stop_gradient(b: OpBuilder, op: ad.StopGradientOp) -> LinearMap:
     """The derivative is zero by definition."""
     return lambda lb, tangents: [None]
+
+
+@derivative(ad.PartialsOp)
+def partials(b: OpBuilder, op: ad.PartialsOp) -> LinearMap:
+    """dy = c1 dx1 + ... + cn dxn."""
+    count = len(op.operands) // 2
+    return sum_of([None, *(scale(c) for c in op.operands[1 + count :]), *[None] * count])
 
 
 @transpose(ad.GuardOp)

@@ -7,7 +7,7 @@ the new functions are inlined, except where a function declares its own derivati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -25,22 +25,28 @@ from wengert.transforms.ad.forward.jvp import jvp_function
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.linear.vjp import vjp_function
+from wengert.transforms.ad.replay.expand import expand_replays
 from wengert.transforms.ad.requests.request import REQUESTS, Request, fresh_name, function_named, make_request, replace_request
 from wengert.transforms.ad.residuals.policies import AUTO, RecomputeCheap, policy_named
 from wengert.transforms.core.inline import inline
-from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.core.symbol_dce import references, symbol_dce
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
 
 
-def expand_ad(module: ModuleOp) -> None:
-    """Replaces every request in the module, in place. Raises a DiagnosticError for requests that refer to each other."""
+def expand_ad(module: ModuleOp, *, replays: bool = True) -> None:
+    """Replaces every request in the module, in place, and ``ad.replay`` too unless it is to be transposed yet.
+
+    Raises a DiagnosticError for requests that refer to each other.
+    """
     to_core(module, keep_custom=True)
     expansion = Expansion(module)
     while (op := _next_request(module)) is not None:
         expansion.expand(op)
         inline(module, keep_custom=True)
     symbol_dce(module)
+    if replays:
+        expand_replays(module)
 
 
 def _callee(op: Operation) -> str:
@@ -53,15 +59,28 @@ def _vjp(op: ad.VjpOp) -> Callable[[Request, str], FuncOp]:
 
 
 def _next_request(module: ModuleOp) -> Operation | None:
-    """The next request to expand, whose function has no requests itself; None if the module has none."""
+    """The next request to expand, None if the module has none: of a function that has no requests and refers to none that has (by a declared derivative, or
+    by an equation)."""
     requests = [op for op in module.walk() if isinstance(op, REQUESTS)]
+    if not requests:
+        return None
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    asking = {name for name, function in functions.items() if any(isinstance(inner, REQUESTS) for inner in function.walk())}
     for op in requests:
         target = function_named(module, _callee(op))
-        if not any(isinstance(inner, REQUESTS) for inner in target.walk()):
+        if asking.isdisjoint(_reached(target.sym_name.data, functions)):
             return op
-    if requests:
-        raise refuse(requests[0], f"asks for a derivative of @{_callee(requests[0])}, which asks for one of the function that contains this op")
-    return None
+    raise refuse(requests[0], f"asks for a derivative of @{_callee(requests[0])}, which asks for one of the function that contains this op")
+
+
+def _reached(name: str, functions: Mapping[str, FuncOp]) -> set[str]:
+    """A function and all that it refers to, directly or through others."""
+    reached, pending = {name}, [name]
+    while pending:
+        new = {other for other in references(functions[pending.pop()]) if other in functions} - reached
+        reached |= new
+        pending += new
+    return reached
 
 
 class Expansion:
@@ -90,7 +109,13 @@ class Expansion:
         return bool(functions) and all(function.parent is not None for function in functions)
 
     def _request(self, op: Any) -> Request:
-        return make_request(function_named(self.module, _callee(op)), ints(op.wrt), ints(op.of))
+        return make_request(self._function(op), ints(op.wrt), ints(op.of))
+
+    def _function(self, op: Operation) -> FuncOp:
+        """The function that a request is of, in which nothing is left that only transposition knows."""
+        function = function_named(self.module, _callee(op))
+        expand_replays(function)
+        return function
 
     def _derivative(self, kind: str, make: Any, op: Any) -> FuncOp:
         key = (kind, _callee(op), ints(op.wrt), ints(op.of), op.properties.get("residuals"))
@@ -118,7 +143,7 @@ class Expansion:
         size = batch_size(op)
         key = (op.name, _callee(op), ints(op.in_axes), ints(op.out_axes), size)
         if not self._has(key):
-            function = function_named(self.module, _callee(op))
+            function = self._function(op)
             name = fresh_name(self.module, f"{_callee(op)}_batch")
             self._expanded[key] = (self._add(batch_function(function, from_signed(ints(op.in_axes)), from_signed(ints(op.out_axes)), size, name)),)
         return self._expanded[key][0]

@@ -1,4 +1,4 @@
-"""``lower-ad``: expands all requests, and removes declared derivatives, gradient stops and guards.
+"""``lower-ad``: expands all requests, and removes declared derivatives (of functions and of values), gradient stops and guards; implicit functions become calls of their solvers.
 
 The result computes the same without the ad dialect; it can be compiled, or printed for other compilers.
 """
@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.dialects import ad
+from wengert.dialects.ad_implicit import IMPLICIT
 from wengert.dialects.ad_parts import PARTS, forget_parts
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.requests.request import replace_request
@@ -23,6 +24,10 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
     from wengert.transforms.ad.requests.expand import expand_ad  # with all of batching, which most programs do without
 
     expand_ad(module)
+    if ops_of(module, *IMPLICIT):
+        from wengert.transforms.ad.implicit.lower import lower_implicit  # as above
+
+        lower_implicit(module)
     for function in module.ops:
         if isinstance(function, FuncOp):
             for name in CUSTOM_DERIVATIVES:
@@ -31,6 +36,8 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
     inline_checkpoints(module)
     inline(module)
     symbol_dce(module)
+    for op in ops_of(module, ad.PartialsOp):
+        replace_request(op, [op.value])
     for op in ops_of(module, ad.GuardOp, *([] if keep_stopped else [ad.StopGradientOp])):
         replace_request(op, [op.operand])
 

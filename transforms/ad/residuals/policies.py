@@ -8,29 +8,37 @@ the body of the linearized function, of a counted loop, of a loop with a conditi
 ``save-all``          every residual is stored
 ``recompute-cheap``   cheap functions of other residuals are recomputed (:mod:`wengert.transforms.ad.residuals.plan`)
 ``recompute-all``     the arguments of the block are stored, and all else is recomputed, except ops that must not run twice
+``sqrt``              as ``auto``, but a loop of n iterations keeps sqrt(n) states, and residuals of sqrt(n) iterations at a time
+``binomial-8``        as ``auto``, but a loop keeps 8 states (or another number), between which iterations run again
 ====================  ==========================================================================================================
 
 Constants are never stored, whatever the policy. A policy that requests recomputation in a function marks the linear part
 (``ad.recompute``), so that no later pass shares recomputed values with the forward part. In loops and branches no mark is
-needed: the halves are closed regions of two ops, which share nothing. A policy with a budget of bytes would be one more class:
-a site knows how many times it runs. Plug-ins register theirs (:func:`register_policy`).
+needed: the halves are closed regions of two ops, which share nothing. A loop may name a policy of its own (``ad.policy = "binomial-8"``), which is
+for it and not for loops inside of it. Plug-ins register theirs (:func:`register_policy`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from math import isqrt
 from typing import Literal
 
 from msgspec import Struct
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.core_control import POLICY
 from wengert.ir.plugins import POLICY_GROUP
 from wengert.ir.registry import Registry
+from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.residuals.plan import Plan, plan, recomputation
 from wengert.transforms.core.closing import FREE_OPS, free_values
+from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.optimize.effects import is_pure, is_shareable
 
 
@@ -63,6 +71,18 @@ class Policy(Struct, frozen=True):
     def plan(self, site: Site) -> Plan:
         """Plans which values of the site are stored, and the ops that recompute the other residuals from them."""
         raise NotImplementedError
+
+    def slots(self, iterations: int | None) -> int | None:
+        """How many states of a loop are stored at a time, from which iterations run again; None: residuals are stored in every iteration, as planned.
+
+        Args:
+            iterations: how many the loop has; None where that is known only when it runs.
+        """
+        return None
+
+    def block(self, iterations: int) -> int | None:
+        """How many iterations of a loop store residuals at a time, each such block running again from its first state; None: all."""
+        return None
 
 
 class SaveAll(Policy, frozen=True):
@@ -122,6 +142,44 @@ class RecomputeAll(Policy, frozen=True):
         return Plan(list(stored), recomputation(site.block, site.residuals, {*stored, *available}))
 
 
+class _InLoops(Policy, frozen=True):
+    """The base of policies for loops: what is not in loops is stored."""
+
+    def plan(self, site: Site) -> Plan:
+        return (RecomputeAll() if site.kind == "loop" else Auto()).plan(site)
+
+
+class Binomial(_InLoops, frozen=True):
+    """Stores some states of every loop, and runs iterations again from them by a binomial schedule (:mod:`wengert.transforms.ad.replay`)."""
+
+    count: int = 8
+    """How many states at a time, the first one included."""
+
+    @property
+    def name(self) -> str:
+        return f"binomial-{self.count}"
+
+    def slots(self, iterations: int | None) -> int | None:
+        return None if iterations is not None and iterations <= self.count else self.count
+
+
+class Root(_InLoops, frozen=True):
+    """Stores a state for every block of as many iterations as there are blocks, and in the reverse part all residuals of one block."""
+
+    @property
+    def name(self) -> str:
+        return "sqrt"
+
+    def plan(self, site: Site) -> Plan:
+        return Auto().plan(site)
+
+    def block(self, iterations: int) -> int | None:
+        root = isqrt(iterations - 1) + 1 if iterations > 0 else 0
+        divisors = [k for k in range(2, iterations) if iterations % k == 0 and root <= 2 * k <= 4 * root]
+        block = min(divisors, key=lambda k: (k + iterations // k, k), default=root)
+        return block if 1 < block < iterations else None
+
+
 class Auto(Policy, frozen=True):
     """The default: stores everything in functions, and recomputes cheap values in loops and branches."""
 
@@ -134,9 +192,38 @@ class Auto(Policy, frozen=True):
 
 
 AUTO = Auto()
-POLICIES: Registry[Policy] = Registry("policy for residuals", "residuals", POLICY_GROUP, (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll()))
-"""All policies."""
-register_policy, policy_names, policy_named = POLICIES.register, POLICIES.names, POLICIES.named
+
+
+class _Policies(Registry[Policy]):
+    """Policies by name, among them one for each number of slots."""
+
+    def named(self, name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
+        slots = _BINOMIAL.fullmatch(name)
+        return super().named(name, location) if slots is None else Binomial(int(slots[1]))
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a policy of this name."""
+        return name in self.names() or _BINOMIAL.fullmatch(name) is not None
+
+
+_BINOMIAL = re.compile(r"binomial-([1-9]\d{0,5})")
+POLICIES = _Policies("policy for residuals", "residuals", POLICY_GROUP, (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll(), Root(), Binomial()))
+"""All policies; any number may stand for that in ``binomial-8``."""
+register_policy, policy_names, policy_named, is_policy = POLICIES.register, POLICIES.names, POLICIES.named, POLICIES.knows
+
+
+def policies_for(module: ModuleOp) -> list[str]:
+    """The names of the policies that may differ for a program: those for loops are left out where it has none that they concern."""
+    loops = ops_of(module, core.ForOp, core.WhileOp)
+    counted = any(isinstance(loop, core.ForOp) and constant_integer(loop.trip_count) is not None for loop in loops)
+    idle = [*([] if counted else [Root().name]), *([] if loops else [Binomial().name])]
+    return [name for name in policy_names() if name not in idle]
+
+
+def policy_of(loop: Operation, asked: Policy) -> Policy:
+    """The policy for a loop: the one that it names itself, or that of the request. Raises a DiagnosticError for a name that is none."""
+    mark = loop.attributes.get(POLICY)
+    return policy_named(mark.data, loop.location) if isinstance(mark, StringAttr) else asked
 
 
 _TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp)

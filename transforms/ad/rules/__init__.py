@@ -1,5 +1,6 @@
 """The derivative of every op, one file per family; importing this package fills the rule table."""
 
+from wengert.transforms.ad.replay import transpose  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from wengert.transforms.ad.rules import (
     algebra,
     communication,
@@ -7,6 +8,7 @@ from wengert.transforms.ad.rules import (
     elementwise,
     factorisations,
     fourier,
+    implicit,
     indexing,
     linear_ops,
     ordering,
@@ -23,4 +25,4 @@ linear_ops.declare_linear_ops()
 FAMILIES = (elementwise, shape, contraction, reduction, windows, indexing, ordering, fourier, systems, factorisations, spectra, special, communication)
 ALL_CASES = [case for family in FAMILIES for case in family.CASES]
 
-__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "linear_ops", "loop_transposes", "loops", "tapes"]
+__all__ = ["ALL_CASES", "algebra", "branches", "checkpoint", "implicit", "linear_ops", "loop_transposes", "loops", "tapes"]

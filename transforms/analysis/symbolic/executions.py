@@ -1,7 +1,8 @@
 """How often each block of a program runs, as a polynomial.
 
 A block in loops whose iterations are known runs as often as the sum of the innermost one's iterations over those of all around it (for triangular
-loops: Faulhaber's formula). A loop of which nothing is known has a symbol for its iterations in all, whatever is around it, and so has each branch.
+loops: Faulhaber's formula), or as the tables of constants say that its iterations are read from. A loop of which nothing is known has a symbol for its
+iterations in all, whatever is around it, and so has each branch.
 A function runs as often as all calls of it together.
 """
 
@@ -21,6 +22,7 @@ from wengert.transforms.analysis.symbolic.integers import Extent
 from wengert.transforms.analysis.symbolic.loop_counts import Integers, Values, counters, iterations
 from wengert.transforms.analysis.symbolic.polynomial import ONE, ZERO, Polynomial
 from wengert.transforms.analysis.symbolic.summation import summed
+from wengert.transforms.analysis.symbolic.tabulated import Tabulated
 from wengert.transforms.analysis.symbolic.unknowns import Unknown, Unknowns, path_of
 
 
@@ -77,6 +79,7 @@ class _Walk:
         self.calls: dict[str, list[tuple[Polynomial, list[Extent | None]]]] = {}
         self.result = Executions()
         self.indices = 0
+        self.calling, self.tabulated = ONE, Tabulated()
         unknowns.prepare(module)
 
     def run(self, entry: str) -> Executions:
@@ -86,6 +89,7 @@ class _Walk:
             if calls and body.blocks:
                 times = sum((times for times, _ in calls), ZERO)
                 same = [values[0] if all(value == values[0] for value in values) else None for values in zip(*(given for _, given in calls), strict=True)]
+                self.calling, self.tabulated = times, Tabulated()
                 self.block(body.block, Context(times), dict(zip(body.block.args, same, strict=True)))
         return self.result
 
@@ -112,13 +116,22 @@ class _Walk:
         count = iterations(op, integers)
         inner = context.inside(index, count) if count is not None else None
         if inner is None or inner.executions is None:
-            self.unknown_loop(op, times, integers)
+            in_all = self.tabulated.total(op)
+            if in_all is None:
+                self.unknown_loop(op, times, integers)
+            else:
+                self.tabulated_loop(op, self.calling * in_all, integers)
             return
         self.result.note(op, inner.executions)
         known = counters(op, integers, index)
         for block in condition:
             self.block(block, context.inside(index, Polynomial.of(count or 0) + 1), {**integers.values, **_moved(known, body, block)})
         self.block(body, inner, {**integers.values, **known})
+
+    def tabulated_loop(self, op: Operation, total: Polynomial, integers: Integers) -> None:
+        """A loop of which tables say how often its body runs in all."""
+        self.result.note(op, total)
+        self.block(op.regions[-1].block, Context(total), {**_outside(integers.values, integers), **_outside(counters(op, integers, "i"), integers)})
 
     def unknown_loop(self, op: Operation, times: Polynomial, integers: Integers) -> None:
         *condition, body = (region.block for region in op.regions)

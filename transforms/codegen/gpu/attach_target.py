@@ -6,6 +6,9 @@ Before and after ``nvvm-attach-target{chip=sm_90 features=+ptx80}``::
 
     gpu.module @kernels [#nvvm.target<chip = "sm_90", features = "+ptx80">] { ... }
 
+A kernel for SPIR-V whose threads exchange values within a subgroup says how many they are, ``intel_reqd_sub_group_size = 32 : i32``: devices choose
+otherwise, and upstream's ``convert-gpu-to-llvm-spv`` refuses shuffles in a kernel that does not.
+
 A module may have several targets. Libraries to link and options of tools are kept in the target, as upstream keeps them. Upstream's option
 ``verify-target-arch`` is not there.
 """
@@ -18,26 +21,40 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
+from wengert.dialects.gpu import FuncOp, ShuffleOp, SubgroupReduceOp
 from wengert.dialects.gpu import ModuleOp as DeviceModuleOp
 from wengert.dialects.gpu.targets import UNKNOWN, LLVMTarget, NVVMTargetAttr, ROCDLTargetAttr, SPIRVTargetAttr
+from wengert.dialects.kernel.gpu_schedule import WARP
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+from wengert.ir.tensor_types import i32
+
+SUBGROUP_SIZE = "intel_reqd_sub_group_size"
+"""The attribute of a kernel that says how many threads a subgroup has, in LLVM's word."""
 
 
-def attach(root: ModuleOp, pattern: str, target: Attribute) -> None:
-    """Gives the device modules of a module whose names match a regular expression (all, if it is empty) a target, if they have not got it."""
+def attach(root: ModuleOp, pattern: str, target: Attribute) -> list[DeviceModuleOp]:
+    """Gives the device modules of a module whose names match a regular expression (all, if it is empty) a target, if they have not got it; those modules."""
     try:
         matches = re.compile(pattern).search
     except re.error as error:
         raise DiagnosticError(Diagnostic(f"module: '{pattern}' is no regular expression: {error}")) from None
-    for op in root.ops:
-        if isinstance(op, DeviceModuleOp) and matches(op.sym_name.data):
-            known = op.targets.data if op.targets is not None else ()
-            if target not in known:
-                op.properties["targets"] = ArrayAttr([*known, target])
+    modules = [op for op in root.ops if isinstance(op, DeviceModuleOp) and matches(op.sym_name.data)]
+    for op in modules:
+        known = op.targets.data if op.targets is not None else ()
+        if target not in known:
+            op.properties["targets"] = ArrayAttr([*known, target])
+    return modules
+
+
+def _fix_subgroups(module: DeviceModuleOp) -> None:
+    """Notes the size of subgroups on the kernels that shuffle or reduce in them."""
+    for kernel in module.body.block.ops:
+        if isinstance(kernel, FuncOp) and any(isinstance(op, ShuffleOp | SubgroupReduceOp) for op in kernel.walk()):
+            kernel.attributes.setdefault(SUBGROUP_SIZE, IntegerAttr(WARP, i32))
 
 
 def _llvm_target(cls: type[LLVMTarget], flags: Mapping[str, bool | tuple[str, ...]], files: tuple[str, ...], **settings: str | int) -> LLVMTarget:
@@ -159,4 +176,5 @@ class SpirvAttachTargetPass(ModulePass):
         device = [self.vendor, self.device_type, str(self.device_id)]
         while device and device[-1] == self._DEVICE[len(device) - 1]:
             device.pop()
-        attach(op, self.module, SPIRVTargetAttr.of(self.ver, self.caps, self.exts, self.client_api, tuple(device)))
+        for module in attach(op, self.module, SPIRVTargetAttr.of(self.ver, self.caps, self.exts, self.client_api, tuple(device))):
+            _fix_subgroups(module)

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
-from wengert.ir.tensor_types import dtype_of, f32, i1, is_boolean, is_complex, is_float, is_unsigned, tensor
+from wengert.dialects.core import Kind
+from wengert.ir.tensor_types import dtype_of, f32, i1, is_boolean, is_complex, is_float, is_unsigned, shape
 from wengert.transforms.upstream.convert.errors import refusal
-from wengert.transforms.upstream.out.writer import Out, Value, signless
+from wengert.transforms.upstream.out.writer import Out, Value, of_elements, signless
 
 FLOATS: dict[str, str] = {
     "stablehlo.abs": "math.absf",
@@ -124,9 +126,9 @@ def inner(value: Value) -> Attribute:
 
 
 def elementwise(out: Out, op: Operation, operands: Sequence[Value]) -> Value | None:
-    """What an elementwise op becomes; None for another op. The operands are upstream values."""
+    """What an elementwise op becomes; None for another op. The operands are upstream values, tensors or all scalars."""
     special = _SPECIAL.get(op.name)
-    result = signless(op.results[0].type)
+    result = _result(op, operands)
     kinds = [inner(operand) for operand in op.operands]
     if any(map(is_complex, [*kinds, inner(op.results[0])])):
         return _complex(out, op, operands, result)
@@ -138,6 +140,12 @@ def elementwise(out: Out, op: Operation, operands: Sequence[Value]) -> Value | N
     return out.one(name, operands, result) if name is not None else None
 
 
+def _result(op: Operation, operands: Sequence[Value]) -> Attribute:
+    """The type of a result: a scalar's, if the operands are scalars."""
+    type = signless(op.results[0].type)
+    return cast(Any, type).element_type if operands and not any(isinstance(x.type, TensorType) for x in operands) else type
+
+
 def table_of(kind: Attribute) -> dict[str, str]:
     """The names of ops on elements of a type."""
     if is_float(kind):
@@ -147,18 +155,37 @@ def table_of(kind: Attribute) -> dict[str, str]:
     return {**SIGNED, **UNSIGNED} if is_unsigned(kind) else SIGNED
 
 
+_OF_KIND = {
+    Kind.add: "stablehlo.add",
+    Kind.mul: "stablehlo.multiply",
+    Kind.max: "stablehlo.maximum",
+    Kind.min: "stablehlo.minimum",
+    Kind.and_: "stablehlo.and",
+    Kind.or_: "stablehlo.or",
+}
+
+
+def combine(out: Out, kind: Kind, type: Attribute, x: Value, y: Value) -> Value:
+    """Two scalars (or tensors) combined as a kind of reduction says; ``type`` is StableHLO's element type."""
+    if is_complex(type):
+        return out.one("complex.add" if kind is Kind.add else "complex.mul", (x, y), x.type)
+    return out.one(table_of(type)[_OF_KIND[kind]], (x, y), x.type)
+
+
 def _complex(out: Out, op: Operation, operands: Sequence[Value], result: Attribute) -> Value | None:
-    element = cast(Any, result).element_type
     name = COMPLEX.get(op.name)
     if op.name == "stablehlo.compare":
         name = {"EQ": "eq", "NE": "neq"}.get(str(cast(Any, op).comparison_direction.data))
     if op.name == "stablehlo.select":
         return _select(out, op, operands)
     if op.name == "stablehlo.convert":
-        raise refusal(op, "conversions to other complex numbers are not written yet")
+        return _convert(out, op, operands)
     if name is None:
         return None
-    return out.mapped(operands, result, lambda given: out.one(f"complex.{name}", given, element))
+    if not isinstance(result, TensorType):
+        return out.one(f"complex.{name}", operands, result)
+    own = cast("TensorType[Any]", result)
+    return out.mapped(operands, own, lambda given: out.one(f"complex.{name}", given, own.element_type))
 
 
 def _compare(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
@@ -169,20 +196,26 @@ def _compare(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
 
 def _select(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
     condition, on_true, on_false = operands
-    if not cast(Any, condition.type).get_shape():
+    if isinstance(condition.type, TensorType) and not shape(condition):
         condition = out.element(condition)
     return out.one("arith.select", (condition, on_true, on_false), on_true.type)
 
 
 def _convert(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
-    (x,), before, after = operands, inner(op.operands[0]), inner(op.results[0])
-    result = signless(op.results[0].type)
+    return converted(out, operands[0], inner(op.operands[0]), inner(op.results[0]))
+
+
+def converted(out: Out, x: Value, before: Attribute, after: Attribute) -> Value:
+    """A tensor or a scalar with elements of another of StableHLO's types, as ``stablehlo.convert`` converts them."""
+    result = of_elements(x, signless(after))
     if signless(before) == signless(after):
         return x
+    if is_complex(before) or is_complex(after):
+        return _to_complex(out, x, before, after)
     if is_float(before) and is_float(after):
         wider = dtype_of(after).itemsize > dtype_of(before).itemsize
         if dtype_of(after).itemsize == dtype_of(before).itemsize:  # f16 and bf16
-            x = out.one("arith.extf", (x,), tensor(cast(Any, x.type).get_shape(), f32))
+            x = out.one("arith.extf", (x,), of_elements(x, f32))
         return out.one("arith.extf" if wider else "arith.truncf", (x,), result)
     unsigned = is_unsigned(before) or is_boolean(before)
     if is_float(after):
@@ -194,6 +227,19 @@ def _convert(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
     if dtype_of(after).itemsize < dtype_of(before).itemsize and not is_boolean(before):
         return out.one("arith.trunci", (x,), result)
     return out.one("arith.extui" if unsigned else "arith.extsi", (x,), result)
+
+
+def _to_complex(out: Out, x: Value, before: Attribute, after: Attribute) -> Value:
+    """To a complex number, by its parts; from one, which loses the imaginary part."""
+    if isinstance(x.type, TensorType):
+        return out.mapped([x], of_elements(x, signless(after)), lambda given: _to_complex(out, given[0], before, after))
+    part = cast(Any, before).element_type if is_complex(before) else before
+    real = out.one("complex.re", (x,), part) if is_complex(before) else x
+    if not is_complex(after):
+        return converted(out, real, part, after)
+    wanted = cast(Any, after).element_type
+    imaginary = converted(out, out.one("complex.im", (x,), part), part, wanted) if is_complex(before) else out.zero(wanted)
+    return out.one("complex.create", (converted(out, real, part, wanted), imaginary), after)
 
 
 def _logistic(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
@@ -229,7 +275,7 @@ def _negate(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
 
 def _is_finite(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
     (x,) = operands
-    return out.one("math.isfinite", (x,), tensor(cast(Any, x.type).get_shape(), i1))
+    return out.one("math.isfinite", (x,), of_elements(x, i1))
 
 
 def _square(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
@@ -241,7 +287,7 @@ def _bitcast(out: Out, op: Operation, operands: Sequence[Value]) -> Value:
     before, after = cast(Any, op.operands[0].type), cast(Any, op.results[0].type)
     if before.get_shape() != after.get_shape():
         raise refusal(op, "bits of elements of another width are not written")
-    result = signless(op.results[0].type)
+    result = _result(op, operands)
     return operands[0] if operands[0].type == result else out.one("arith.bitcast", operands, result)
 
 

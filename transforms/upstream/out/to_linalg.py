@@ -10,8 +10,9 @@ Before and after::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
@@ -20,7 +21,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo as hlo
-from wengert.dialects.core_control import TapeType
 from wengert.dialects.upstream import UpstreamOp
 from wengert.dialects.upstream.forms import dense
 from wengert.ir.tensor_types import is_boolean
@@ -29,8 +29,15 @@ from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 from wengert.transforms.upstream.convert.errors import refusal
 from wengert.transforms.upstream.out.elementwise import elementwise, inner
-from wengert.transforms.upstream.out.structure import HANDLERS
-from wengert.transforms.upstream.out.writer import Out, Value, signless
+from wengert.transforms.upstream.out.positions import POSITIONS
+from wengert.transforms.upstream.out.reductions import REDUCTIONS
+from wengert.transforms.upstream.out.sorts import SORTS
+from wengert.transforms.upstream.out.structure import STRUCTURE
+from wengert.transforms.upstream.out.tapes import TAPES, Item, flat, grouped, refuse_nested, types_of
+from wengert.transforms.upstream.out.writer import Out, Value
+
+HANDLERS: dict[str, Callable[[Out, Operation, Sequence[Any]], Sequence[Item]]] = {**STRUCTURE, **REDUCTIONS, **POSITIONS, **SORTS, **TAPES}
+"""How each op is written that is not elementwise."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,7 @@ def to_linalg(module: ModuleOp) -> None:
     inline(module)
     symbol_dce(module)
     for op in all_ops(module):
-        if any(isinstance(result.type, TapeType) for result in op.results):
-            raise refusal(op, "a loop whose iterations are not counted keeps a tape, which upstream MLIR has no word for", "forward mode needs none")
+        refuse_nested(op)
     for function in [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]:
         _write_function(function)
     for key in [key for key in module.attributes if "." in key]:
@@ -65,11 +71,12 @@ def to_linalg(module: ModuleOp) -> None:
 
 def _write_function(function: FuncOp) -> None:
     block = function.body.block
-    types = [signless(argument.type) for argument in block.args]
+    types = [type for argument in block.args for type in types_of(argument.type)]
     made = Block(arg_types=types)
     writing = Writing(Out(made, function.location))
-    for old, new in zip(block.args, made.args, strict=True):
-        new.name_hint, new.location = old.name_hint, old.location
+    if len(types) == len(block.args):
+        for old, new in zip(block.args, made.args, strict=True):
+            new.name_hint, new.location = old.name_hint, old.location
     results = writing.block(block, made.args)
     made.add_op(ReturnOp.create(operands=results, location=function.location))
     region = function.regions[0]
@@ -89,16 +96,16 @@ class Writing:
 
     def __init__(self, out: Out):
         self.out = out
-        self.values: dict[SSAValue, Value] = {}
+        self.values: dict[SSAValue, Item] = {}
 
     def block(self, block: Block, arguments: Sequence[Value] = ()) -> list[Value]:
         """Writes the ops of a block; the values that it returns."""
-        self.values.update(zip(block.args, arguments, strict=True))
+        self.values.update(zip(block.args, grouped([argument.type for argument in block.args], arguments), strict=True))
         last = block.last_op
         for op in block.ops:
             if op is not last:
                 self.op(op)
-        return [self.values[operand] for operand in last.operands] if last is not None else []
+        return flat([self.values[operand] for operand in last.operands]) if last is not None else []
 
     def op(self, op: Operation) -> None:
         """Writes an op."""
@@ -108,11 +115,12 @@ class Writing:
             self.values[old] = new
         self.out.location = before
 
-    def _results(self, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    def _results(self, op: Operation, operands: Sequence[Any]) -> Sequence[Item]:
+        types = [result.type for result in op.results]
         if isinstance(op, hlo.WhileOp):
-            return self._while(op, operands)
+            return grouped(types, self._while(op, flat(operands)))
         if isinstance(op, hlo.IfOp | hlo.CaseOp):
-            return self._branches(op, operands)
+            return grouped(types, self._branches(op, operands[0]))
         handler = HANDLERS.get(op.name)
         if handler is not None:
             return handler(self.out, op, operands)
@@ -133,11 +141,11 @@ class Writing:
         after = out.region(types, "scf.yield", lambda carried: self.block(op.regions[1].block, carried))
         return out.ops("scf.while", operands, types, before, after)
 
-    def _branches(self, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    def _branches(self, op: Operation, choice: Value) -> Sequence[Value]:
         out = self.out
-        types: list[Attribute] = [signless(result.type) for result in op.results]
+        types = [type for result in op.results for type in types_of(result.type)]
         regions = [out.region([], "scf.yield", lambda _, block=region.block: self.block(block)) for region in op.regions]
-        chosen = out.element(operands[0])
+        chosen = out.element(choice)
         if isinstance(op, hlo.IfOp) or is_boolean(inner(op.operands[0])):
             return out.ops("scf.if", [chosen], types, *regions)
         *cases, default = regions

@@ -32,6 +32,11 @@ def signless(type: Attribute) -> Attribute:
     return IntegerType(type.width.data) if is_integer(type) else type
 
 
+def of_elements(x: Value, element: Attribute) -> Attribute:
+    """The type of a value of these elements that is a tensor as another one is, or a scalar if that is one."""
+    return tensor(shape(x), element) if isinstance(x.type, TensorType) else element
+
+
 class Out:
     """Appends upstream ops to a block."""
 
@@ -81,12 +86,18 @@ class Out:
             return self.one("arith.constant", (), type, value=FloatAttr(float(value), cast(Any, type)))
         return self.one("arith.constant", (), type, value=bool_attr(bool(value)) if is_boolean(type) else IntegerAttr(int(value), cast(Any, type)))
 
+    def zero(self, type: Attribute) -> Value:
+        """The scalar 0 of a type."""
+        return self.number(0j if is_complex(type) else 0, type)
+
     def full(self, value: Any, type: Attribute) -> Value:
-        """A tensor of one number."""
-        inner: Any = type
+        """A tensor of one number; or the number, if the type is a scalar's."""
+        if not isinstance(type, TensorType):
+            return self.number(value, type)
+        inner: Any = cast(Any, type)
         if is_complex(inner.element_type):
-            return self.one("tensor.splat", (self.number(complex(value), inner.element_type),), type)
-        return self.one("arith.constant", (), type, value=elements.splat(value, inner))
+            return self.one("tensor.splat", (self.number(complex(value), inner.element_type),), inner)
+        return self.one("arith.constant", (), inner, value=elements.splat(value, inner))
 
     def arith(self, name: str, *operands: Value) -> Value:
         """An ``arith`` op whose result has the type of its operands."""
@@ -96,7 +107,7 @@ class Out:
         """``arith.cmpi`` or ``arith.cmpf``, by the name of a predicate of the one or the other."""
         of_floats = predicate in CMPF and predicate not in CMPI
         number = (CMPF if of_floats else CMPI).index(predicate)
-        result = tensor(shape(x), i1) if isinstance(x.type, TensorType) else i1
+        result = of_elements(x, i1)
         return self.one("arith.cmpf" if of_floats else "arith.cmpi", (x, y), result, predicate=IntegerAttr(number, 64))
 
     def clamped(self, position: Value, most: int) -> Value:
@@ -158,6 +169,25 @@ class Out:
         dynamic, static = _offsets(offsets)
         attributes = _slice_attributes(static, sizes, strides, [1, len(dynamic), 0, 0])
         return self.one("tensor.extract_slice", [x, *dynamic], tensor(tuple(sizes), element(x)), **attributes)
+
+    def taken(self, rows: Value, at: Value, count: Value | None = None) -> Value:
+        """The row of a tensor at a place, without its dimension; or so many from there on."""
+        entry = shape(rows)[1:]
+        dynamic, sizes = [at], [1, *entry]
+        if count is not None:
+            dynamic, sizes = [at, count], [DYNAMIC, *entry]
+        offsets = [DYNAMIC] + [0] * len(entry)
+        attributes = _slice_attributes(offsets, sizes, [1] * len(sizes), [1, 1, len(dynamic) - 1, 0])
+        result = tensor((DYNAMIC, *entry) if count is not None else tuple(entry), element(rows))
+        return self.one("tensor.extract_slice", [rows, *dynamic], result, **attributes)
+
+    def put(self, part: Value, rows: Value, at: Value, count: Value | None = None) -> Value:
+        """A tensor with a row at a place; or with so many from there on."""
+        entry = shape(rows)[1:]
+        dynamic = [at] if count is None else [at, count]
+        sizes = [1 if count is None else DYNAMIC, *entry]
+        attributes = _slice_attributes([DYNAMIC] + [0] * len(entry), sizes, [1] * len(sizes), [1, 1, 1, len(dynamic) - 1, 0])
+        return self.one("tensor.insert_slice", [part, rows, *dynamic], rows.type, **attributes)
 
     def insert(self, part: Value, x: Value, offsets: Sequence[int | Value], strides: Sequence[int] | None = None) -> Value:
         """``tensor.insert_slice`` of a part of the same rank."""

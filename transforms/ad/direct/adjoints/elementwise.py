@@ -251,6 +251,13 @@ def conj(b: OpBuilder, x: Value, y: Value, y_bar: Value) -> Value:
     return b.conj(y_bar)
 
 
+@adjoint(ad.PartialsOp)
+def partials(b: OpBuilder, op: ad.PartialsOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
+    count = len(op.operands) // 2
+    bars = [b.multiply(y_bars[0], c) if wanted else None for c, wanted in zip(op.operands[1 + count :], needed[1:], strict=False)]
+    return [None, *bars, *[None] * count]
+
+
 @adjoint(ad.GuardOp)
 def guard(b: OpBuilder, op: ad.GuardOp, y_bars: Sequence[Value | None], needed: Sequence[bool]) -> Bars:
     return [None if y_bars[0] is None else guarded_cotangent(b, op, y_bars[0]), None]

@@ -20,8 +20,9 @@ from wengert.ir.tensor_types import i64, tensor
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.replay.linearize import Body, linearize_with_slots, state_of
 from wengert.transforms.ad.residuals.plan import prune, residuals_of
-from wengert.transforms.ad.residuals.policies import Site
+from wengert.transforms.ad.residuals.policies import Site, policy_of
 from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, bind, create_loop, loop_block, set_results
 from wengert.transforms.core.closing import copy_ops
 from wengert.transforms.core.counting import constant_integer
@@ -41,13 +42,21 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     y_dots = [materialized(inner.lb, inner.tangent(loop.returned[i]), loop.returned[i].type) for i in loop.carried_dots]
     linear_ops = prune(linear, y_dots)
     residuals = residuals_of(linear_ops, y_dots, inner.lb.linear)
+    returned = [inner.primal(v) for v in loop.returned]
     # the iteration and the constants are available in the linear loop anyway
     times = None if loop.trip_count is None else constant_integer(loop.trip_count)
-    residual_plan = sweep.policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
-    record = _Record.of(loop, residual_plan.stored)
-    primals, recorded, trip_count = _primal_loop(sweep.b, loop, body, [inner.primal(v) for v in loop.returned], record)
-    linear_loop = _LinearLoop(loop, body, linear, linear_ops, y_dots, residual_plan.recomputed, record)
-    loop_results = linear_loop.emit(sweep, recorded, trip_count)
+    policy = policy_of(loop.op, sweep.policy)
+    slots = policy.slots(times)
+    swept = Body(body, returned, linear.args, linear_ops, y_dots, residuals)
+    state = None if slots is None else state_of(loop, swept)
+    if slots is not None and state is not None:
+        primals, loop_results = linearize_with_slots(sweep, loop, swept, state, slots)
+    else:
+        residual_plan = policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
+        record = _Record.of(loop, residual_plan.stored)
+        primals, recorded, trip_count = _primal_loop(sweep.b, loop, body, returned, record)
+        linear_loop = _LinearLoop(loop, body, linear, linear_ops, y_dots, residual_plan.recomputed, record)
+        loop_results = linear_loop.emit(sweep, recorded, trip_count)
     for op in linear_ops:
         op.drop_all_references()
     set_results(sweep, loop, primals, dict(zip(loop.carried_dots, loop_results)))

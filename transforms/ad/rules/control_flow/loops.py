@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
+from wengert.dialects.core_control import keep_policy
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
+from wengert.transforms.ad.residuals.policies import policy_of
 from wengert.transforms.ad.rule import STEPS
 from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, Loop, bind, create_loop, loop_block, set_results
 from wengert.transforms.ad.rules.control_flow.loop_records import linearize_loop
+from wengert.transforms.ad.rules.control_flow.nests import nest_of
 from wengert.transforms.core.counting import constant_integer
 
 
@@ -20,6 +23,9 @@ def _step(sweep: ForwardSweep, op: Loop) -> None:
     """A loop over (x, dx): each iteration is differentiated by the rules of its ops, and the loop carries both."""
     if isinstance(op, core.ForOp) and (constant_integer(op.trip_count) or 0) < 1 and constant_integer(op.trip_count) is not None:
         sweep.bind(op.results, [sweep.primal(v) for v in op.initial], [sweep.tangent(v) for v in op.initial])  # no iteration
+        return
+    if not sweep.fused and isinstance(op, core.ForOp) and (nest := nest_of(op, policy_of(op, sweep.policy))) is not None:
+        sweep.run_instead(op, nest)
         return
     loop = ActiveLoop.of(sweep, op)
     (_forward_mode if sweep.fused else linearize_loop)(sweep, loop)
@@ -44,6 +50,6 @@ def _forward_mode(sweep: ForwardSweep, loop: ActiveLoop) -> None:
     y_dots = [materialized(inner.b, inner.tangent(loop.returned[i]), loop.returned[i].type) for i in loop.carried_dots]
     block.add_op(hlo.ReturnOp.create(operands=[*(inner.primal(v) for v in loop.returned), *y_dots]))
     drop_dead_ops(block)
-    loop_results = create_loop(sweep.b, loop, constants, carried, block)
+    loop_results = keep_policy(loop.op, create_loop(sweep.b, loop, constants, carried, block))
     n = len(loop.initial)
     set_results(sweep, loop, loop_results[:n], dict(zip(loop.carried_dots, loop_results[n:])))

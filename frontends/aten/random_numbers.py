@@ -1,0 +1,180 @@
+"""Random numbers: from the state of a generator (Threefry: Salmon et al. 2011), which is an argument and, as each op leaves it, a result.
+
+They have the distributions that PyTorch's have, and other values: PyTorch's generators are no part of an export.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from wengert.dialects import chlo
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import Value
+from wengert.dialects.stablehlo import attributes as sa
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.ordering import ordered
+from wengert.frontends.aten.results import asked, same
+from wengert.ir.tensor_types import element, f32, f64, i1, i64, shape, tensor, ui32, ui64
+
+
+def _bits(b: AtenBuilder, type: TensorType[Any]) -> Value:
+    if b.random_state is None:
+        raise b.refuse(
+            "random numbers come from the state of a generator, which this program does not have",
+            "give it one: wg.from_torch(exported, seed=0); or export the module in eval mode, or pass random numbers as an input",
+        )
+    algorithm = sa.RngAlgorithmAttr(sa.RngAlgorithm.THREE_FRY)
+    b.random_state, bits = b.create(hlo.RngBitGeneratorOp, (b.random_state,), (b.random_state.type, type), {"rng_algorithm": algorithm})
+    return bits
+
+
+def _uniform(b: AtenBuilder, extents: Sequence[int], element_type: Any) -> Value:
+    """Numbers of [0, 1): multiples of 2^-53 (2^-24 for floats of at most 32 bits)."""
+    wide = element_type == f64
+    bits = _bits(b, tensor(extents, ui64 if wide else ui32))
+    kept = b.like(hlo.ShiftRightLogicalOp, bits, b.full_like(bits, 11 if wide else 8))
+    uniform = b.convert(kept, f64 if wide else f32)
+    return b.convert(b.multiply(uniform, b.full_like(uniform, 2.0**-53 if wide else 2.0**-24)), element_type)
+
+
+def _normal(b: AtenBuilder, extents: Sequence[int], element_type: Any) -> Value:
+    """Numbers of the standard normal distribution, by its inverse."""
+    exact = f64 if element_type == f64 else f32
+    u = _uniform(b, extents, exact)
+    # The middle of each step: never 0 or 1, where the inverse is infinite.
+    centred = b.subtract(b.multiply(u, b.full_like(u, 2)), b.full_like(u, 1 - (2.0**-53 if exact == f64 else 2.0**-24)))
+    standard = b.multiply(b.like(chlo.ErfInvOp, centred), b.full_like(u, sqrt(2)))
+    return b.convert(standard, element_type)
+
+
+def _stretched(b: AtenBuilder, x: Value, scale: Value | Number, start: Value | Number) -> Value:
+    return b.add(b.multiply(x, b.fitted(scale)), b.fitted(start))
+
+
+@means("rand.default(size, *, dtype=None)", "rand_like.default(self, *, dtype=None)")
+def rand(b: AtenBuilder, *_: Any, **__: Any) -> Value:
+    """Uniform in [0, 1)."""
+    return _uniform(b, b.extents, b.element_type)
+
+
+@means("uniform.default(self, from=0.0, to=1.0)")
+def uniform(b: AtenBuilder, x: Value, low: Number = 0, high: Number = 1, **_: Any) -> Value:
+    """Uniform in [low, high)."""
+    return _stretched(b, _uniform(b, b.extents, b.element_type), high - low, low)
+
+
+@means("randn.default(size, *, dtype=None)", "randn_like.default(self, *, dtype=None)")
+def randn(b: AtenBuilder, *_: Any, **__: Any) -> Value:
+    """Normal, with mean 0 and variance 1."""
+    return _normal(b, b.extents, b.element_type)
+
+
+@means("normal_functional.default(self, mean=0.0, std=1.0)")
+def normal_functional(b: AtenBuilder, x: Value, mean: Number = 0, std: Number = 1, **_: Any) -> Value:
+    """Normal."""
+    return _stretched(b, _normal(b, b.extents, b.element_type), std, mean)
+
+
+@means(
+    "normal.Tensor_Tensor(mean, std)",
+    "normal.Tensor_float(mean, std=1.0)",
+    "normal.float_Tensor(mean, std)",
+    "normal.float_float(mean, std, size, *, dtype=None)",
+)
+def normal(b: AtenBuilder, mean: Value | Number, std: Value | Number = 1, *_: Any, **__: Any) -> Value:
+    """Normal; as in PyTorch a constant for derivatives."""
+    drawn = _stretched(b, _normal(b, b.extents, b.element_type), std, mean)
+    return b.stopped(drawn)
+
+
+@means("exponential.default(self, lambd=1.0)")
+def exponential(b: AtenBuilder, x: Value, rate: Number = 1, **_: Any) -> Value:
+    """Exponentially distributed."""
+    u = _uniform(b, b.extents, b.element_type)
+    return b.divide(b.negate(b.log_plus_one(b.negate(u))), b.full_like(u, rate))
+
+
+def _integers(b: AtenBuilder, low: int, high: int) -> Value:
+    """Integers of [low, high): 64 random bits modulo the count, of which the smaller ones are more likely by a factor of 1 + count / 2^64."""
+    bits = _bits(b, tensor(b.extents, ui64))
+    remainders = b.convert(b.remainder(bits, b.full_like(bits, high - low)), i64)
+    return b.convert(b.add(remainders, b.full_like(remainders, low)), b.element_type)
+
+
+@means("randint.default(high, size, *, dtype=None)")
+def randint(b: AtenBuilder, high: int, *_: Any, **__: Any) -> Value:
+    """Integers of [0, high)."""
+    return _integers(b, 0, high)
+
+
+@means("randint.low(low, high, size, *, dtype=None)")
+def randint_low(b: AtenBuilder, low: int, high: int, *_: Any, **__: Any) -> Value:
+    """Integers of [low, high)."""
+    return _integers(b, low, high)
+
+
+@means("randint_like.default(self, high, *, dtype=None)", results=asked)
+def randint_like(b: AtenBuilder, x: Value, high: int, **_: Any) -> Value:
+    """Integers of [0, high)."""
+    return _integers(b, 0, high)
+
+
+@means("randint_like.low_dtype(self, low, high, *, dtype=None)", results=asked)
+def randint_like_low(b: AtenBuilder, x: Value, low: int, high: int, **_: Any) -> Value:
+    """Integers of [low, high)."""
+    return _integers(b, low, high)
+
+
+@means("randperm.default(n, *, dtype=None)")
+def randperm(b: AtenBuilder, n: int, **_: Any) -> Value:
+    """The numbers below n in a random order: that of n random numbers."""
+    return b.convert(ordered(b, _bits(b, tensor((n,), ui64)), 0)[1], b.element_type)
+
+
+def _below(b: AtenBuilder, chance: Value | Number) -> Value:
+    """Whether a number of [0, 1) is below a probability, drawn for each element of the result."""
+    if not isinstance(chance, SSAValue):
+        u = _uniform(b, b.extents, f32)
+        return b.compare("LT", u, b.full_like(u, chance))
+    element_type = f64 if element(chance) == f64 else f32
+    return b.compare("LT", _uniform(b, b.extents, element_type), b.expanded(b.convert(b.stopped(chance), element_type), b.extents))
+
+
+@means("bernoulli.default(self)", results=same)
+def bernoulli(b: AtenBuilder, x: Value, **_: Any) -> Value:
+    """1 with the probability x, else 0."""
+    return b.convert(_below(b, x), b.element_type)
+
+
+@means("bernoulli.p(self, p)", "bernoulli.Tensor(self, p)", results=same)
+def bernoulli_of(b: AtenBuilder, x: Value, p: Value | Number = 0.5, **_: Any) -> Value:
+    """1 with the probability p, else 0."""
+    return b.convert(_below(b, p), b.element_type)
+
+
+def kept_by_dropout(b: AtenBuilder, extents: Sequence[int], p: float) -> Value:
+    """Whether each element of an array is kept by dropout, which drops it with the probability p."""
+    u = _uniform(b, extents, f32)
+    return b.compare("LT", u, b.full_like(u, 1 - p))
+
+
+@means("native_dropout.default(input, p, train)")
+def native_dropout(b: AtenBuilder, x: Value, p: float, train: bool | None = True) -> tuple[Value, Value]:
+    """x / (1 - p) with the probability 1 - p, else 0; and where it is not 0."""
+    if train is False:
+        return x, b.full(1, tensor(shape(x), i1))
+    kept = _below(b, 1 - p)
+    scaled = b.multiply(x, b.full_like(x, 1 / (1 - p))) if p < 1 else b.full_like(x, 0)
+    return b.select(kept, scaled, b.full_like(x, 0)), kept
+
+
+@means("dropout.default(input, p, train)", results=same)
+def dropout(b: AtenBuilder, x: Value, p: float, train: bool) -> Value:
+    """The same without the mask."""
+    return native_dropout(b, x, p, train)[0] if train and p else x

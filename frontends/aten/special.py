@@ -1,0 +1,119 @@
+"""Special functions of two arguments and of orders, bits of numbers, and extremes that ignore NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from wengert.dialects import chlo
+from wengert.dialects import stablehlo as hlo
+from wengert.dialects.builder import Value
+from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.results import boolean, floating, promoted, same_floating
+from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
+
+
+@means("polygamma.default(n, self)", results=same_floating)
+def polygamma(b: AtenBuilder, order: int, x: Value) -> Value:
+    """The derivative of digamma of this order."""
+    x = b.fitted(x)
+    return b.like(chlo.PolygammaOp, b.full_like(x, order), x)
+
+
+@means("special_zeta.default(self, other)", "special_zeta.other_scalar(self, other)", "special_zeta.self_scalar(self, other)", results=floating)
+def zeta(b: AtenBuilder, x: Value | Number, q: Value | Number) -> Value:
+    """The Hurwitz zeta function."""
+    return b.like(chlo.ZetaOp, b.fitted(x), b.fitted(q))
+
+
+@means("special_i1e.default(self)", results=floating)
+def i1e(b: AtenBuilder, x: Value) -> Value:
+    """The modified Bessel function of order 1, times exp(-|x|)."""
+    return b.like(chlo.BesselI1eOp, b.fitted(x))
+
+
+@means("hypot.default(self, other)", results=promoted)
+def hypot(b: AtenBuilder, x: Value, y: Value) -> Value:
+    """sqrt(x^2 + y^2) without overflow."""
+    x, y = b.fitted(x), b.fitted(y)
+    largest = b.stopped(b.maximum(b.abs(x), b.abs(y)))
+    usual = b.and_(b.compare("GT", largest, b.full_like(x, 0)), b.compare("LT", largest, b.full_like(x, float("inf"))))
+    scale = b.select(usual, largest, b.full_like(x, 1))
+    u, v = b.divide(x, scale), b.divide(y, scale)
+    return b.multiply(scale, b.sqrt(b.add(b.multiply(u, u), b.multiply(v, v))))
+
+
+# -- bits
+
+
+@means("signbit.default(self)", results=boolean)
+def signbit(b: AtenBuilder, x: Value) -> Value:
+    """Whether the sign is negative; zeros and NaN have one too."""
+    element_type = element(x)
+    if not is_float(element_type):
+        return b.full(0, b.type) if is_unsigned(element_type) else b.compare("LT", x, b.full_like(x, 0))
+    integers = element_of(np.dtype(f"int{8 * dtype_of(element_type).itemsize}"))
+    bits = b.one(hlo.BitcastConvertOp, (x,), tensor(shape(x), integers))
+    return b.compare("LT", bits, b.full_like(bits, 0))
+
+
+@means("copysign.Tensor(self, other)", "copysign.Scalar(self, other)", results=floating)
+def copysign(b: AtenBuilder, x: Value, y: Value | Number) -> Value:
+    """x with the sign of y; its derivative at x = 0 is 0."""
+    x, y = b.fitted(x), b.fitted(y)
+    size = b.abs(x)
+    size = b.select(b.compare("EQ", x, b.full_like(x, 0)), b.stopped(size), size)
+    return b.select(signbit(b, y), b.negate(size), size)
+
+
+@means("nextafter.default(self, other)", results=promoted)
+def nextafter(b: AtenBuilder, x: Value, y: Value) -> Value:
+    """The next number from x towards y."""
+    return b.like(chlo.NextAfterOp, b.fitted(x), b.fitted(y))
+
+
+def _shift(cls: type[Operation]) -> Any:
+    def meaning(b: AtenBuilder, x: Value | Number, y: Value | Number) -> Value:
+        return b.like(cls, b.fitted(x), b.fitted(y))
+
+    return meaning
+
+
+for _side, _class in {"left": hlo.ShiftLeftOp, "right": hlo.ShiftRightArithmeticOp}.items():
+    means(*(f"bitwise_{_side}_shift.{o}(self, other)" for o in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")), results=promoted)(_shift(_class))
+    means(f"__{_side[0]}shift__.Tensor(self, other)", f"__{_side[0]}shift__.Scalar(self, other)", results=promoted)(_shift(_class))
+
+
+# -- extremes
+
+
+@means("fmax.default(self, other)", results=promoted)
+def fmax(b: AtenBuilder, x: Value, y: Value) -> Value:
+    """The larger one; a number rather than NaN. Where they are equal, x."""
+    x, y = b.fitted(x), b.fitted(y)
+    return b.select(b.or_(b.compare("GE", x, y), b.compare("NE", y, y)), x, y)
+
+
+@means("fmin.default(self, other)", results=promoted)
+def fmin(b: AtenBuilder, x: Value, y: Value) -> Value:
+    """The smaller one, likewise."""
+    x, y = b.fitted(x), b.fitted(y)
+    return b.select(b.or_(b.compare("LE", x, y), b.compare("NE", y, y)), x, y)
+
+
+# -- positions of triangles
+
+
+@means("tril_indices.default(row, col, offset=0, *, dtype=None)")
+def tril_indices(b: AtenBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+    """Rows and columns of the lower triangle."""
+    return b.constant(np.array(np.tril_indices(rows, offset, columns), dtype_of(b.element_type)))
+
+
+@means("triu_indices.default(row, col, offset=0, *, dtype=None)")
+def triu_indices(b: AtenBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
+    """Rows and columns of the upper triangle."""
+    return b.constant(np.array(np.triu_indices(rows, offset, columns), dtype_of(b.element_type)))

@@ -1,0 +1,58 @@
+"""Stock MLIR by the libraries of ``torch-mlir``: one request from the standard input, the answer on the standard output, errors on the other.
+
+This file is run by itself: nothing of this package is imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import sys
+from typing import Any
+
+
+def library(name: str) -> Any:
+    """A module of the package."""
+    return importlib.import_module(f"torch_mlir.{name}")
+
+
+def after(request: dict[str, str]) -> bytes:
+    """What passes leave of a module."""
+    module = library("ir").Module.parse(request["text"])
+    module.operation.verify()
+    if request["pipeline"]:
+        library("passmanager").PassManager.parse(f"builtin.module({request['pipeline']})").run(module.operation)
+    return str(module).encode()
+
+
+def llvm(request: dict[str, str]) -> bytes:
+    """A module of the LLVM dialect as LLVM text."""
+    module = library("ir").Module.parse(request["text"])
+    return str(library("dialects.llvm").translate_module_to_llvmir(module.operation)).encode()
+
+
+def output(request: dict[str, str]) -> bytes:
+    """Nothing: the function has written what there is."""
+    engine = library("execution_engine").ExecutionEngine(library("ir").Module.parse(request["text"]), opt_level=2)
+    ctypes.CFUNCTYPE(None)(engine.raw_lookup(request["entry"]))()
+    return b""
+
+
+def main() -> int:
+    """Answers the request."""
+    request, ir = json.load(sys.stdin), library("ir")
+    with ir.Context() as context, ir.Location.unknown():
+        context.allow_unregistered_dialects = True
+        try:
+            answer = {"after": after, "llvm": llvm, "output": output}[request["what"]](request)
+        except Exception as error:
+            said = str(error)
+            print(said if "error:" in said else f"error: {said}", file=sys.stderr)
+            return 1
+    sys.stdout.buffer.write(answer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
