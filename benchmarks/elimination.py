@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,10 @@ FEW = {"vertices": 110, "faces": 80}
 
 def _graph_as_written(problem: Problem) -> tuple[Graph[int], Costs, str]:
     """The graph of a problem operation by operation, as JAX writes it down: of elements where these are few, else of blocks."""
-    import jax  # the published graphs are of JAX's programs, in which nothing is shared
-
+    jax: Any = import_module("jax")  # the published graphs are of JAX's programs, in which nothing is shared
+    special_functions: Any = import_module("jax.scipy.special")
     jax.config.update("jax_enable_x64", True)
-    library: Any = _Namespace(jax.numpy, jax.scipy.special.erf)
+    library: Any = _Namespace(jax.numpy, special_functions.erf)
     function = partial(problem.function, library)
     if problem.second:
         function = jax.grad(function, argnums=tuple(range(len(problem.inputs))))
