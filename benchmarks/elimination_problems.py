@@ -200,13 +200,13 @@ class Problem(Struct, frozen=True):
     Attributes:
         function: ``(namespace, *arguments) -> results``.
         inputs: arguments.
-        published: by forward, reverse and Markowitz's order, and the best of AlphaGrad.
+        published: by forward, reverse and Markowitz's order, and the best of AlphaGrad; None where the published graph is not this one.
         second: whether what is eliminated in is its gradient.
     """
 
     function: Callable[..., Any]
     inputs: tuple[Any, ...]
-    published: tuple[int, int, int, int]
+    published: tuple[int, int, int, int] | None
     second: bool = False
 
 
@@ -224,12 +224,12 @@ PROBLEMS: dict[str, Problem] = {
     "RoeFlux 3d": Problem(
         roe_3d,
         (np.float64(0.1), np.array([0.1, 0.2, 0.3]), np.float64(0.5), np.float64(0.2), np.array([0.2, 0.2, 0.4]), np.float64(0.6)),
-        (1556, 979, 938, 811),
+        None,
     ),
     "RobotArm 6DOF": Problem(robot_arm, _numbers(0.3, 0.4, 0.5, 0.6, 0.7, 0.8), (397, 301, 288, 231)),
     "HumanHeartDipole": Problem(heart_dipole, _numbers(*np.linspace(0.3, 1.0, 8)), (240, 172, 194, 148)),
     "PropaneCombustion": Problem(propane, _numbers(*np.linspace(0.5, 1.5, 11)), (151, 90, 111, 88)),
-    "BlackScholes": Problem(black_scholes, _numbers(1.0, 1.1, 0.1, 0.3, 0.9), (545, 572, 350, 312), second=True),
-    "MLP": Problem(perceptron, _arrays((4,), (4,), (8, 4), (8,), (4, 8), (4,), (8,), (8,)), (10930, 392, 4796, 389)),
-    "transformer": Problem(encoder, _arrays(*[(4, 4)] * 2, *([(4, 4)] * 4 + [(4,)] * 3) * 2), (135010, 4688, 51869, 4656)),
+    "BlackScholes": Problem(black_scholes, _numbers(1.0, 1.1, 0.1, 0.3, 0.9), None, second=True),
+    "MLP": Problem(perceptron, _arrays((4,), (4,), (8, 4), (8,), (4, 8), (4,), (8,), (8,)), None),
+    "transformer": Problem(encoder, _arrays(*[(4, 4)] * 2, *([(4, 4)] * 4 + [(4,)] * 3) * 2), None),
 }

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.checkpoint_peers import tables
+from benchmarks.elimination import elimination
 from benchmarks.sparse_problems import HESSIANS, JACOBIANS
 
 import wengert as wg
@@ -332,6 +333,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "checkpointing-loops": checkpoints_of_loops,
     "taylor": taylor,
     "sparsity": sparsity,
+    "elimination": elimination,
     "implicit": implicit,
     "stochastic": stochastic,
 }

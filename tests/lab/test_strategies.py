@@ -209,7 +209,9 @@ def test_rows_with_fewer_directions_are_chosen_where_there_are_such(text: str, w
     program = wg.parse(text)
     seen = wg.strategies(program, wrt=wrt)
     assert seen.row(row).plan.directions == directions
-    assert seen.best.name.partition(" ")[0] == row.partition(" ")[0]
+    best = choose([other for other in seen.rows if not other.name.startswith("eliminated")]).row
+    assert best is not None
+    assert best.name.partition(" ")[0] == row.partition(" ")[0]
     inputs = _inputs(program)
     positions = None if wrt is None else (wrt,)
     expected = program.jacfwd(positions)(*inputs)

@@ -53,9 +53,8 @@ class LinearBody(Struct):
         for op in reversed(self.ops):
             erase(op)
         block = self.b.block
-        for x_dot in self.tangents:
-            if x_dot is not None:
-                block.erase_arg(x_dot)  # pyright: ignore[reportArgumentType]
+        for x_dot in block.args[len(block.args) - len(self.tangents) :]:
+            block.erase_arg(x_dot)
         return block
 
 

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from wengert.ir.locations import error_at
 from wengert.transforms.ad.elimination.jacobian import Granularity, eliminated_jacobian
 from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import STEPS, Method, Wanted
@@ -35,5 +36,9 @@ class EliminatePass(ModulePass):
     of: tuple[int, ...] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.steps < 1:
+            raise error_at(op.location, f"eliminate: steps must be at least 1, not {self.steps}")
+        if self.seconds is not None and not self.seconds > 0:
+            raise error_at(op.location, f"eliminate: seconds must be above 0, not {self.seconds}")
         wanted = Wanted(self.method, self.order, self.steps, self.seconds, self.seed)
         eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of, self.granularity)

@@ -1,9 +1,10 @@
 """Face elimination: one product at a time, on the dual of the linearised graph.
 
-The dual has a vertex for every edge of the graph, and one for every argument and result. A *face* is a pair of edges (u, v), (v, w). Eliminating one makes one product, which is
-added to an edge with the same neighbours as it would have, or becomes one of its own; edges without a neighbour on one side go, and edges with the same neighbours
-on both are added up. Vertex and edge elimination are special orders of faces, and there are graphs where others are better (U. Naumann, "Optimal accumulation of Jacobian
-matrices by elimination methods on the dual computational graph", Mathematical Programming 99, 2004).
+The dual has a vertex for every edge of the graph, and one for every argument and result. A *face* is a pair of edges (u, v), (v, w). Eliminating one
+makes one product, which is added to an edge with the same neighbours as it would have, or becomes one of its own; edges without a neighbour on one side
+go, and edges with the same neighbours on both are added up. Vertex and edge elimination are special orders of faces, and there are graphs where others
+are better (U. Naumann, "Optimal accumulation of Jacobian matrices by elimination methods on the dual computational graph", Mathematical Programming 99,
+2004).
 """
 
 from __future__ import annotations

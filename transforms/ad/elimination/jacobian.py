@@ -45,7 +45,7 @@ from wengert.transforms.ad.requests.request import Request, function_named, make
 from wengert.transforms.core.symbol_dce import symbol_dce
 
 Granularity = Literal["auto", "scalars", "tensors"]
-SMALL, FEW_EDGES = 400, 1600
+SMALL, FEW_EDGES = 300, 1000
 """``auto`` looks at the graph of elements where there are no more than so many, and no more than so many edges between them."""
 
 
@@ -81,7 +81,7 @@ def eliminated_jacobian(
 def _chosen(found: Linearised, b: OpBuilder, wanted: Wanted, granularity: Granularity) -> tuple[Linearised, Graph[int], Elimination]:
     """The graph of values or that of elements, and its elimination. ``auto`` takes elements where they are few and save multiplications."""
     values = _with_plan(found, wanted)
-    if granularity == "tensors" or (granularity == "auto" and not (is_small(found) and any(found.shapes[v] for v in found.graph.successors))):
+    if granularity == "tensors" or (granularity == "auto" and not (is_small(found, wanted) and any(found.shapes[v] for v in found.graph.successors))):
         return values
     elements = _with_plan(refined(found, b), wanted)
     return elements if granularity == "scalars" or elements[2].multiplications < values[2].multiplications else values
@@ -93,12 +93,14 @@ def _with_plan(found: Linearised, wanted: Wanted) -> tuple[Linearised, Graph[int
     return found, counted, planned(counted, costs, wanted)
 
 
-def is_small(found: Linearised) -> bool:
+def is_small(found: Linearised, wanted: Wanted) -> bool:
     """Whether the graph of elements has few vertices and edges."""
     graph = found.graph
     if sum(prod(found.shapes[v]) for v in graph.successors) > SMALL:
         return False
-    return sum(entries(weight) for behind in graph.successors.values() for weight in behind.values()) <= FEW_EDGES
+    return sum(entries(weight) for behind in graph.successors.values() for weight in behind.values()) <= (
+        FEW_EDGES if wanted.method == "vertices" else FEW_EDGES // 4
+    )
 
 
 def program_graph(module: ModuleOp, costs: Costs, *, fn: str = "main", shared: bool = True, granularity: Granularity = "scalars") -> Graph[int]:
@@ -121,9 +123,11 @@ def program_graph(module: ModuleOp, costs: Costs, *, fn: str = "main", shared: b
 
 
 def _check_real(request: Request) -> None:
-    for position, value in [*((i, request.block.args[i]) for i in request.wrt), *((j, request.results[j]) for j in request.of)]:
+    values = [*((f"argument {i}", request.block.args[i]) for i in request.wrt), *((f"result {j}", request.results[j]) for j in request.of)]
+    for what, value in values:
         if is_complex(element(value)):
-            raise error_at(request.function.location, f"elimination is for real arguments and results, and number {position} is of type {value.type}")
+            message = f"elimination is for real arguments and results, and {what} of @{request.function.sym_name.data} is of type {value.type}"
+            raise error_at(request.function.location, message, hint="jacfwd and jacrev take holomorphic functions")
 
 
 def _blocks(request: Request, body: LinearBody, found: Linearised, elimination: Elimination) -> list[Value]:

@@ -32,9 +32,9 @@ from wengert.transforms.ad.elimination.orders import (
 )
 from wengert.transforms.ad.elimination.weight import Costs
 
-GREEDY_SHARE = 0.25
+GREEDY_SHARE = 0.3
 """The part of the budget that is spent on greedy orders."""
-HOT, COLD = 0.03, 0.0005
+HOT, COLD = 0.006, 0.0005
 """The temperature of annealing at its beginning and end, as parts of the multiplications of the best order."""
 MANY_EDGES = 300
 """Rules for edges look at every edge in every step: graphs with more edges go without them in a search."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from functools import cache, partial
 from itertools import permutations
 from typing import Any
@@ -38,11 +39,11 @@ def least_by_vertices(graph: Graph[int], costs: Costs) -> int:
 
 
 def least_by_edges(graph: Graph[int], costs: Costs) -> int:
-    """Over all sequences of steps; graphs that were seen are not gone through again."""
+    """Over all sequences of steps; a graph that was come upon before is not gone through again."""
+    number = costs.number((NUMBER,))
 
     @cache
     def least(edges: frozenset[tuple[int, int]]) -> int:
-        number = costs.number((NUMBER,))
         left = graph_of(graph.sources, graph.sinks, [(u, v, number) for u, v in sorted(edges)])
         best = [0] if not left.inner else []
         for step in edge_steps(left):
@@ -54,17 +55,23 @@ def least_by_edges(graph: Graph[int], costs: Costs) -> int:
     return least(frozenset((u, v) for u, behind in graph.successors.items() for v in behind))
 
 
-def least_by_faces(graph: Graph[int], costs: Costs) -> int:
-    """Over all sequences of faces."""
+def least_by_faces(graph: Graph[int], costs: Costs, most: int) -> int:
+    """Over all sequences of faces of at most so many, with those left out that have as many products as the best so far."""
+    best = most
 
-    @cache
-    def least(taken: tuple[tuple[int, int], ...]) -> int:
-        dual, counted = Dual(graph), Counted(costs)
-        for face in taken:
-            dual.eliminate(face, counted)
-        return min((1 + least((*taken, face)) for face in dual.faces), default=0)
+    def go_on(dual: Dual[int], done: int) -> None:
+        nonlocal best
+        faces = dual.faces
+        if not faces:
+            best = min(best, done)
+        elif done + 1 < best:
+            for face in faces:
+                tried = deepcopy(dual)
+                tried.eliminate(face, Counted(costs))
+                go_on(tried, done + 1)
 
-    return least(())
+    go_on(Dual(graph), 0)
+    return best
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -72,6 +79,7 @@ def test_counts_on_programs_as_they_are_written_are_the_published_ones(name: str
     jax: Any = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
     problem = PROBLEMS[name]
+    assert problem.published is not None
     text = jax.jit(partial(problem.function, jax.numpy)).lower(*problem.inputs).as_text()
     costs = Costs(trivial=True)
     graph = program_graph(wg.parse(text).module, costs, shared=False, granularity="scalars")
@@ -84,23 +92,28 @@ def test_counts_on_programs_as_they_are_written_are_the_published_ones(name: str
 def test_a_search_over_vertices_finds_the_least_of_all_orders(seed: int):
     graph, costs = random_graph(seed)
     least = least_by_vertices(graph, costs)
-    found = searched_vertices(graph, costs, 300, None, 0)
+    found = searched_vertices(graph, costs, 200, None, 0)
     assert found.multiplications == least == run(graph, found.steps, costs)
 
 
 @pytest.mark.parametrize("seed", SMALL[:4])
 def test_edges_are_no_worse_than_vertices_and_faces_no_worse_than_edges(seed: int):
-    graph, costs = random_graph(seed, inner=4, sources=2)
-    vertices, edges, faces = least_by_vertices(graph, costs), least_by_edges(graph, costs), least_by_faces(graph, costs)
+    graph, costs = random_graph(seed, inner=3, sources=2, sinks=1)
+    vertices, edges = least_by_vertices(graph, costs), least_by_edges(graph, costs)
+    faces = least_by_faces(graph, costs, edges + 1)
     assert faces <= edges <= vertices
-    assert vertices == searched_vertices(graph, costs, 200, None, 0).multiplications
-    assert edges == searched_edges(graph, costs, 400, None, 0).multiplications
-    assert faces == searched_faces(graph, costs, 400, None, 0).multiplications
+    assert vertices == searched_vertices(graph, costs, 100, None, 0).multiplications
+    assert edges == searched_edges(graph, costs, 200, None, 0).multiplications
+    assert faces == searched_faces(graph, costs, 200, None, 0).multiplications
 
 
-def test_there_are_graphs_where_faces_take_fewer_multiplications_than_any_order_of_vertices():
-    better = [seed for seed in range(40) if searched_faces(*random_graph(seed), 200, None, 0).multiplications < least_by_vertices(*random_graph(seed))]
-    assert better
+def test_there_are_graphs_where_edges_take_fewer_multiplications_than_any_order_of_vertices():
+    costs = Costs()
+    ends = ((0, 4), (1, 4), (2, 4), (3, 4), (0, 5), (4, 5), (1, 6), (2, 6), (3, 7), (5, 7), (0, 8), (1, 8), (3, 8), (5, 8))
+    graph = graph_of(range(4), [7, 8], [(u, v, costs.number((NUMBER,))) for u, v in ends])
+    assert least_by_vertices(graph, costs) == 12
+    assert least_by_edges(graph, costs) == 11
+    assert searched_faces(graph, costs, 60, None, 0).multiplications <= 11
 
 
 def test_forward_and_reverse_cost_what_the_modes_cost():
@@ -126,11 +139,11 @@ def _reaching(graph: Graph[int], v: int) -> int:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_order_is_worse_than_what_it_starts_from_and_each_is_the_same_every_time(method: Any, order: Any):
-    graph, costs = random_graph(5, inner=15)
-    wanted = Wanted(method, order, steps=60)
+    graph, costs = random_graph(5, inner=12)
+    wanted = Wanted(method, order, steps=30)
     first, second = planned(graph, costs, wanted), planned(graph, costs, wanted)
     assert first == second
-    assert planned(graph, costs, Wanted(method, "search", steps=60)).multiplications <= planned(graph, costs, Wanted("vertices", "best")).multiplications
+    assert planned(graph, costs, Wanted(method, "search", steps=30)).multiplications <= planned(graph, costs, Wanted("vertices", "best")).multiplications
     assert graph.inner  # it stays as it was
 
 

@@ -1,0 +1,87 @@
+"""Multiplications of elimination orders beside published ones, and times of the programs: ``python -m benchmarks.strategies --only elimination``."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from benchmarks.elimination_problems import PROBLEMS, Problem
+
+import wengert as wg
+from wengert import numpy as wnp
+from wengert.lab.measure import measure_times
+from wengert.numpy import special
+from wengert.transforms.ad.elimination.graph import Graph
+from wengert.transforms.ad.elimination.jacobian import program_graph
+from wengert.transforms.ad.elimination.plan import Method, Wanted, planned
+from wengert.transforms.ad.elimination.weight import Costs
+
+Section = tuple[list[str], dict[str, Any]]
+
+
+def elimination() -> Section:
+    """Multiplications of elimination orders beside the published ones, on the same graphs; then times of the programs, for one point of many."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    for name, problem in PROBLEMS.items():
+        graph, costs, kind = _graph_as_written(problem)
+        counts = {order: planned(graph, costs, Wanted("vertices", order)).multiplications for order in ("forward", "reverse", "markowitz", "best")}
+        wanted = {method: Wanted(method, "search", steps=SEARCHED[method]) for method in ("vertices", "faces")}
+        searched = {method: planned(graph, costs, one).multiplications for method, one in wanted.items() if len(graph.inner) <= FEW[method]}
+        listed = ", ".join(f"{order} {count}" for order, count in counts.items())
+        found = ", ".join(f"search over {method} {count}" for method, count in searched.items()) or "no search"
+        published = "" if problem.published is None else f"; published {', '.join(map(str, problem.published))}"
+        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {found}{published}")
+        numbers[name] = {"counts": counts, "searched": searched, "published": problem.published}
+    for name, problem in PROBLEMS.items():
+        times = _times_for_a_point(problem)
+        lines.append(f"{name}, ns for one of 1024 points in a batch: " + ", ".join(f"{way} {time:.0f}" for way, time in times.items()))
+        numbers[name]["ns"] = times
+    return lines, numbers
+
+
+SEARCHED: dict[Method, int] = {"vertices": 2000, "faces": 200}
+"""How many eliminations searches try."""
+FEW = {"vertices": 110, "faces": 80}
+"""Graphs of more vertices are not searched."""
+
+
+def _graph_as_written(problem: Problem) -> tuple[Graph[int], Costs, str]:
+    """The graph of a problem operation by operation, as JAX writes it down: of elements where these are few, else of blocks."""
+    jax: Any = import_module("jax")  # the published graphs are of JAX's programs, in which nothing is shared
+    special_functions: Any = import_module("jax.scipy.special")
+    jax.config.update("jax_enable_x64", True)
+    library: Any = _Namespace(jax.numpy, special_functions.erf)
+    function = partial(problem.function, library)
+    if problem.second:
+        function = jax.grad(function, argnums=tuple(range(len(problem.inputs))))
+    module = wg.parse(jax.jit(function, keep_unused=True).lower(*problem.inputs).as_text()).module
+    small = sum(np.size(x) for x in problem.inputs) <= 64
+    costs = Costs(trivial=True)
+    kind = "elements" if small else "values"
+    return program_graph(module, costs, shared=False, granularity="scalars" if small else "tensors"), costs, kind
+
+
+class _Namespace:
+    """A namespace of arrays, with the error function."""
+
+    def __init__(self, arrays: Any, erf: Any):
+        self._arrays, self.erf = arrays, erf
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._arrays, name)
+
+
+def _times_for_a_point(problem: Problem) -> dict[str, float]:
+    """Nanoseconds for a Jacobian, one of 1024 in a batch, by both modes and by elimination."""
+    size, chance = 1024, np.random.default_rng(0)
+    program = wg.jit(partial(problem.function, _Namespace(wnp, special.erf))).program(*problem.inputs)
+    program = program.jacrev() if problem.second else program
+    points = [np.multiply.outer(np.ones(size), x) * chance.uniform(0.9, 1.1, (size, *np.shape(x))) for x in problem.inputs]
+    ways = {"jacfwd": program.jacfwd(), "jacrev": program.jacrev()}
+    ways |= {f"eliminated by {order}": program.jacobian(strategy=f"eliminate{{order={order}}}") for order in ("forward", "reverse", "best")}
+    compiled = {way: jacobian.vmap(size=size).compile() for way, jacobian in ways.items()}
+    times = measure_times([partial(run, *points) for run in compiled.values()], rounds=25)
+    return {way: 1e9 * time.minimum / size for way, time in zip(compiled, times, strict=True)}
