@@ -21,6 +21,8 @@ from wengert.transforms.upstream.out.elementwise import combine, inner
 from wengert.transforms.upstream.out.writer import Out, Value, dims, signless
 
 Handler = Callable[[Out, Operation, Sequence[Value]], Sequence[Value]]
+
+
 def _result(op: Operation) -> Any:
     return signless(op.results[0].type)
 
