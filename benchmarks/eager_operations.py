@@ -1,8 +1,9 @@
 """``python -m benchmarks.eager_operations [NAMES] [--write] [--samples 4]``: which of PyTorch's operations define-by-run code has, and whether they are right.
 
 The operations and their sample inputs are those of PyTorch's own database (``torch.testing._internal.common_methods_invocations.op_db``, which
-needs the package ``expecttest``). Each sample is run on both sides in float64: values are compared, and the gradients of all operands that have them. An operation is *right* if
-all its samples are; *refused* if one raises an error; *wrong* if a value or a gradient differs; *missing* if there is no such function.
+needs the package ``expecttest``). Each sample is run on both sides in float64: values are compared, and the gradients of all
+operands that have them. An operation is *right* if all its samples are; *refused* if one raises an error; *wrong* if a value or a gradient
+differs; *missing* if there is no such function.
 """
 
 from __future__ import annotations
@@ -164,8 +165,8 @@ def compared(op: Any, call: Callable[..., Any], sample: Any) -> tuple[str, str]:
     try:
         given = ours((sample.input, list(sample.args), dict(sample.kwargs)), pairs)
         actual = call(given[0], *given[1], **given[2])
-        exact = not op.name.rpartition(".")[2].startswith(UNDEFINED) and "dropout" not in op.name
-        note = difference(actual, expected, exact)
+        exact = not op.name.rpartition(".")[2].startswith(UNDEFINED) and "dropout" not in op.name and not sample.kwargs.get("dropout_p")
+        note = difference(*map(sample.output_process_fn_grad, (actual, expected)), exact)
         if note or not exact:
             return ("wrong value", note) if note else ("right", "")
         if op.supports_autograd:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import is_differentiable, shape
+from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape
 
 Scaled = tuple[Value, Value]
 """A variable, and the derivative by it."""
@@ -57,6 +57,8 @@ def sign(b: OpBuilder, x: Value) -> Value:
 
 def absolute(b: OpBuilder, x: Value) -> Value:
     """|x|, whose derivative is the sign, so 0 at 0 and for NaN."""
+    if is_complex(element(x)):
+        return b.abs(x)
     return declared(b, b.abs(x), (x, b.like(ad.StopGradientOp, sign(b, x))))
 
 

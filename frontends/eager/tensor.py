@@ -262,7 +262,7 @@ class Tensor:
                 return partial(functions[name], self)
             function = functions.get(name[:-1]) or getattr(Tensor, name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
             if callable(function):
-                return lambda *args, **keywords: self.copy_(function(self, *args, **keywords))
+                return lambda *args, **keywords: self.copy_(function(self.clone(), *args, **keywords))  # a clone: derivatives may keep what it was
         raise missing(f"tensors have no {name!r}", name, dir(Tensor))
 
     def __format__(self, spec: str) -> str:

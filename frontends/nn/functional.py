@@ -1,5 +1,8 @@
 """Functions of layers beyond those with code of their own: activations, losses, normalisation, attention, convolutions and pooling of all ranks."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from collections.abc import Callable

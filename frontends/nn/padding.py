@@ -1,5 +1,8 @@
 """Padding, and images of other sizes."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -64,7 +67,8 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Any:
-    """Images ``[n, c, ...]`` of another size, by the nearest pixel ("nearest", "nearest-exact"), by means of parts ("area"), or linearly or cubically between pixels.
+    """Images ``[n, c, ...]`` of another size, by the nearest pixel ("nearest", "nearest-exact"), by means of parts ("area"), or
+    between pixels ("linear", "bilinear", "trilinear", "bicubic").
 
     Raises:
         ShapeError: the mode is none of these, or antialias is asked for.

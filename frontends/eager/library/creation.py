@@ -1,5 +1,8 @@
 """Tensors like others, and tensors of given extents."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from math import log

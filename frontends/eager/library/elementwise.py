@@ -1,5 +1,8 @@
 """Elementwise operations of PyTorch's namespace that are not among those with code of their own: a line each."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from math import log, pi

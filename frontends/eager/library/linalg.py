@@ -1,5 +1,8 @@
 """Linear algebra and Fourier transforms: functions of ``wengert.numpy`` as operations, under PyTorch's names."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from math import prod
@@ -11,6 +14,7 @@ from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, in_dtype, traced
 from wengert.eager.library.reductions import cross
 from wengert.eager.operations.creation import eye as identity
+from wengert.eager.operations.creation import zeros
 from wengert.eager.operations.joining import stack
 
 inf = float("inf")
@@ -94,7 +98,7 @@ def matrix_power(x: Any, n: int) -> Any:
     """A matrix to a whole power."""
     if n < 0:
         return matrix_power(_INV(x), -n)
-    made = identity(x.array.shape[-1], dtype=x.array.dtype).expand(*x.array.shape).clone() if n == 0 else x
+    made = identity(x.array.shape[-1], dtype=x.array.dtype).expand(*x.array.shape) + 0 * x if n == 0 else x
     for _ in range(n - 1):
         made = made.matmul(x)
     return made
@@ -110,8 +114,9 @@ def cond(x: Any, p: Any = None) -> Any:
 
 def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
     """Powers of each element."""
+    x = x if x.array.ndim else x.reshape(1)
     count = x.array.shape[-1] if N is None else N
-    return stack([x**i for i in range(count)], -1)
+    return stack([x**i for i in range(count)], -1) if count else zeros(*x.array.shape, 0, dtype=x.array.dtype)
 
 
 def tensorinv(x: Any, ind: int = 2) -> Any:
@@ -143,18 +148,35 @@ def _symmetric(x: Any, triangle: str) -> Any:
     return x + (low - x.detach())
 
 
+def _pinv(x: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    _no_bound("pinv", atol)
+    if hermitian and x.tracked:
+        raise ShapeError("linalg.pinv: hermitian=True has no derivative here; leave it out, or detach()")
+    return _PINV(_symmetric(x, "L") if hermitian else x, rtol=rcond if rtol is None else rtol)
+
+
+def _matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    _no_bound("matrix_rank", tol if tol is not None else atol)
+    return _RANK(_symmetric(x, "L") if hermitian else x, rtol=rtol)
+
+
+def _no_bound(name: str, bound: Any) -> None:
+    if bound is not None:
+        raise ShapeError(f"linalg.{name}: an absolute bound (atol) is not supported; give rtol, in units of the largest singular value")
+
+
 LINALG: dict[str, Function] = {
     "qr": lambda x, mode="reduced": _QR(x, mode=mode),
-    "eigh": lambda x, UPLO="L": _EIGH(_symmetric(x, UPLO)),
-    "eigvalsh": lambda x, UPLO="L": _EIGVALSH(_symmetric(x, UPLO)),
+    "eigh": lambda x, UPLO="L": _EIGH(_symmetric(x, UPLO)),  # noqa: N803
+    "eigvalsh": lambda x, UPLO="L": _EIGVALSH(_symmetric(x, UPLO)),  # noqa: N803
     "svd": _svd,
     "svdvals": _SVDVALS,
     "inv": _INV,
     "det": _DET,
     "slogdet": _SLOGDET,
     "cholesky": _cholesky,
-    "pinv": lambda x, atol=None, rtol=None, hermitian=False: _PINV(x, rtol=rtol),
-    "matrix_rank": lambda x, tol=None, hermitian=False, *, atol=None, rtol=None: _RANK(x, rtol=tol if rtol is None else rtol),
+    "pinv": _pinv,
+    "matrix_rank": _matrix_rank,
     "solve": _solve,
     "solve_triangular": _solve_triangular,
     "vector_norm": vector_norm,

@@ -1,5 +1,8 @@
 """Reductions, running ones, and products that are not among those with code of their own."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,6 +10,7 @@ from typing import Any
 import numpy
 
 from wengert.eager.containers import Found
+from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten, in_dtype
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import where
@@ -58,28 +62,22 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
     """Elements at shares of the order, between two neighbours by ``interpolation``."""
     shares = as_tensor(q).array
-    x, rank = (x.reshape(-1), x.array.ndim) if dim is None else (x, x.array.ndim)
-    d = 0 if dim is None else dim
-    size = x.array.shape[d] if x.array.ndim else 1
-    ordered = x.sort(d)[0] if x.array.ndim else x.reshape(1)
-    places = numpy.atleast_1d(shares).astype(x.array.dtype) * (size - 1)
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise ShapeError(f"quantile: interpolation must be linear, lower, higher, midpoint or nearest, found {interpolation!r}")
+    rank, along = x.array.ndim, dim if x.array.ndim else None
+    x, d = (x.reshape(-1), 0) if along is None else (x, along % rank)
+    places = numpy.atleast_1d(shares).astype(x.array.dtype) * (x.array.shape[d] - 1)
     low, high = numpy.floor(places).astype(numpy.int64), numpy.ceil(places).astype(numpy.int64)
-    weight = {
-        "linear": places - low,
-        "lower": 0 * places,
-        "higher": (high > low) * 1.0,
-        "midpoint": (high > low) * 0.5,
-        "nearest": (numpy.rint(places) > low) * 1.0,
-    }[interpolation]
+    up = (high > low) * 1.0
+    weights = {"linear": places - low, "lower": 0 * places, "higher": up, "midpoint": up / 2, "nearest": numpy.rint(places) - low}[interpolation]
+    ordered = x.sort(d)[0]
     below, above = (ordered.index_select(d, dispatch.new(p)) for p in (low, high))
-    shape = [1] * below.array.ndim
-    shape[d] = -1
-    made = below + (above - below) * dispatch.new(weight.astype(x.array.dtype)).reshape(*shape)
-    undefined = (x != x).to(x.array.dtype).amax(d, True) > 0 if x.array.ndim else x.reshape(1) != x.reshape(1)
-    made = where(undefined, made * float("nan"), made).transpose(0, d) if made.array.ndim else made
-    made = made.transpose(0, d).movedim(d, 0) if made.array.ndim > 1 else made
+    shape = [-1 if i == d else 1 for i in range(x.array.ndim)]
+    made = below + (above - below) * dispatch.new(weights.astype(x.array.dtype)).reshape(*shape)
+    undefined = (x.detach() != x.detach()).to(x.array.dtype).amax(d, True) > 0
+    made = made.masked_fill(undefined, float("nan")).movedim(d, 0)
     if keepdim:
-        made = made.unsqueeze(1 + d) if dim is not None else made.reshape(-1, *(1,) * rank)
+        made = made.unsqueeze(1 + d) if along is not None else made.reshape(-1, *(1,) * rank)
     return made if shares.ndim else made.select(0, 0)
 
 

@@ -1,5 +1,8 @@
 """Operations on shapes and positions that are not among those with code of their own."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -248,6 +251,10 @@ def sum_to_size(x: Any, *size: Any) -> Any:
     return x.sum(gone, True).reshape(*shape) if gone else x
 
 
+def _positions(narrow: bool, places: Any) -> Any:
+    return dispatch.new(numpy.asarray(places, numpy.int32 if narrow else numpy.int64))
+
+
 SHAPES: dict[str, Function] = {
     "repeat": repeat,
     "tile": tile,
@@ -339,11 +346,11 @@ SHAPES: dict[str, Function] = {
         numpy.isin(as_tensor(elements).array, as_tensor(test_elements).array, invert=invert)
     ),
     "bincount": lambda x, weights=None, minlength=0: dispatch.new(numpy.bincount(x.array, None if weights is None else weights.array, minlength)),
-    "searchsorted": lambda sorted_sequence, x, *, right=False, side=None, out_int32=False, sorter=None: dispatch.new(
-        numpy.searchsorted(sorted_sequence.array, as_tensor(x).array, "right" if right or side == "right" else "left")
+    "searchsorted": lambda sorted_sequence, x, *, right=False, side=None, out_int32=False: _positions(
+        out_int32, numpy.searchsorted(sorted_sequence.array, as_tensor(x).array, "right" if right or side == "right" else "left")
     ),
-    "bucketize": lambda x, boundaries, *, right=False, out_int32=False: dispatch.new(
-        numpy.searchsorted(boundaries.array, as_tensor(x).array, "right" if right else "left")
+    "bucketize": lambda x, boundaries, *, right=False, out_int32=False: _positions(
+        out_int32, numpy.searchsorted(boundaries.array, as_tensor(x).array, "right" if right else "left")
     ),
 }
 
