@@ -262,8 +262,12 @@ class Tensor:
                 return partial(functions[name], self)
             function = functions.get(name[:-1]) or getattr(Tensor, name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
             if callable(function):
-                return lambda *args, **keywords: self.copy_(function(self.clone(), *args, **keywords))  # a clone: derivatives may keep what it was
+                return partial(self._changed_by, function)
         raise missing(f"tensors have no {name!r}", name, dir(Tensor))
+
+    def _changed_by(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Tensor:
+        """Writes what a function makes of this tensor to it; of a clone, because derivatives may keep what it was."""
+        return self.copy_(function(self.clone(), *args, **keywords))
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.array.ndim == 0 and spec else format(repr(self), spec)

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from math import log, pi
 from typing import Any
 
 import numpy as np
 
-import wengert.nn.windows as windows
 from wengert.eager.containers import listed
 from wengert.eager.library import functions
 from wengert.eager.operations.creation import rand
@@ -22,6 +22,7 @@ from wengert.nn.losses import reduced as _reduced
 from wengert.nn.padding import interpolate, pad
 
 Function = Callable[..., Any]
+windows: Any = import_module("wengert.nn.windows")  # the package, which asks this module for names that it has not, is still being imported
 
 # -- activations
 
@@ -434,6 +435,4 @@ FUNCTIONAL: dict[str, Function] = {
 
 def __getattr__(name: str) -> Any:
     """The functions of the table, and those of :mod:`wengert.nn`."""
-    import wengert.nn
-
-    return FUNCTIONAL[name] if name in FUNCTIONAL else getattr(wengert.nn, name)
+    return FUNCTIONAL[name] if name in FUNCTIONAL else getattr(import_module("wengert.nn"), name)

@@ -4,6 +4,9 @@ A call's tensors become operands; everything else (numbers, dimensions, dtypes, 
 the operation computes is what its meaning writes, in the interpreter first and as native code where it is used often, as with any other.
 """
 
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (what callers give is of any type)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -69,14 +72,15 @@ class Called:
         self.__name__ = name
 
     def _emit(self, b: OpBuilder, operands: Sequence[Value], params: Any) -> Sequence[Value]:
-        args, keywords = params
+        args: Any = params[0]
+        keywords: Any = params[1]
         made = self.write(b, *thawed(args, operands), **{name: thawed(v, operands) for name, v in keywords})
         return list(made) if isinstance(made, tuple | list) else [made]
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         operands: list[Any] = []
         params = frozen(args, operands), frozen({k: v for k, v in keywords.items() if k not in PLACEMENT}, operands)
-        made = dispatch.apply_many(self.operation, operands, params)
+        made: Any = dispatch.apply_many(self.operation, operands, params)
         return made if len(made) > 1 else made[0]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import wengert.numpy as np
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, in_dtype, traced
@@ -16,13 +15,15 @@ from wengert.eager.library.reductions import cross
 from wengert.eager.operations.creation import eye as identity
 from wengert.eager.operations.creation import zeros
 from wengert.eager.operations.joining import stack
+from wengert.numpy import fft as transforms
+from wengert.numpy import linalg as matrices
 
 inf = float("inf")
 _QR, _EIGH, _SVD, _INV, _DET, _SLOGDET, _CHOLESKY, _SVDVALS, _EIGVALSH, _PINV, _RANK = (
-    traced(f"linalg_{name}", getattr(np.linalg, name))
+    traced(f"linalg_{name}", getattr(matrices, name))
     for name in ("qr", "eigh", "svd", "inv", "det", "slogdet", "cholesky", "svdvals", "eigvalsh", "pinv", "matrix_rank")
 )
-_SOLVE = traced("linalg_solve", np.linalg.solve)
+_SOLVE = traced("linalg_solve", matrices.solve)
 
 
 def _solve(a: Any, b: Any, *, left: bool = True) -> Any:
@@ -220,7 +221,7 @@ def _transposed_last(factors: Any) -> Any:
 
 
 def _transform(name: str, several: bool) -> Function:
-    op = traced(f"fft_{name}", getattr(np.fft, name))
+    op = traced(f"fft_{name}", getattr(transforms, name))
     if several:
         return lambda x, s=None, dim=None, norm=None: op(
             x, s=None if s is None else listed(s), axes=None if dim is None else listed(dim), norm=norm or "backward"
@@ -234,7 +235,7 @@ def _in_plane(name: str) -> Function:
 
 
 def _shift(name: str) -> Function:
-    op = traced(f"fft_{name}", getattr(np.fft, name))
+    op = traced(f"fft_{name}", getattr(transforms, name))
     return lambda x, dim=None: op(x, axes=dim)
 
 

@@ -20,12 +20,6 @@ from wengert.eager.recording import dispatch
 inf = float("inf")
 
 
-def _found(name: str) -> Function:
-    """Elements and positions along a dimension."""
-    op = aten(name)
-    return lambda x, dim=-1, keepdim=False: Found(*op(x, dim, keepdim))
-
-
 def _running_extreme(name: str) -> Function:
     op = aten(name)
     return lambda x, dim: Found(*op(x, dim))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections import abc
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -36,7 +37,7 @@ def random_state() -> Any:
 
 
 @contextmanager
-def drawing_from(state: Any) -> Iterator[None]:
+def drawing_from(state: Any) -> abc.Generator[None]:
     """Inside, random numbers are those that followed this state; afterwards, those that would have come without."""
     global _generator  # noqa: PLW0603
     generator = _generator
@@ -83,7 +84,7 @@ def placed(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 @contextmanager
-def drawing_by(generator: Generator) -> Iterator[None]:
+def drawing_by(generator: Generator) -> abc.Generator[None]:
     """Inside, random numbers come from this generator."""
     global _generator  # noqa: PLW0603
     before, _generator = _generator, generator.numbers
