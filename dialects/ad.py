@@ -326,7 +326,7 @@ def check_guard(op: GuardOp) -> None:
 
 
 _OPS = (
-    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, PartialsOp, GuardOp, CheckpointOp, PushforwardOp,
-    PullbackOp, ReplayOp,
+    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, PartialsOp,
+    GuardOp, CheckpointOp, PushforwardOp, PullbackOp, ReplayOp,
 )  # fmt: skip
 AD = Dialect("ad", [*_OPS, *IMPLICIT], [LinearType])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.tensor_types import is_differentiable, shape
+from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape
 
 Scaled = tuple[Value, Value]
 """A variable, and the derivative by it."""
@@ -57,6 +57,8 @@ def sign(b: OpBuilder, x: Value) -> Value:
 
 def absolute(b: OpBuilder, x: Value) -> Value:
     """|x|, whose derivative is the sign, so 0 at 0 and for NaN."""
+    if is_complex(element(x)):
+        return b.abs(x)
     return declared(b, b.abs(x), (x, b.like(ad.StopGradientOp, sign(b, x))))
 
 
@@ -114,12 +116,20 @@ def _rest(b: OpBuilder, x: Value, y: Value) -> tuple[Value, Value]:
 def floor_quotient(b: OpBuilder, x: Value, y: Value) -> Value:
     """The largest whole number that is not larger than x / y, from the exact remainder; x / y itself where y is 0."""
     rest, fits = _rest(b, x, y)
+    if not is_differentiable(x.type):
+        return b.select(fits, b.divide(x, y), b.subtract(b.divide(x, y), b.full_like(x, 1)))
     exact = b.divide(b.subtract(x, rest), y)
     exact = b.select(fits, exact, b.subtract(exact, b.full_like(x, 1)))
     whole = b.floor(exact)
     whole = b.select(b.compare("GT", b.subtract(exact, whole), b.full_like(x, 0.5)), b.add(whole, b.full_like(x, 1)), whole)
     zero = b.multiply(b.full_like(x, 0), b.sign(b.divide(x, y)))
     return _where_zero(b, y, b.divide(x, y), _where_zero(b, exact, zero, whole))
+
+
+def truncated_quotient(b: OpBuilder, x: Value, y: Value) -> Value:
+    """x / y without what is behind the point."""
+    quotient = b.divide(x, y)
+    return b.multiply(b.sign(quotient), b.floor(b.abs(quotient))) if is_differentiable(x.type) else quotient
 
 
 # -- extrema and bounds

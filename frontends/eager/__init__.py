@@ -18,7 +18,7 @@ if __name__ != "wengert.eager":
 
 import numpy as _np
 
-from wengert.eager import autograd
+from wengert.eager import autograd, library
 from wengert.eager.checkpoint import checkpoint
 from wengert.eager.compilation.compile import Compiled, compile
 from wengert.eager.errors import (
@@ -37,8 +37,10 @@ from wengert.eager.errors import (
     UnusedInputError,
     missing,
 )
+from wengert.eager.library import fft, linalg, special
 from wengert.eager.operations.contraction import addmm
 from wengert.eager.operations.creation import (
+    Generator,
     arange,
     as_tensor,
     eye,
@@ -48,14 +50,12 @@ from wengert.eager.operations.creation import (
     linspace,
     manual_seed,
     ones,
-    ones_like,
     rand,
     randint,
     randn,
     randperm,
     tensor,
     zeros,
-    zeros_like,
 )
 from wengert.eager.operations.einsum import einsum
 from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, is_inference, isfinite, logical_and, logical_not, outer, where
@@ -70,16 +70,17 @@ from wengert.eager.tensor import Tensor
 float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np.float64, _np.int32, _np.int64, _np.bool_))
 
 
+_DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "int": int32} | {
+    name: _np.dtype(name) for name in ("int8", "int16", "uint8", "float16", "complex64", "complex128")
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "bool":
-        return bool_
-    if name == "long":
-        return int64
-    if name == "double":
-        return float64
-    function = FUNCTIONS.get(name)
+    if name in _DTYPES:
+        return _DTYPES[name]
+    function = FUNCTIONS.get(name) or (None if name.startswith("__") else library.functions().get(name))
     if function is None:
-        raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS])
+        raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS, *library.functions()])
     return function
 
 
@@ -89,6 +90,7 @@ __all__ = [
     "CheckpointError",
     "Compiled",
     "FreedTapeError",
+    "Generator",
     "InPlaceError",
     "InferenceTensorError",
     "LeafModifiedError",
@@ -114,6 +116,7 @@ __all__ = [
     "enable_grad",
     "equal",
     "eye",
+    "fft",
     "float32",
     "float64",
     "from_numpy",
@@ -127,13 +130,13 @@ __all__ = [
     "is_inference_mode_enabled",
     "is_tensor",
     "isfinite",
+    "linalg",
     "linspace",
     "logical_and",
     "logical_not",
     "manual_seed",
     "no_grad",
     "ones",
-    "ones_like",
     "outer",
     "rand",
     "randint",
@@ -142,10 +145,10 @@ __all__ = [
     "saved_bytes",
     "set_default_dtype",
     "set_grad_enabled",
+    "special",
     "stack",
     "tape_of",
     "tensor",
     "where",
     "zeros",
-    "zeros_like",
 ]

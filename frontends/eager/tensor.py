@@ -6,12 +6,14 @@ What has to do with gradients is here. All other methods are functions in files 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
+from wengert.eager import library
 from wengert.eager.errors import AutogradError, missing
 from wengert.eager.operations import (
     contraction,
@@ -164,6 +166,10 @@ class Tensor:
         """Whether its elements are floats."""
         return category(self.array.dtype) == 2 and self.array.dtype.kind != "c"
 
+    def is_complex(self) -> bool:
+        """Whether its elements are complex."""
+        return self.array.dtype.kind == "c"
+
     def is_contiguous(self) -> bool:
         """Whether its elements lie in memory in row-major order."""
         return self.array.flags.c_contiguous
@@ -198,7 +204,7 @@ class Tensor:
         """Says whether gradients flow to this leaf."""
         if not self.is_leaf and not requires_grad:
             raise AutogradError("only leaves can be told not to require a gradient; use detach()")
-        if requires_grad and not self.is_floating_point():
+        if requires_grad and not (self.is_floating_point() or self.is_complex()):
             raise AutogradError(f"only tensors of floats can require gradients, found {self.array.dtype.name}")
         if requires_grad and self.is_inference_tensor:
             raise AutogradError("a tensor made in inference mode cannot require a gradient outside of it; clone() it first")
@@ -250,7 +256,18 @@ class Tensor:
         return tape_of(self).program().draw(**options)
 
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            functions = library.functions()
+            if name in functions:
+                return partial(functions[name], self)
+            function = functions.get(name[:-1]) or getattr(Tensor, name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
+            if callable(function):
+                return partial(self._changed_by, function)
         raise missing(f"tensors have no {name!r}", name, dir(Tensor))
+
+    def _changed_by(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Tensor:
+        """Writes what a function makes of this tensor to it; of a clone, because derivatives may keep what it was."""
+        return self.copy_(function(self.clone(), *args, **keywords))
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.array.ndim == 0 and spec else format(repr(self), spec)

@@ -18,6 +18,9 @@ Names, arguments and layouts are those of ``torch.nn.functional`` and ``torch.nn
 if __name__ != "wengert.nn":
     raise ImportError(f"{__name__} has another name: import it as wengert.nn")
 
+from typing import Any
+
+from wengert.eager.errors import missing
 from wengert.nn import init
 from wengert.nn.activations import dropout, gelu, relu, sigmoid, silu, softmax, softplus, tanh
 from wengert.nn.containers import ModuleList, Sequential
@@ -47,6 +50,18 @@ from wengert.nn.modules import (
 )
 from wengert.nn.normalization import batch_norm, layer_norm
 from wengert.nn.pooling import avg_pool2d, max_pool2d
+
+
+def __getattr__(name: str) -> Any:
+    """Functions beyond those above, which are loaded when one is first asked for."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from wengert.nn.functional import FUNCTIONAL
+
+    if name not in FUNCTIONAL:
+        raise missing(f"module 'wengert.nn' has no attribute {name!r}", name, [*__all__, *FUNCTIONAL])
+    return FUNCTIONAL[name]
+
 
 __all__ = [
     "GELU",

@@ -19,7 +19,8 @@ _IGNORED = -100
 """The class, PyTorch's by default, of a row that does not count."""
 
 
-def _reduced(values: Tensor, reduction: str) -> Tensor:
+def reduced(values: Tensor, reduction: str) -> Tensor:
+    """The mean of losses, their sum, or each of them."""
     _check_reduction(reduction)
     return values.mean() if reduction == "mean" else values.sum() if reduction == "sum" else values
 
@@ -31,7 +32,7 @@ def _check_reduction(reduction: str) -> None:
 
 def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The square of the difference, element by element."""
-    return _reduced((x - target).square(), reduction)
+    return reduced((x - target).square(), reduction)
 
 
 # -- classes
@@ -128,7 +129,7 @@ def cross_entropy(
     logs = _rows(x).log_softmax(-1)
     smooth = _rows(target) * (1 - label_smoothing) + label_smoothing / logs.shape[-1]
     each = -(logs * smooth if weight is None else logs * smooth * weight).sum(-1)
-    return each.reshape(*(x.shape[:1] + x.shape[2:] if x.ndim > 1 else ())) if reduction == "none" else _reduced(each, reduction)
+    return each.reshape(*(x.shape[:1] + x.shape[2:] if x.ndim > 1 else ())) if reduction == "none" else reduced(each, reduction)
 
 
 def _spread(logs: Tensor, target: Tensor, weight: Tensor | None, ignored: int, reduction: str) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.eager.operations.creation import zeros, zeros_like
+from wengert.eager.operations.creation import zeros
 from wengert.eager.tensor import Tensor
 from wengert.optim.optimizer import Optimizer
 
@@ -24,8 +24,8 @@ class Adam(Optimizer):
         self.eps = eps
         self.weight_decay = weight_decay
         self.steps = zeros((), dtype="float64")
-        self.means = [zeros_like(p) for p in self.params]
-        self.squares = [zeros_like(p) for p in self.params]
+        self.means = [zeros(p.shape, dtype=p.dtype) for p in self.params]
+        self.squares = [zeros(p.shape, dtype=p.dtype) for p in self.params]
 
     def begin(self) -> None:
         """Counts."""

@@ -18,13 +18,14 @@ from xdsl.ir import Operation as IROp
 
 from wengert.dialects.ad import StopGradientOp
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.chlo import ConjOp
 from wengert.dialects.stablehlo import ConstantOp
 from wengert.eager.recording.places import Place, location
 from wengert.eager.recording.program import Type, main_block, module_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.passes import Pipeline
 from wengert.ir.stages import stage
-from wengert.ir.tensor_types import dtype_of, is_differentiable, shape_of_type
+from wengert.ir.tensor_types import dtype_of, is_complex, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.requests.lower import inline_checkpoints
 from wengert.transforms.ad.residuals.results_as_arguments import drop_arguments, results_to_arguments
@@ -128,6 +129,7 @@ def backward_module(segment: Segment) -> tuple[ModuleOp, tuple[int, ...]]:
         _inline().run(module)
     function = cast(FuncOp, main_block(module).parent_op())
     count = len(inputs), len(segment.roots)
+    _conjugate(function, range(count[0], sum(count)), len(segment.roots) + len(made) + len(twice))
     for i in segment.observed.values():  # the change is zero
         argument = function.body.block.args[inputs.index(i)]
         if argument.first_use is not None:
@@ -158,6 +160,34 @@ def optimized(module: ModuleOp, dropped: int) -> ModuleOp:
     function = cast(FuncOp, main_block(module).parent_op())
     results_to_arguments(function, (), range(dropped))
     return _optimize().applied(module)
+
+
+def _conjugate(function: FuncOp, cotangents: Sequence[int], first: int) -> None:
+    """Conjugates complex cotangents on their way in, and complex results from this one on: gradients are PyTorch's then, which pair with tangents by the
+    real part of the conjugate times the tangent."""
+    block = function.body.block
+    front = OpBuilder(Block())
+    for i in cotangents:
+        argument = block.args[i]
+        if is_complex(cast("TensorType[Any]", argument.type).element_type) and argument.first_use is not None:
+            uses = list(argument.uses)
+            made = front.create(ConjOp, (argument,), [argument.type])[0]
+            for use in uses:
+                use.operation.operands[use.index] = made
+    assert block.first_op is not None
+    for op in list(front.block.ops):
+        op.detach()
+        block.insert_op_before(op, block.first_op)
+    returned = block.last_op
+    assert returned is not None
+    for i, value in enumerate(list(returned.operands)):
+        if i >= first and is_complex(cast("TensorType[Any]", value.type).element_type):
+            back = OpBuilder(Block())
+            made = back.create(ConjOp, (value,), [value.type])[0]
+            for op in list(back.block.ops):
+                op.detach()
+                block.insert_op_before(op, returned)
+            returned.operands[i] = made
 
 
 def _zeros_in_front(function: FuncOp, type: Any) -> Value:

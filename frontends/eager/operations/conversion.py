@@ -16,38 +16,44 @@ if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
 
 
-def to(x: Tensor, dtype: Any) -> Tensor:
-    """The tensor in another dtype; itself if it has it."""
+def to(x: Tensor, *given: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor in another dtype, which may be that of another tensor; itself if it has it. Devices are names for where it is anyway."""
+    for value in given:
+        dtype = value.array.dtype if hasattr(value, "array") else dtype if isinstance(value, str | bool) or value is None else value
+    if dtype is None:
+        return clone(x) if copy else x
     dtype = np.dtype(dtype)
+    if copy and dtype == x.array.dtype:
+        return clone(x)
     return x if dtype == x.array.dtype else dispatch.apply(elementwise.CONVERT, (x,), dtype)
 
 
-def to_float32(x: Tensor) -> Tensor:
+def to_float32(x: Tensor, memory_format: Any = None) -> Tensor:
     """In float32."""
     return to(x, np.float32)
 
 
-def to_float64(x: Tensor) -> Tensor:
+def to_float64(x: Tensor, memory_format: Any = None) -> Tensor:
     """In float64."""
     return to(x, np.float64)
 
 
-def to_int64(x: Tensor) -> Tensor:
+def to_int64(x: Tensor, memory_format: Any = None) -> Tensor:
     """In int64."""
     return to(x, np.int64)
 
 
-def to_bool(x: Tensor) -> Tensor:
+def to_bool(x: Tensor, memory_format: Any = None) -> Tensor:
     """Whether elements differ from zero."""
     return to(x, np.bool_)
 
 
-def clone(x: Tensor) -> Tensor:
+def clone(x: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy, which gradients flow through."""
     return dispatch.apply(elementwise.CLONE, (x,))
 
 
-def contiguous(x: Tensor) -> Tensor:
+def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """Itself if its elements lie in order, else a copy."""
     return x if x.array.flags.c_contiguous else clone(x)
 

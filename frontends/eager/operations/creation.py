@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Generator, Sequence
+from collections import abc
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ def random_state() -> Any:
 
 
 @contextmanager
-def drawing_from(state: Any) -> Generator[None]:
+def drawing_from(state: Any) -> abc.Generator[None]:
     """Inside, random numbers are those that followed this state; afterwards, those that would have come without."""
     global _generator  # noqa: PLW0603
     generator = _generator
@@ -48,11 +50,56 @@ def drawing_from(state: Any) -> Generator[None]:
         generator.bit_generator.state = before
 
 
+class Generator:
+    """A source of random numbers of its own, for what takes ``generator=``."""
+
+    def __init__(self, device: Any = None):
+        self.numbers = np.random.default_rng()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Makes what is drawn from it repeatable."""
+        self.numbers = np.random.default_rng(seed)
+        return self
+
+
+_UNUSED = ("device", "layout", "pin_memory", "memory_format")
+"""Arguments that say where a tensor is to be and how it lies in memory, which has no meaning here."""
+
+
+def placed(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A function that makes a tensor and takes, besides its own arguments, where that is to be, and a generator of random numbers."""
+
+    @wraps(make)
+    def run(*args: Any, **keywords: Any) -> Tensor:
+        if not keywords:
+            return make(*args)
+        own = {k: v for k, v in keywords.items() if k not in _UNUSED and k != "generator"}
+        generator = keywords.get("generator")
+        if generator is None:
+            return make(*args, **own)
+        with drawing_by(generator):
+            return make(*args, **own)
+
+    return run
+
+
+@contextmanager
+def drawing_by(generator: Generator) -> abc.Generator[None]:
+    """Inside, random numbers come from this generator."""
+    global _generator  # noqa: PLW0603
+    before, _generator = _generator, generator.numbers
+    try:
+        yield
+    finally:
+        _generator = before
+
+
 def _made(array: Any, requires_grad: bool) -> Tensor:
     made = dispatch.constant(array)
     return made.requires_grad_() if requires_grad else made
 
 
+@placed
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of numbers, nested lists or an array, which are copied. Python floats become the default dtype (float32), Python
     integers int64; arrays keep their dtype."""
@@ -74,46 +121,42 @@ def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Tensor:
     return dispatch.new(array)
 
 
+@placed
 def full(shape: Sequence[int], value: float, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """One number everywhere."""
     number = np.asarray(value)
     return _made(np.full(tuple(shape), value, dtype or (default_dtype() if number.dtype.kind == "f" else number.dtype)), requires_grad)
 
 
+@placed
 def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros."""
     return _made(np.zeros(extents(shape), dtype or default_dtype()), requires_grad)
 
 
+@placed
 def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
     return _made(np.ones(extents(shape), dtype or default_dtype()), requires_grad)
 
 
-def zeros_like(x: Tensor, requires_grad: bool = False) -> Tensor:
-    """Zeros of the shape and dtype of x."""
-    return _made(np.zeros(x.array.shape, x.array.dtype), requires_grad)
-
-
-def ones_like(x: Tensor, requires_grad: bool = False) -> Tensor:
-    """Ones of the shape and dtype of x."""
-    return _made(np.ones(x.array.shape, x.array.dtype), requires_grad)
-
-
+@placed
 def arange(*bounds: float, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Numbers at equal steps: stop; start and stop; start, stop and step."""
     array = np.arange(*bounds)
     return _made(array.astype(dtype or (default_dtype() if array.dtype.kind == "f" else array.dtype)), requires_grad)
 
 
+@placed
 def linspace(start: float, end: float, steps: int, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """So many numbers at equal steps, both ends included."""
-    return _made(np.linspace(start, end, steps).astype(dtype or default_dtype()), requires_grad)
+    return _made(np.linspace(float(start), float(end), int(steps)).astype(dtype or default_dtype()), requires_grad)
 
 
-def eye(n: int, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+@placed
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """The identity matrix."""
-    return _made(np.eye(n, dtype=dtype or default_dtype()), requires_grad)
+    return _made(np.eye(n, m, dtype=dtype or default_dtype()), requires_grad)
 
 
 def _drawn(draw: Any, dtype: Any, requires_grad: bool) -> Tensor:
@@ -125,21 +168,28 @@ def _drawn(draw: Any, dtype: Any, requires_grad: bool) -> Tensor:
     return made.requires_grad_() if requires_grad else made
 
 
+@placed
 def randn(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Standard normal numbers."""
     return _drawn(lambda: _generator.standard_normal(extents(shape)), dtype, requires_grad)
 
 
+@placed
 def rand(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform numbers from 0 to 1."""
     return _drawn(lambda: _generator.random(extents(shape)), dtype, requires_grad)
 
 
-def randint(low: int, high: int, shape: Sequence[int]) -> Tensor:
-    """Integers, low included and high not."""
-    return _drawn(lambda: _generator.integers(low, high, tuple(shape)), np.int64, False)
+@placed
+def randint(low: int, high: Any, shape: Any = None, *, size: Any = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Integers, low (0 if there is one bound) included and high not."""
+    shape = size if shape is None else shape
+    if shape is None:
+        low, high, shape = 0, low, high
+    return _drawn(lambda: _generator.integers(low, high, tuple(shape)), dtype or np.int64, requires_grad)
 
 
+@placed
 def randperm(n: int) -> Tensor:
     """The numbers below n in random order."""
     return _drawn(lambda: _generator.permutation(n), np.int64, False)

@@ -137,6 +137,8 @@ def ceil(x: Tensor) -> Tensor:
     return _whole(elementwise.CEIL, x)
 
 
-def round(x: Tensor) -> Tensor:
-    """The nearest integer, ties to even."""
+def round(x: Tensor, *, decimals: int = 0) -> Tensor:
+    """The nearest integer, ties to even, or the nearest number with so many decimals."""
+    if decimals:
+        return round(x * 10.0**decimals) / 10.0**decimals if decimals > 0 else round(x / 10.0**-decimals) * 10.0**-decimals
     return _whole(elementwise.ROUND, x)

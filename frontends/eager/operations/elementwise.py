@@ -22,7 +22,7 @@ from wengert.eager.operations.promotion import BOOL, INT64, result_dtype
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.frontends import kinks
-from wengert.ir.tensor_types import element, element_of, i1, shape, type_of
+from wengert.ir.tensor_types import element, element_of, i1, is_differentiable, shape, type_of
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -140,10 +140,16 @@ def _arithmetic(
     return register(OPERATIONS, name, node or f"{name.capitalize()}Backward0", _of_two(write), kernel=kernel, keeps_result=keeps_result, arithmetic=True)
 
 
+def _whole_quotient(write: Callable[[OpBuilder, Value, Value], Value]) -> Callable[[OpBuilder, Value, Value], Value]:
+    return lambda b, x, y: b.like(ad.StopGradientOp, write(b, x, y)) if is_differentiable(x.type) else write(b, x, y)
+
+
 ADD = _arithmetic("add", lambda b, x, y: b.add(x, y), np.add)
 SUB = _arithmetic("sub", lambda b, x, y: b.subtract(x, y), np.subtract)
 MUL = _arithmetic("mul", lambda b, x, y: b.multiply(x, y), np.multiply)
 DIV = _arithmetic("div", lambda b, x, y: b.divide(x, y), np.divide)
+DIV_FLOOR = _arithmetic("div_floor", _whole_quotient(kinks.floor_quotient), kernels.floor_quotient, node="DivBackward1")
+DIV_TRUNC = _arithmetic("div_trunc", _whole_quotient(kinks.truncated_quotient), kernels.truncated_quotient, node="DivBackward1")
 POW = _arithmetic("pow", kinks.power, kernels.powers, node="PowBackward1", keeps_result=True)
 ATAN2 = _arithmetic("atan2", kinks.angle, np.arctan2)
 MAXIMUM = _arithmetic("maximum", lambda b, x, y: kinks.extremum(b, x, y, largest=True), np.maximum)
@@ -246,6 +252,8 @@ CONVERT = register(OPERATIONS, "to", "ToCopyBackward0", _convert, kernel=kernels
 
 def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
     """x where the condition holds, else y; all three broadcast."""
+    if not hasattr(condition, "array"):
+        raise ShapeError(f"where: the condition must be a tensor, found {type(condition).__name__}")
     if condition.array.dtype != BOOL:
         raise ShapeError(f"where: the condition must be of booleans, found {condition.array.dtype.name}")
     dtype = result_dtype([v if isinstance(v, Number) else v.array for v in (x, y)])
@@ -281,8 +289,12 @@ def remainder(x: Tensor, other: Tensor | float) -> Tensor:
     return dispatch.binary(REMAINDER, x, other)
 
 
-def divide(x: Tensor, other: Tensor | float) -> Tensor:
-    """x / other; integers are converted to floats first."""
+def divide(x: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
+    """x / other, rounded to a whole number towards zero ("trunc") or down ("floor") if asked; integers are converted to floats first unless it is."""
+    if rounding_mode is not None:
+        if rounding_mode not in ("trunc", "floor"):
+            raise ShapeError(f"div: rounding_mode must be None, 'trunc' or 'floor', found {rounding_mode!r}")
+        return dispatch.apply(DIV_FLOOR if rounding_mode == "floor" else DIV_TRUNC, (x, other), converted=True)
     if x.array.dtype.kind in "iub" and (isinstance(other, Number) or other.array.dtype.kind in "iub"):
         x = x.to(dispatch.default_dtype())
     return dispatch.binary(DIV, x, other)

@@ -65,6 +65,26 @@ def remainder(x: Any, y: Any) -> Any:
     return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
 
 
+def floor_quotient(x: Any, y: Any) -> Any:
+    """The largest whole number that is not larger than x / y; x / y itself where y is 0."""
+    whole = np.floor_divide(x, y)
+    if whole.dtype.kind != "f":
+        if np.any(np.equal(y, 0)):
+            raise ZeroDivisionError("an integer is divided by zero")
+        return whole
+    return np.where(np.equal(y, 0), np.divide(x, y), whole)
+
+
+def truncated_quotient(x: Any, y: Any) -> Any:
+    """x / y without what is behind the point."""
+    if np.result_type(x, y).kind == "f":
+        return np.trunc(np.divide(x, y))
+    if np.any(np.equal(y, 0)):
+        raise ZeroDivisionError("an integer is divided by zero")
+    whole = np.floor_divide(x, y)
+    return whole + ((whole < 0) & (whole * y != x)).astype(whole.dtype)
+
+
 def remainder_of(number: float, x: Any) -> Any:
     """x modulo a number, with the sign of the number."""
     return remainder(x, number_of(number, x.dtype))

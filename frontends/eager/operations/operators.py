@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.elementwise import Number
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 # -- arithmetic
 
 
-def add(x: Tensor, other: Tensor | Number) -> Tensor:
+def add(x: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """The sum."""
-    return dispatch.binary(elementwise.ADD, x, other)
+    return dispatch.binary(elementwise.ADD, x, other if alpha == 1 else other * alpha)
 
 
-def sub(x: Tensor, other: Tensor | Number) -> Tensor:
+def sub(x: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """The difference."""
-    return dispatch.binary(elementwise.SUB, x, other)
+    return dispatch.binary(elementwise.SUB, x, other if alpha == 1 else other * alpha)
 
 
 def rsub(x: Tensor, other: Number) -> Tensor:
@@ -132,6 +132,8 @@ def where(x: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
     return elementwise.where(condition, x, other)
 
 
-def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
+def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A number where the mask holds, else the element."""
+    if hasattr(value, "array"):
+        return elementwise.where(mask, value, x).to(x.array.dtype)
     return dispatch.apply(elementwise.MASKED_FILL, (x, mask), value)

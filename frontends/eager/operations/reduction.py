@@ -217,6 +217,9 @@ def norm(x: Tensor, p: float | str = 2, dim: int | Sequence[int] | None = None, 
 def _extremes(all_of: Operation, along: Operation, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     if dim is None:
         return dispatch.apply(all_of, (x,), (_dims(x, None, all_of.name), False))
+    if not x.array.ndim:
+        dimension(dim, 0, along.name)
+        return Found(x.clone(), dispatch.new(np.zeros((), np.int64)))
     return Found(*dispatch.apply_many(along, (x,), ((dimension(dim, x.array.ndim, along.name),), keepdim)))
 
 
@@ -242,9 +245,12 @@ def amin(x: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = Fals
 
 def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The position of the largest element, counted through all elements where there is no dimension."""
-    x = x.detach()
+    x, shape = x.detach(), x.array.shape
     if dim is None:
-        x, dim = x.reshape(-1), 0
+        found = argmax(x.reshape(-1), 0)
+        return found.reshape(*(1,) * len(shape)) if keepdim else found
+    if not shape:
+        return dispatch.new(np.zeros((), np.int64))
     return dispatch.apply(ARGMAX, (x,), ((dimension(dim, x.array.ndim, "argmax"),), keepdim))
 
 
@@ -253,18 +259,19 @@ def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Ten
     return dispatch.apply(LOGSUMEXP, (_float(x),), (_dims(x, dim, "logsumexp"), keepdim))
 
 
-def softmax(x: Tensor, dim: int) -> Tensor:
+def softmax(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x))."""
-    return dispatch.apply(SOFTMAX, (_float(x),), _dims(x, dim, "softmax"))
+    return dispatch.apply(SOFTMAX, (_float(x if dtype is None else x.to(dtype)),), _dims(x, dim, "softmax"))
 
 
-def log_softmax(x: Tensor, dim: int) -> Tensor:
+def log_softmax(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """log(softmax(x)), without the loss of digits."""
-    return dispatch.apply(LOG_SOFTMAX, (_float(x),), _dims(x, dim, "log_softmax"))
+    return dispatch.apply(LOG_SOFTMAX, (_float(x if dtype is None else x.to(dtype)),), _dims(x, dim, "log_softmax"))
 
 
-def cumsum(x: Tensor, dim: int) -> Tensor:
+def cumsum(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums."""
     place = dimension(dim, x.array.ndim, "cumsum")
+    x = x if dtype is None else x.to(dtype)
     x = x if category(x.array.dtype) == 2 else x.to(INT64)
     return dispatch.apply(CUMSUM, (x,), place) if x.array.ndim else x.clone()

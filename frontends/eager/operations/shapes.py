@@ -61,6 +61,6 @@ def transposed_matrices(x: Tensor) -> Tensor:
     return views.transpose(x, -2, -1)
 
 
-def flip(x: Tensor, *dims: Any) -> Tensor:
+def flip(x: Tensor, *args: Any, dims: Any = None) -> Tensor:
     """Dimensions in reverse, as a copy."""
-    return joining.flip(x, extents(dims))
+    return joining.flip(x, extents(args if dims is None else (dims,)))

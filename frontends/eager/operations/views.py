@@ -292,10 +292,13 @@ def expand(x: Tensor, extents: Sequence[int]) -> Tensor:
     return see(EXPAND, x, full)
 
 
-def squeeze(x: Tensor, dim: int | None = None) -> Tensor:
+def squeeze(x: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """x without its dimensions of extent 1, or without one of them."""
     if dim is None:
         return see(SQUEEZE, x, tuple(d for d, n in enumerate(x.array.shape) if n == 1))
+    if not isinstance(dim, int):
+        places = {dimension(d, x.array.ndim, "squeeze") for d in dim}
+        return see(SQUEEZE_PRODUCT, x, tuple(d for d in sorted(places) if x.array.ndim and x.array.shape[d] == 1))
     d = dimension(dim, x.array.ndim, "squeeze")
     return see(SQUEEZE_DIM, x, (d,) if x.array.ndim and x.array.shape[d] == 1 else ())
 

@@ -139,7 +139,7 @@ def unary(op: Operation, x: Tensor) -> Tensor:
     a = x.array
     dtype = a.dtype
     if dtype is not FLOAT32 and dtype is not FLOAT64:
-        if dtype.kind not in "fV":
+        if dtype.kind not in "fVc":
             return unary(op, x.to(default_dtype()))
         return apply(op, (x,))
     kernel = op.kernel

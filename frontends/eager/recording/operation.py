@@ -118,7 +118,7 @@ class Signature:
     def differentiable(self) -> tuple[int, ...]:
         """The results that have gradients."""
         tracked = self.operation.tracked
-        return tuple(i for i, (_, dtype) in enumerate(self.results) if np.issubdtype(dtype, np.floating) and (tracked is None or i in tracked))
+        return tuple(i for i, (_, dtype) in enumerate(self.results) if np.issubdtype(dtype, np.inexact) and (tracked is None or i in tracked))
 
     @staged_property
     def _derived(self) -> tuple[Prepared, tuple[int, ...]]:

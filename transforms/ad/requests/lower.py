@@ -1,5 +1,5 @@
-"""``lower-ad``: expands all requests, and removes declared derivatives (of functions and of values), gradient stops and guards;
-implicit functions become calls of their solvers.
+"""``lower-ad``: expands all requests, and removes declared derivatives (of functions and of values), gradient stops and guards; implicit functions
+become calls of their solvers.
 
 The result computes the same without the ad dialect; it can be compiled, or printed for other compilers.
 """

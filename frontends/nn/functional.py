@@ -1,0 +1,438 @@
+"""Functions of layers beyond those with code of their own: activations, losses, normalisation, attention, convolutions and pooling of all ranks."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# (tables of one-line functions, whose arguments have no types)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from math import log, pi
+from typing import Any
+
+import numpy as np
+
+from wengert.eager.containers import listed
+from wengert.eager.library import functions
+from wengert.eager.operations.creation import rand
+from wengert.eager.operations.elementwise import where
+from wengert.eager.recording import dispatch
+from wengert.nn.activations import dropout, silu, softplus
+from wengert.nn.losses import reduced as _reduced
+from wengert.nn.padding import interpolate, pad
+
+Function = Callable[..., Any]
+windows: Any = import_module("wengert.nn.windows")  # the package, which asks this module for names that it has not, is still being imported
+
+# -- activations
+
+
+def elu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """x where it is positive, else alpha (exp(x) - 1)."""
+    return where(x > 0, x, x.clamp(max=0).expm1() * alpha)
+
+
+def celu(x: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+    """x where it is positive, else alpha (exp(x / alpha) - 1)."""
+    return where(x > 0, x, (x.clamp(max=0) / alpha).expm1() * alpha)
+
+
+def selu(x: Any, inplace: bool = False) -> Any:
+    """elu of such constants that variances are kept (Klambauer et al., "Self-Normalizing Neural Networks", 2017)."""
+    return elu(x, 1.6732632423543772848170429916717) * 1.0507009873554804934193349852946
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+    """x where it is positive, else a multiple of it."""
+    return where(x > 0, x, x * negative_slope)
+
+
+def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+    """x above a threshold, else a number."""
+    return where(x > threshold, x, float(value))
+
+
+def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """x between bounds; its derivative on them is 0."""
+    return where((x > min_val) & (x < max_val), x, x.detach().clamp(min_val, max_val))
+
+
+def hardswish(x: Any, inplace: bool = False) -> Any:
+    """x relu6(x + 3) / 6."""
+    return where(x <= -3, 0 * x, where(x >= 3, x, x * (x + 3) / 6))
+
+
+def logsigmoid(x: Any) -> Any:
+    """log(sigmoid(x))."""
+    return x.clamp(max=0) - (-x.abs()).exp().log1p()
+
+
+def prelu(x: Any, weight: Any) -> Any:
+    """x where it is positive, else a multiple of it that each channel has."""
+    slopes = weight.reshape(-1, *(1,) * (x.array.ndim - 2)) if weight.array.size > 1 and x.array.ndim > 1 else weight
+    return where(x > 0, x, x * slopes)
+
+
+def rrelu(x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """leaky_relu of random slopes, or of their mean."""
+    slopes = rand(*x.array.shape, dtype=x.array.dtype) * (upper - lower) + lower if training else (lower + upper) / 2
+    return where(x >= 0, x, x * slopes)
+
+
+def glu(x: Any, dim: int = -1) -> Any:
+    """Half of x times the sigmoid of the other half."""
+    a, b = x.chunk(2, dim)
+    return a * b.sigmoid()
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """A sample of a relaxed choice."""
+    noise = -(-(rand(*logits.array.shape, dtype=logits.array.dtype).log())).log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    picked = (soft.detach() == soft.detach().amax(dim, True)).to(soft.array.dtype)
+    return picked - soft.detach() + soft
+
+
+# -- losses
+
+
+def _loss(function: Function) -> Function:
+    """A loss from what it is for each element."""
+
+    def run(x: Any, target: Any, *args: Any, reduction: str = "mean", size_average: Any = None, reduce: Any = None, **keywords: Any) -> Any:
+        return _reduced(function(x, target, *args, **keywords), reduction)
+
+    return run
+
+
+def _smooth(x: Any, target: Any, beta: float = 1.0) -> Any:
+    apart = (x - target).abs()
+    return where(apart < beta, 0.5 * apart * apart / beta, apart - 0.5 * beta) if beta else apart
+
+
+def _huber(x: Any, target: Any, delta: float = 1.0, weight: Any = None) -> Any:
+    apart = (x - target).abs()
+    made = where(apart <= delta, 0.5 * apart * apart, delta * (apart - 0.5 * delta))
+    return made if weight is None else made * weight
+
+
+def _binary(x: Any, target: Any, weight: Any = None) -> Any:
+    made = -(target * x.log().clamp(min=-100) + (1 - target) * (1 - x).log().clamp(min=-100))
+    return made if weight is None else made * weight
+
+
+def _binary_logits(x: Any, target: Any, weight: Any = None, pos_weight: Any = None) -> Any:
+    scale = 1 if pos_weight is None else (pos_weight - 1) * target + 1
+    made = (1 - target) * x - scale * logsigmoid(x)
+    return made if weight is None else made * weight
+
+
+def _poisson(x: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8) -> Any:
+    made = x.exp() - target * x if log_input else x - target * (x + eps).log()
+    if full:
+        safe = where(target > 1, target, 0 * target + 2)
+        made = made + where(target > 1, target * safe.log() - target + 0.5 * (2 * pi * safe).log(), 0 * target)
+    return made
+
+
+def poisson_nll_loss(
+    x: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """The negative logarithm of a Poisson distribution."""
+    return _reduced(_poisson(x, target, log_input, full, eps), reduction)
+
+
+def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+    """The negative logarithm of a normal distribution."""
+    if not hasattr(var, "array"):
+        var = 0 * x.detach() + var
+    if var.array.ndim < x.array.ndim and var.array.shape == x.array.shape[:-1]:
+        var = var.unsqueeze(-1)
+    safe = var + (var.detach().clamp(min=eps) - var.detach())
+    made = 0.5 * (safe.log() + (x - target) ** 2 / safe)
+    return _reduced(made + 0.5 * log(2 * pi) if full else made, reduction)
+
+
+def kl_div(x: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> Any:
+    """The divergence of a distribution, given by logarithms, from another."""
+    made = target.exp() * (target - x) if log_target else functions()["xlogy"](target, target) - target * x
+    return made.sum() / x.array.shape[0] if reduction == "batchmean" else _reduced(made, reduction)
+
+
+def _margin(x1: Any, x2: Any, target: Any, margin: float = 0.0) -> Any:
+    return (-target * (x1 - x2) + margin).clamp(min=0)
+
+
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+    """How far pairs are from being in the given order."""
+    return _reduced(_margin(input1, input2, target, margin), reduction)
+
+
+def _hinge(x: Any, target: Any, margin: float = 1.0) -> Any:
+    zero = 0 * x
+    return where(target != 1, (margin - x).clamp(min=0), zero) + where(target != -1, x, zero)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between vectors."""
+    first, second = (x.norm(2, dim, True) for x in (x1, x2))
+    first, second = (n + (n.detach().clamp(min=eps) - n.detach()) for n in (first, second))
+    return ((x1 / first) * (x2 / second)).sum(dim)
+
+
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """How far pairs are from being like, or unlike, each other."""
+    eps = 1e-12
+    cosine = (input1 * input2).sum(-1) / (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
+    zero = 0 * cosine
+    return _reduced(where(target == 1, 1 - cosine, zero) + where(target == -1, (cosine - margin).clamp(min=0), zero), reduction)
+
+
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """The p-norm of differences."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """How much nearer the positive one has to come than the negative one."""
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps), margin=margin, swap=swap, reduction=reduction
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Function | None = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+) -> Any:
+    """The same for any distance."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = far.minimum(distance(positive, negative))
+    return _reduced((near - far + margin).clamp(min=0), reduction)
+
+
+def multilabel_soft_margin_loss(x: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+    """Binary cross entropy of many labels."""
+    made = -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
+    made = made if weight is None else made * weight
+    return _reduced(made.mean(-1), reduction)
+
+
+def multi_margin_loss(
+    x: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Any:
+    """How far classes come near the right one."""
+    rows = x if x.array.ndim > 1 else x.unsqueeze(0)
+    rows = rows if rows.array.ndim else rows.reshape(1)
+    rows = rows if rows.array.ndim > 1 else rows.reshape(1, -1)
+    places = target.reshape(-1, 1)
+    made = (margin - rows.gather(1, places) + rows).clamp(min=0) ** p
+    made = made if weight is None else made * weight[places.reshape(-1)].unsqueeze(-1)
+    own = dispatch.new(np.arange(rows.array.shape[1]) == places.array)
+    made = made.masked_fill(own, 0).sum(1) / rows.array.shape[1]
+    return _reduced(made if x.array.ndim > 1 else made.reshape(()), reduction)
+
+
+# -- normalisation and attention
+
+
+def normalize(x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+    """x divided by its norm along a dimension."""
+    return x / x.norm(p, dim, True).clamp(min=eps)
+
+
+def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Groups of channels with mean 0 and variance 1, scaled and shifted by channel."""
+    grouped = x.reshape(x.array.shape[0], num_groups, -1)
+    made = ((grouped - grouped.mean(2, True)) * (grouped.var(2, False, True) + eps).rsqrt()).reshape(*x.array.shape)
+    return _by_channel(made, weight, bias)
+
+
+def _by_channel(x: Any, weight: Any, bias: Any) -> Any:
+    shape = (-1, *(1,) * (x.array.ndim - 2))
+    x = x if weight is None else x * weight.reshape(*shape)
+    return x if bias is None else x + bias.reshape(*shape)
+
+
+def instance_norm(
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Each channel of each image with mean 0 and variance 1, or by running statistics."""
+    if not use_input_stats:
+        made = _by_channel(_by_channel(x, None, -running_mean), (running_var + eps).rsqrt(), None)
+        return _by_channel(made, weight, bias)
+    return group_norm(x, x.array.shape[1], weight, bias, eps)
+
+
+def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """x divided by the root of its mean square over the last dimensions."""
+    dims = tuple(range(-len(listed(normalized_shape)), 0))
+    small = float(np.finfo(x.array.dtype).eps) if eps is None else eps
+    made = x * ((x * x).mean(dims, True) + small).rsqrt()
+    return made if weight is None else made * weight
+
+
+def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """x divided by what neighbouring channels amount to."""
+    squares = (x * x).unsqueeze(1)
+    flat = squares.reshape(x.array.shape[0], 1, x.array.shape[1], -1)
+    wide = pad(flat, [0, 0, size // 2, (size - 1) // 2])
+    means = windows.avg_pool(2)(wide, (size, 1), 1).reshape(*x.array.shape)
+    return x / (means * alpha + k) ** beta
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """softmax(q k^T scale + mask) v, for ``query: [..., l, e]``, ``key: [..., s, e]`` and ``value: [..., s, v]``."""
+    if enable_gqa:
+        repeat = functions()["repeat_interleave"]
+        key, value = (repeat(x, query.array.shape[-3] // x.array.shape[-3], -3) for x in (key, value))
+    scores = query.matmul(key.transpose(-2, -1)) * (query.array.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = scores.masked_fill(dispatch.new(~np.tril(np.ones(scores.array.shape[-2:], np.bool_))), -float("inf"))
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, -float("inf")) if attn_mask.array.dtype == np.bool_ else scores + attn_mask
+    weights = scores.softmax(-1)
+    weights = weights if attn_mask is None and not is_causal else weights.masked_fill(weights.detach() != weights.detach(), 0)
+    return (dropout(weights, dropout_p) if dropout_p else weights).matmul(value)
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """x1^T W x2 for every matrix of the weight."""
+    from wengert.eager.operations.einsum import einsum
+
+    made = einsum("...i,oij,...j->...o", input1, weight, input2)
+    return made if bias is None else made + bias
+
+
+def one_hot(x: Any, num_classes: int = -1) -> Any:
+    """Rows of zeros with a one at the place of the class."""
+    count = int(x.array.max()) + 1 if num_classes == -1 else num_classes
+    return dispatch.new((x.array[..., None] == np.arange(count)).astype(np.int64))
+
+
+def softmin(x: Any, dim: int, dtype: Any = None) -> Any:
+    """The softmax of -x."""
+    return (-x).softmax(dim, dtype=dtype)
+
+
+def _dropped(rank: int) -> Function:
+    """Whole channels set to zero."""
+
+    def run(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        if not training or not p:
+            return x
+        front = x.array.shape[: max(x.array.ndim - rank, 1)]
+        mask = (rand(*front, *(1,) * (x.array.ndim - len(front)), dtype=x.array.dtype) >= p).to(x.array.dtype)
+        return x * mask * (1 / (1 - p) if p < 1 else 0.0)
+
+    return run
+
+
+FUNCTIONAL: dict[str, Function] = {
+    "elu": elu,
+    "celu": celu,
+    "selu": selu,
+    "leaky_relu": leaky_relu,
+    "threshold": threshold,
+    "hardtanh": hardtanh,
+    "relu6": lambda x, inplace=False: hardtanh(x, 0.0, 6.0),
+    "hardswish": hardswish,
+    "hardsigmoid": lambda x, inplace=False: hardtanh(x, -3.0, 3.0) / 6 + 0.5,
+    "hardshrink": lambda x, lambd=0.5: where((x >= -lambd) & (x <= lambd), 0 * x.detach(), x),
+    "softshrink": lambda x, lambd=0.5: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0 * x)),
+    "tanhshrink": lambda x: x - x.tanh(),
+    "softsign": lambda x: x / (x.abs() + 1),
+    "logsigmoid": logsigmoid,
+    "mish": lambda x, inplace=False: x * softplus(x).tanh(),
+    "prelu": prelu,
+    "rrelu": rrelu,
+    "glu": glu,
+    "gumbel_softmax": gumbel_softmax,
+    "softmin": softmin,
+    "swish": silu,
+    "log_softmax": lambda x, dim=None, dtype=None: x.log_softmax(dim, dtype=dtype),
+    "l1_loss": _loss(lambda x, target, weight=None: (x - target).abs() if weight is None else (x - target).abs() * weight),
+    "smooth_l1_loss": _loss(_smooth),
+    "huber_loss": _loss(_huber),
+    "binary_cross_entropy": _loss(_binary),
+    "binary_cross_entropy_with_logits": _loss(_binary_logits),
+    "poisson_nll_loss": poisson_nll_loss,
+    "gaussian_nll_loss": gaussian_nll_loss,
+    "kl_div": kl_div,
+    "margin_ranking_loss": margin_ranking_loss,
+    "hinge_embedding_loss": _loss(_hinge),
+    "cosine_embedding_loss": cosine_embedding_loss,
+    "cosine_similarity": cosine_similarity,
+    "pairwise_distance": pairwise_distance,
+    "triplet_margin_loss": triplet_margin_loss,
+    "triplet_margin_with_distance_loss": triplet_margin_with_distance_loss,
+    "soft_margin_loss": _loss(lambda x, target: (-target * x).exp().log1p()),
+    "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
+    "multi_margin_loss": multi_margin_loss,
+    "normalize": normalize,
+    "group_norm": group_norm,
+    "instance_norm": instance_norm,
+    "rms_norm": rms_norm,
+    "local_response_norm": local_response_norm,
+    "scaled_dot_product_attention": scaled_dot_product_attention,
+    "bilinear": bilinear,
+    "one_hot": one_hot,
+    "pad": pad,
+    "interpolate": interpolate,
+    "upsample_nearest": lambda x, size=None, scale_factor=None: interpolate(x, size, scale_factor, "nearest"),
+    "upsample_bilinear": lambda x, size=None, scale_factor=None: interpolate(x, size, scale_factor, "bilinear", True),
+    "dropout1d": _dropped(1),
+    "dropout2d": _dropped(2),
+    "dropout3d": _dropped(3),
+    "unfold": windows.columns,
+    "pixel_shuffle": windows.pixel_shuffle,
+    "pixel_unshuffle": windows.pixel_unshuffle,
+    "channel_shuffle": windows.channel_shuffle,
+    "cdist": lambda x1, x2, p=2.0: functions()["cdist"](x1, x2, p),
+    "pdist": lambda x, p=2.0: functions()["cdist"](x, x, p)[
+        dispatch.new(np.triu_indices(x.array.shape[0], 1)[0]), dispatch.new(np.triu_indices(x.array.shape[0], 1)[1])
+    ],
+    **{f"conv{n}d": windows.convolution(n) for n in (1, 3)},
+    **{f"conv_transpose{n}d": windows.transposed_convolution(n) for n in (1, 2, 3)},
+    **{f"max_pool{n}d": windows.max_pool(n) for n in (1, 3)},
+    **{f"avg_pool{n}d": windows.avg_pool(n) for n in (1, 3)},
+    **{f"lp_pool{n}d": windows.lp_pool(n) for n in (1, 2, 3)},
+    **{f"adaptive_avg_pool{n}d": windows.adaptive(n, largest=False) for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d": windows.adaptive(n, largest=True) for n in (1, 2, 3)},
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The functions of the table, and those of :mod:`wengert.nn`."""
+    return FUNCTIONAL[name] if name in FUNCTIONAL else getattr(import_module("wengert.nn"), name)
