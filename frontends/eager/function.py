@@ -225,8 +225,9 @@ class Function:
         if tracked:
             cls._record(context, args, inputs, results)
         context.mark()
-        if tape is not None and hasattr(tape, "apply_function"):
-            tape.apply_function(cls, context, args, results)
+        push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
+        if push is not None:
+            push(cls, context, args, results)
         elif tracked and tape is not None and tape.has_rules and context.record is not None:
             from wengert.eager.compilation.custom_steps import add_rule
 

@@ -135,7 +135,8 @@ class dual_level:  # noqa: N801  (the name under which it is known)
             return
         with self._paused():
             returned: Any = function.jvp(context, *tangents)
-        for result, tangent in zip(results, returned if isinstance(returned, tuple | list) else (returned,), strict=True):
+        given: Sequence[Any] = returned if isinstance(returned, tuple | list) else (returned,)
+        for result, tangent in zip(results, given, strict=True):
             if tangent is not None:
                 self.set(result, tangent)
 

@@ -34,7 +34,8 @@ def pushforward(
     Returns:
         The tangents of the results, None for those that are not of floats.
     """
-    dtype: Any = cast(Any, params) if isinstance(params, np.dtype) else next(a.dtype for a in arrays if isinstance(a, np.ndarray))
+    of_arrays: list[Array] = [a for a in arrays if isinstance(a, np.ndarray)]
+    dtype: Any = of_arrays[0].dtype if not isinstance(params, np.dtype) else cast(Any, params)
     given: list[Array] = [a if isinstance(a, np.ndarray) else np.asarray(a, dtype) for a in arrays]
     mask = sum(1 << i for i, t in enumerate(tangents) if t is not None)
     signature = op.signature(tuple((a.shape, a.dtype) for a in given), params, mask)
