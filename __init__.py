@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from wengert.frontends.transforms.shapes import eval_shape
     from wengert.frontends.transforms.sparse_jacobians import sparse_hessian, sparse_jacobian
     from wengert.frontends.transforms.taylor import taylor
-    from wengert.ir.actions import may_rewrite
     from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+    from wengert.ir.pipeline.actions import may_rewrite
     from wengert.ir.plugins import Plugin, PluginError, load_plugin
     from wengert.lab.bisect.bisection import Bisection, bisect
     from wengert.lab.checkpoint.table import checkpoints
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from wengert.lab.sweep.in_python import sweep
     from wengert.lab.sweep.series import SweepReport
     from wengert.runtime.compiled_program import CompiledProgram
+    from wengert.runtime.derived.linear_program import LinearProgram
     from wengert.runtime.errors import ExecutionError, InputError
-    from wengert.runtime.linear_program import LinearProgram
     from wengert.runtime.loading import load, parse
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Parameter, Signature
@@ -162,7 +162,7 @@ _HOMES = {
     "Explanations": "wengert.lab.provenance.explanation",
     "InputError": "wengert.runtime.errors",
     "Jit": "wengert.frontends.transforms.jit",
-    "LinearProgram": "wengert.runtime.linear_program",
+    "LinearProgram": "wengert.runtime.derived.linear_program",
     "Parameter": "wengert.runtime.signature",
     "Pass": "wengert.transforms.plugins",
     "PipelineStrategy": "wengert.transforms.ad.strategies",
@@ -218,7 +218,7 @@ _HOMES = {
     "linearize": "wengert.frontends.transforms.linear_maps",
     "load": "wengert.runtime.loading",
     "load_plugin": "wengert.ir.plugins",
-    "may_rewrite": "wengert.ir.actions",
+    "may_rewrite": "wengert.ir.pipeline.actions",
     "parse": "wengert.runtime.loading",
     "register": "wengert.transforms.plugins",
     "scan": "wengert.frontends.transforms.control_flow",

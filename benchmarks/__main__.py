@@ -30,11 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if len(groups) > 1:
             print("the group models is measured alone, in a process for each number of threads", file=sys.stderr)
             return 2
-        from benchmarks import model_table
+        from benchmarks.harness import model_table
 
         return model_table.run(options)
     if options.inside:
-        from benchmarks import model_table
+        from benchmarks.harness import model_table
 
         return model_table.run_inside(options)
     _pin(options.core)
@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_enable_x64", True)
-    from benchmarks import report
-    from benchmarks.measure import machine, measure
-    from benchmarks.workloads import GROUPS
+    from benchmarks.harness import report
+    from benchmarks.harness.measure import machine, measure
+    from benchmarks.problems.workloads import GROUPS
 
     asked = options.groups.split(",") if options.groups else list(GROUPS)
     peers = options.peers.split(",") if options.peers else [*ALL_PEERS] if importlib.util.find_spec("torch") else ["jax"]

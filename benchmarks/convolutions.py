@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from benchmarks.timing import interleaved
+from benchmarks.harness.timing import interleaved
 from jax import lax
 
 import wengert as wg

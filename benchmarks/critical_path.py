@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 from benchmarks.models import models
-from benchmarks.workloads import Workload
+from benchmarks.problems.workloads import Workload
 from xdsl.ir import Operation, SSAValue
 
 import wengert as wg
@@ -29,7 +29,7 @@ from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of
 from wengert.lab.profile.timed import TimedProgram
 from wengert.runtime.cpu import pool
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.lowering import placed
 from wengert.transforms.schedule.host import host

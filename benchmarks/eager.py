@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.utils.checkpoint
-from benchmarks.timing import interleaved
+from benchmarks.harness.timing import interleaved
 
 import wengert.eager as eager
 from wengert.eager import graph

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from benchmarks.elimination_problems import PROBLEMS, Problem
+from benchmarks.problems.elimination import PROBLEMS, Problem
 
 import wengert as wg
 from wengert import numpy as wnp

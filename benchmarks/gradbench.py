@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Measured, Row
-from benchmarks.timing import Time
+from benchmarks.harness.measure import Measured, Row
+from benchmarks.harness.timing import Time
 
 
 def rows(folder: Path, seconds: float, core: int | None) -> list[Row]:

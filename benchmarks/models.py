@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from benchmarks.workloads import Array, Function, Workload
+from benchmarks.problems.workloads import Array, Function, Workload
 from jax import lax
 
 

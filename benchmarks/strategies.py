@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.checkpoint_peers import tables
 from benchmarks.elimination import elimination
-from benchmarks.sparse_problems import HESSIANS, JACOBIANS
+from benchmarks.problems.checkpoint_peers import tables
+from benchmarks.problems.sparse import HESSIANS, JACOBIANS
 
 import wengert as wg
 from wengert import numpy as wnp

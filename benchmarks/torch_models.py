@@ -4,7 +4,7 @@ The reference is PyTorch in double precision, with the weights of the compared p
 PyTorch's own is beside ours. An error is the largest difference of a gradient, relative to its largest element (or a thousandth of the largest of
 all gradients, for those that are zero but for rounding). A model that computes in f32 inside, whatever its dtype is, counts as f32.
 
-``--speed 1`` has times of a loss with all gradients instead; ``python -m benchmarks.torch_model_table`` makes the tables of the documentation.
+``--speed 1`` has times of a loss with all gradients instead; ``python -m benchmarks.torch_library.table`` makes the tables of the documentation.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.timing import interleaved
-from benchmarks.torch_model_catalogue import MODELS, Model, make
+from benchmarks.harness.timing import interleaved
+from benchmarks.torch_library.catalogue import MODELS, Model, make
 
 import wengert as wg
 from wengert.runtime.cpu import pool

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from benchmarks.timing import interleaved
+from benchmarks.harness.timing import interleaved
 
 import wengert as wg
 import wengert.numpy as wnp

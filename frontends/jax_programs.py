@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.installation import command
+from wengert.runtime.derived.linear_program import LinearProgram
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function
-from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.loading import parse
 from wengert.runtime.program import Program
 from wengert.transforms.shapes.arguments import fix_integer_argument

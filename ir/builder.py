@@ -18,10 +18,10 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from wengert.ir import changes
 from wengert.ir.construction import append, copy_region, detach, replace_uses
-from wengert.ir.fused_locations import merged
-from wengert.ir.locations import Role, derived
+from wengert.ir.location.fused import merged
+from wengert.ir.location.locations import Role, derived
+from wengert.ir.pipeline import changes
 from wengert.ir.traits import is_pure
 from wengert.ir.traversal import operands_of
 

@@ -20,14 +20,14 @@ import numpy as np
 from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
-from wengert.ir.locations import describe, provenance
+from wengert.ir.location.locations import describe, provenance
 from wengert.lab.corpus import Array, read_corpus
 from wengert.lab.inputs import Shapes, random_inputs, random_like, shaped
 from wengert.lab.tables import count, table
 from wengert.runtime.arguments import bind
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.interpreter import Counter, run
 from wengert.runtime.loading import load
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.opcost import cost
 

@@ -15,9 +15,9 @@ from typing import Any
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.gpu.devices import PUBLISHED, PublishedDevice
 from wengert.transforms.analysis.gpu.launches import Launched, launches_of

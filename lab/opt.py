@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.observers import Observer, Observers, PassTimes
 from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
-from wengert.ir.pass_options import describe_type, kebab, option_types, print_value
-from wengert.ir.passes import PASSES, Pipeline
+from wengert.ir.pipeline.observers import Observer, Observers, PassTimes
+from wengert.ir.pipeline.options import describe_type, kebab, option_types, print_value
+from wengert.ir.pipeline.passes import PASSES, Pipeline
+from wengert.ir.pipeline.translations import COMMENTS
 from wengert.ir.plugins import owner_of
-from wengert.ir.translations import COMMENTS
 from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import add_common, run
@@ -148,7 +148,7 @@ def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespa
 
 def _observer(options: argparse.Namespace, dump_dir: Path | None) -> Observer | None:
     """What watches the pipeline: a folder of dumps, changes on stderr, both, or nothing."""
-    from wengert.ir.dumps import ChangePrinter, Dumper, Excerpt
+    from wengert.ir.pipeline.dumps import ChangePrinter, Dumper, Excerpt
 
     excerpt: Excerpt | None = None
     if options.filter is not None:

@@ -24,9 +24,9 @@ from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import ParseError, PassFailedException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.ir.locations import at
-from wengert.ir.pass_options import kebab
-from wengert.ir.passes import InternalError, Pipeline
+from wengert.ir.location.locations import at
+from wengert.ir.pipeline.options import kebab
+from wengert.ir.pipeline.passes import InternalError, Pipeline
 from wengert.ir.plugins import PluginError
 
 _PLACE, _TEXT = "_wengert_place", "_wengert_text"

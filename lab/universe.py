@@ -15,7 +15,7 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from wengert.dialects.registry import make_context
-from wengert.ir.passes import PASSES
+from wengert.ir.pipeline.passes import PASSES
 from wengert.lab.stock_opt import note_places, stock_pass
 from wengert.transforms.pipelines import PASS_PATHS
 

@@ -67,7 +67,7 @@ class InterpreterExecutable:
     """Runs a program op by op in NumPy, as it was written; ``stats`` is the counter of the last run."""
 
     def __init__(self, program: Program):
-        from wengert.runtime.derivation import runnable, runs_at_core_level_only
+        from wengert.runtime.derived.derivation import runnable, runs_at_core_level_only
         from wengert.runtime.known_ops import check_known, check_values
 
         self._program = program
@@ -114,7 +114,7 @@ def build_for_cpu(program: Program, dump_dir: Path | None, options: dict[str, An
     _check_options("cpu", options, ("strict", "opt", "flush_subnormals", "debug_lines"))
     if dump_dir is None:
         return _kept_for_cpu(program, options) or _compiled_for_cpu(program, program.identity, options)
-    from wengert.runtime.derivation import source_of
+    from wengert.runtime.derived.derivation import source_of
 
     module, before = source_of(program)
     return cpu.compile_with_dumps(module, before, dump_dir, **options)
@@ -139,7 +139,7 @@ def _kept_for_cpu(program: Program, options: dict[str, Any]) -> Executable | Non
 
 def _compiled_for_cpu(program: Program, identity: str | None, options: dict[str, Any]) -> CompiledFunction:
     from wengert.runtime import cpu
-    from wengert.runtime.derivation import finishing
+    from wengert.runtime.derived.derivation import finishing
 
     core = program.optimized_module
     known = not is_extended() and keep_signatures(program.lineage)
@@ -153,7 +153,7 @@ def build_for_device(program: Program, backend: str, dump_dir: Path | None, opti
     of f32 take ten bits of the mantissas of their factors, on the tensor cores of NVIDIA's devices.
     """
     from wengert.ir.construction import copy_module
-    from wengert.runtime.derivation import finishing, source_of
+    from wengert.runtime.derived.derivation import finishing, source_of
     from wengert.runtime.devices import compile as devices
 
     known = {"ptx-interpreter": ("poison", "tf32"), "cuda": ("device", "poison", "tf32")}

@@ -25,24 +25,24 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.tensor_types import DYNAMIC, tensor
 from wengert.runtime.arguments import as_argument, bind
 from wengert.runtime.backends import BACKENDS, unknown_backend
-from wengert.runtime.batching import Axes, checked_size, chosen_axes
 from wengert.runtime.compiled_program import CompiledProgram
-from wengert.runtime.derivation import specialized_form
+from wengert.runtime.derived.batching import Axes, checked_size, chosen_axes
+from wengert.runtime.derived.derivation import specialized_form
+from wengert.runtime.derived.positions import Positions
+from wengert.runtime.derived.requests import Mode, Residuals, Strategy
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Array, Program, static_program
-from wengert.runtime.requests import Mode, Residuals, Strategy
 from wengert.runtime.signature import Parameter, Signature
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
-    from wengert.runtime.linear_program import LinearProgram
-    from wengert.runtime.sparsity import SparseJacobian
+    from wengert.runtime.derived.linear_program import LinearProgram
+    from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.transforms.ad.jacobians.sparse import Colouring
 
 Shape = tuple[int, ...]

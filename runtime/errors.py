@@ -16,7 +16,7 @@ class ExecutionError(RuntimeError):
     """An op could not be executed: the interpreter does not implement it, or the program broke one of its own assertions."""
 
     def __init__(self, op: Operation, message: str):
-        from wengert.ir.locations import describe  # here, because calls of compiled programs do without IR
+        from wengert.ir.location.locations import describe  # here, because calls of compiled programs do without IR
         from wengert.ir.unregistered import written_name
 
         super().__init__(f"{describe(op.location)}: error: '{written_name(op)}' {message}")

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import ADDRESSABLE, DYNAMIC, UnsupportedElementError, bytes_of_type, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.ir.unregistered import unregistered_ops, written_name

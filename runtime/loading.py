@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded, read_bytes
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_text

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from wengert.ir.stages import stage, staged_property
+from wengert.ir.pipeline.stages import stage, staged_property
 from wengert.runtime.backends import build
 from wengert.runtime.compiled_program import CompiledProgram
 from wengert.runtime.derived.derivable import Derivable
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from wengert.lab.provenance.explain import Explanations
     from wengert.lab.strategies.table import StrategyTable
     from wengert.lab.trace.trace import Trace
-    from wengert.runtime.positions import Positions
+    from wengert.runtime.derived.positions import Positions
     from wengert.runtime.spmd.distributed import Distributed
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -155,8 +155,8 @@ class Program(Derivable):
             InputError: the pipeline writes text that is no MLIR, or leaves no function of the entry's name.
             PluginError: a pass of a plug-in raised an exception or left invalid IR.
         """
-        from wengert.ir.passes import PASSES
-        from wengert.runtime.derivation import apply
+        from wengert.ir.pipeline.passes import PASSES
+        from wengert.runtime.derived.derivation import apply
 
         key = ("apply", pipeline, PASSES.version, os.environ.get(DUMP_DIR))
         if dump_dir is None and (made := self._derivatives.get(key)) is not None:
@@ -172,7 +172,7 @@ class Program(Derivable):
     @stage()
     def _with_pipeline(self, pipeline: str) -> Program:
         """The program in core form after a pipeline that takes the place of the optimisation."""
-        from wengert.ir.passes import PASSES
+        from wengert.ir.pipeline.passes import PASSES
 
         key = ("compile", pipeline, PASSES.version)
         if (made := self._derivatives.get(key)) is None:
@@ -294,7 +294,7 @@ class Program(Derivable):
 
     def text(self, *, locations: bool = False, generic: bool = False) -> str:
         """The program as plain StableHLO text that JAX reads, with or without locations, pretty or generic."""
-        from wengert.runtime.derivation import plain_text
+        from wengert.runtime.derived.derivation import plain_text
 
         return plain_text(self.module, locations=locations, generic=generic)
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from wengert.ir.dumps import MEMORY
-from wengert.ir.passes import PASSES, Pipeline
+from wengert.ir.pipeline.dumps import MEMORY
+from wengert.ir.pipeline.passes import PASSES, Pipeline
 
 PASS_PATHS = {
     # transforms/core: StableHLO to core-level IR and back

@@ -24,9 +24,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 
-from wengert.ir.passes import PASSES
+from wengert.ir.pipeline.passes import PASSES
+from wengert.ir.pipeline.translations import Translation
 from wengert.ir.plugins import note_registration
-from wengert.ir.translations import Translation
 from wengert.transforms.ad.residuals.policies import Policy, register_policy
 from wengert.transforms.ad.strategies import Strategy, register_strategy
 
@@ -42,7 +42,7 @@ class Pass(ModulePass):
     ``Literal`` of words, or tuples of these (``wrt: tuple[int, ...] = ()``); pipelines write ``mine{times=3}``.
 
     A pass is given a module that is valid and has to leave it so, which is checked behind a pass of a plug-in. What is wrong with a program is said by
-    ``raise wengert.ir.locations.error_at(op.location, "...")``.
+    ``raise wengert.ir.location.locations.error_at(op.location, "...")``.
     """
 
     @abstractmethod

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
-from wengert.ir import changes
 from wengert.ir.construction import erase, insert_before, replace_uses
-from wengert.ir.fused_locations import absorbing
-from wengert.ir.locations import describe, rewritten
+from wengert.ir.location.fused import absorbing
+from wengert.ir.location.locations import describe, rewritten
+from wengert.ir.pipeline import changes
 from wengert.ir.traits import is_pure
 from wengert.ir.traversal import all_ops, operands_of
 

@@ -18,7 +18,7 @@ from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation
 from wengert.eager.recording.program import Array, Prepared, Type, inline
 from wengert.eager.recording.record import Output, Record, Saved, Source
-from wengert.ir.stages import LOCK, stage
+from wengert.ir.pipeline.stages import LOCK, stage
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor

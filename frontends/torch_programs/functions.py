@@ -19,8 +19,8 @@ from typing import Any
 from wengert.frontends.torch_programs.arrays import is_tensor, to_array, to_tensor
 from wengert.frontends.torch_programs.library import torch_module
 from wengert.frontends.torch_programs.transformed import is_transformed, pushed, transformed
+from wengert.runtime.derived.linear_program import LinearProgram
 from wengert.runtime.errors import InputError
-from wengert.runtime.linear_program import LinearProgram
 from wengert.runtime.program import Program
 
 Function = Callable[..., tuple[Any, ...]]

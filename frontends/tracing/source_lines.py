@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from wengert.ir.diagnostics import Diagnostic
-from wengert.ir.locations import at
+from wengert.ir.location.locations import at
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OURS = tuple(str(_ROOT / folder) + "/" for folder in ("frontends", "runtime", "transforms", "dialects", "ir"))

@@ -28,7 +28,7 @@ from wengert.frontends.tracing.weak_types import join
 from wengert.frontends.transforms.emission import for_user
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i32, i64, shape, tensor
-from wengert.runtime.requests import check_choice
+from wengert.runtime.derived.requests import check_choice
 
 Function = Callable[..., Any]
 _INDEX = np.dtype(np.int64)

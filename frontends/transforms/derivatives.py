@@ -19,8 +19,8 @@ from wengert.frontends.tracing.operands import full, shape_of, value_of
 from wengert.frontends.tracing.signatures import ArraySpec, is_array_leaf
 from wengert.frontends.transforms.emission import as_tuple, for_user, pulled, pushed
 from wengert.frontends.transforms.jit import Function, Traceable
-from wengert.ir.stages import LOCK
-from wengert.runtime.requests import Residuals
+from wengert.ir.pipeline.stages import LOCK
+from wengert.runtime.derived.requests import Residuals
 
 Positions = int | Sequence[int]
 

@@ -42,7 +42,7 @@ def text_at(program: Program, stage: Stage) -> str:
     if stage == "traced":
         return print_module(program.module)
     if stage in ("core", "stablehlo"):
-        from wengert.runtime.derivation import plain_text, runnable
+        from wengert.runtime.derived.derivation import plain_text, runnable
 
         module = runnable(program.optimized_module)
         return print_module(module) if stage == "core" else plain_text(module)

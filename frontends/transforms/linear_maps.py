@@ -21,7 +21,7 @@ from wengert.frontends.transforms.jit import Function, Stage, Traceable, text_at
 from wengert.frontends.transforms.program_calls import apply_program
 
 if TYPE_CHECKING:
-    from wengert.runtime.linear_program import LinearProgram
+    from wengert.runtime.derived.linear_program import LinearProgram
     from wengert.runtime.program import Program
 
 Part = Literal["linear", "forward"]
@@ -279,7 +279,7 @@ class _Points(Traceable):
 
     def prepared(self, primals: Sequence[Any]) -> Any:
         """The linearized program for these arguments, and what is known of the results."""
-        from wengert.runtime.linear_program import LinearProgram
+        from wengert.runtime.derived.linear_program import LinearProgram
 
         if not hasattr(self, "_prepared"):
             self._prepared: dict[int, Any] = {}

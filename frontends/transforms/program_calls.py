@@ -26,7 +26,7 @@ def apply_program(program: Program, operands: Sequence[Any]) -> Sequence[Any]:
 
 def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
     """A call of a program from what is being traced: its functions are copied into the module under names of their own."""
-    from wengert.runtime.derivation import with_main
+    from wengert.runtime.derived.derivation import with_main
     from wengert.runtime.errors import InputError
     from wengert.transforms.core.tuples import flatten_tuples, has_nested_signature
 

@@ -13,8 +13,8 @@ from wengert.frontends.transforms.emission import as_tuple
 from wengert.frontends.transforms.jit import Function, Traceable, jit
 
 if TYPE_CHECKING:
+    from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.runtime.program import Program
-    from wengert.runtime.sparsity import SparseJacobian
     from wengert.transforms.ad.jacobians.sparse import Colouring
 
 

@@ -21,7 +21,7 @@ from xdsl.parser import Parser
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parsing.operations import Reader
 from wengert.ir.parsing.sources import decoded
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.syntax.functions import SYNTAXES
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.plugins import is_foreign, load_options, owner_of
 from wengert.ir.printing.printer import print_module
 from wengert.lab.bisect.culprits import Culprit, find_culprit
@@ -27,7 +27,7 @@ from wengert.lab.reduce.candidate import Candidate
 from wengert.lab.reduce.reducer import Reducer
 from wengert.lab.reduce.reproducer import Reproducer, write
 from wengert.runtime.arguments import bind
-from wengert.runtime.derivation import with_main
+from wengert.runtime.derived.derivation import with_main
 from wengert.runtime.loading import parse
 from wengert.runtime.program import Program
 from wengert.transforms.pipelines import parse_pipeline

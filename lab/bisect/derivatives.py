@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.ad_parts import linear_arguments
-from wengert.ir.passes import Step
+from wengert.ir.pipeline.passes import Step
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.halves import as_one, halves_of
 from wengert.lab.check.checker import Checker
@@ -23,10 +23,10 @@ from wengert.lab.check.report import Finding
 from wengert.lab.check.rounding import Rounding
 from wengert.lab.inputs import random_like
 from wengert.lab.recorded_ops import MANY
+from wengert.runtime.derived.positions import choose
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import choose
 from wengert.runtime.program import Program
-from wengert.runtime.requests import positions_text
 from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.requests.request import has_requests
 

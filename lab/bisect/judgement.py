@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.dialects.kernel.level import holds_kernels
-from wengert.ir.actions import Counted
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.passes import Step
+from wengert.ir.pipeline.actions import Counted
+from wengert.ir.pipeline.passes import Step
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.lab.agreement.agreement import MORE, Mismatch, Noisy, assert_agree

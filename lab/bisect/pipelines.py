@@ -9,9 +9,9 @@ from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.stablehlo import WhileOp as StablehloWhileOp
 from wengert.ir.traversal import ops_of
 from wengert.lab.inspection.subject import Request
-from wengert.runtime.derivation import derivative_pipeline, preparation_of
+from wengert.runtime.derived.derivation import derivative_pipeline, preparation_of
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.program import Program
-from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.requests.lower import uses_ad
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.pipelines import EMIT, FINISH, LOOPS, OPTIMIZE, STACKS, joined, lowering, placing

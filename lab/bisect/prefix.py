@@ -8,8 +8,8 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
-from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import Pipeline, Step
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.passes import Pipeline, Step
 from wengert.lab.agreement.agreement import MORE
 from wengert.lab.bisect.derivatives import as_given, drawn
 from wengert.lab.bisect.faults import Fault

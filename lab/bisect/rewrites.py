@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from wengert.ir.actions import Action, Counted
-from wengert.ir.passes import Step
+from wengert.ir.pipeline.actions import Action, Counted
+from wengert.ir.pipeline.passes import Step
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.judgement import Point, judge
 from wengert.lab.bisect.stages import Stage

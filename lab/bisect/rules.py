@@ -18,7 +18,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.passes import Step
+from wengert.ir.pipeline.passes import Step
 from wengert.lab.bisect.derivatives import as_given
 from wengert.lab.bisect.halves import as_one, halves_of
 from wengert.lab.bisect.single_ops import WrongOp

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel.level import holds_kernels
-from wengert.ir.passes import Step
+from wengert.ir.pipeline.passes import Step
 from wengert.lab.bisect.faults import Fault
 from wengert.lab.bisect.halves import halves_of
 from wengert.lab.bisect.judgement import Point, judge, started

@@ -21,8 +21,8 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
-from wengert.ir.passes import Step
-from wengert.ir.translations import Form
+from wengert.ir.pipeline.passes import Step
+from wengert.ir.pipeline.translations import Form
 from wengert.lab.bisect.halves import as_one
 from wengert.lab.isolation import in_copy, time_limit
 from wengert.runtime.errors import InputError, UnsupportedOpError

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import Pipeline, Step
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.passes import Pipeline, Step
 from wengert.ir.verification.verifier import verify
 from wengert.lab.bisect.derivatives import EXPECTATIONS
 from wengert.lab.bisect.faults import Fault

@@ -32,7 +32,7 @@ from wengert.lab.check.differences import Array
 from wengert.lab.check.report import ArgumentCheck, CheckReport
 from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.runtime.arguments import bind
-from wengert.runtime.positions import Positions
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.lab.agreement.noise.machine import Taken, noisy_run
 from wengert.lab.check.differences import Array
-from wengert.runtime.derivation import needs_ad_lowering, runnable
+from wengert.runtime.derived.derivation import needs_ad_lowering, runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.program import Program
 

@@ -14,8 +14,8 @@ from wengert.lab.costs.time_model import Prediction, predicted
 from wengert.lab.inspection.html import fragment, html_table, paragraph
 from wengert.lab.inspection.subject import Request
 from wengert.lab.tables import size, table
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program, own_program
 from wengert.transforms.analysis.compiled_cost import CompiledCost
 from wengert.transforms.analysis.program_cost import ProgramCost, program_cost

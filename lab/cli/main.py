@@ -190,7 +190,7 @@ def run(make: Callable[[], Parser], execute: Callable[[argparse.Namespace], int]
 def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
-    from wengert.ir.passes import InternalError
+    from wengert.ir.pipeline.passes import InternalError
     from wengert.ir.plugins import PluginError, PluginNotFoundError, blamed
     from wengert.lab.cli import output
     from wengert.runtime.errors import ExecutionError, InputError

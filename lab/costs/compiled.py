@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.compiled_cost import CompiledCost, compiled_cost
 from wengert.transforms.analysis.symbolic.executions import executions

@@ -23,8 +23,8 @@ from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.measure import Measurement, measure_peaks, measure_times
 from wengert.lab.tables import count, seconds, table
 from wengert.runtime.arguments import bind
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.known_ops import check_values
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 from wengert.transforms.analysis.program_cost import ProgramCost, described, program_cost

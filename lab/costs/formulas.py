@@ -14,9 +14,9 @@ from typing import Any
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.costs.rows import figure
 from wengert.lab.draw.escaping import markup
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.dynamic_program import DynamicProgram
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.program_cost import ProgramCost, program_cost
 from wengert.transforms.analysis.symbolic.extents import STATIC, Extents

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.lab.diff.changes import Change, Classifier, SourceChanges, by_source
 from wengert.lab.diff.figures import UNKNOWN, Weights, weights
 from wengert.lab.diff.first_difference import FirstDifference

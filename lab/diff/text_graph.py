@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wengert.ir.translations import COMMENTS, Form
+from wengert.ir.pipeline.translations import COMMENTS, Form
 from wengert.lab.diff.graph import Block, Graph, Node, connect
 
 _NAME = re.compile(r'%(?:"[^"]*"|[\w$.-]+)')

@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from wengert.ir import elements
 from wengert.ir.attributes import ints
-from wengert.ir.locations import Role, describe, provenance
+from wengert.ir.location.locations import Role, describe, provenance
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
 from wengert.ir.unregistered import written_name
 

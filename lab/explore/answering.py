@@ -33,7 +33,7 @@ def serve(connection: Connection, plugins: Sequence[str], memory: int) -> None:
 def answer(posted: Posted) -> Answer:
     """The document of a program, or why there is none. Runs passes, and nothing that they make."""
     from wengert.ir.diagnostics import DiagnosticError
-    from wengert.ir.passes import InternalError
+    from wengert.ir.pipeline.passes import InternalError
     from wengert.ir.plugins import PluginError
     from wengert.lab.report.assemble import assemble
     from wengert.lab.report.source_texts import SourceText

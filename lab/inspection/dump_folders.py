@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from wengert.ir.translations import COMMENTS, Form
+from wengert.ir.pipeline.translations import COMMENTS, Form
 from wengert.runtime.errors import InputError
 
 _FILE = re.compile(r"(\d\d+)-([\w.-]+)\.(\w+)")

@@ -10,7 +10,7 @@ from functools import cached_property
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from wengert.ir.locations import origin, provenance
+from wengert.ir.location.locations import origin, provenance
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops
 from wengert.runtime.functions import entry_function, names_of

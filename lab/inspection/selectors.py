@@ -31,7 +31,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.ir.diagnostics import did_you_mean, one_of
-from wengert.ir.locations import Role, describe, provenance
+from wengert.ir.location.locations import Role, describe, provenance
 from wengert.ir.printing.attributes import AttributeWriter
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops

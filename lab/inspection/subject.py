@@ -18,12 +18,12 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.parsing.sources import decoded, read_standard_input
-from wengert.ir.translations import COMMENTS, WORDS, Form
+from wengert.ir.pipeline.translations import COMMENTS, WORDS, Form
 from wengert.lab.inspection.dump_folders import DumpHeader, DumpStage, header_of, stages_of
 from wengert.lab.inspection.traced import NAMED, ArgumentType, traced_program
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse, read_text
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.pipelines import parse_pipeline
 
@@ -118,7 +118,7 @@ class Subject:
     def printed(self) -> ModuleOp:
         """The IR as ``wengert jvp`` and ``wengert vjp`` print a derivative: plain StableHLO, whose values are numbered anew. :attr:`module` where passes
         were asked for, which print what they leave."""
-        from wengert.runtime.derivation import plain_module
+        from wengert.runtime.derived.derivation import plain_module
 
         return self.module if self.transformed is not None else plain_module(self.module)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from xdsl.ir import BlockArgument, Operation
 
-from wengert.ir.locations import describe, provenance
+from wengert.ir.location.locations import describe, provenance
 from wengert.ir.printing.printer import printed_names
 from wengert.lab.costs.rows import amount, amount_of_bytes, figure
 from wengert.lab.draw.graph import short_type
@@ -27,7 +27,7 @@ from wengert.lab.kept.parts import Parts, parts_of
 from wengert.lab.kept.recomputation import LONGEST, Again
 from wengert.lab.kept.residuals import ResidualFacts, Residuals
 from wengert.lab.tables import seconds
-from wengert.runtime.positions import Positions
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.symbolic.polynomial import ZERO, Polynomial
 

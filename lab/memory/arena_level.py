@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of, value_type
-from wengert.ir.locations import provenance
+from wengert.ir.location.locations import provenance
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.naming import SourceNames, plain_name, source_line

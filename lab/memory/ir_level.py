@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from wengert.ir.locations import provenance
+from wengert.ir.location.locations import provenance
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.naming import SourceNames, derived_from, plain_name, source_line

@@ -26,10 +26,10 @@ from wengert.lab.memory.ir_level import ir_timeline
 from wengert.lab.memory.svg import svg
 from wengert.lab.memory.timeline import MEANINGS, Piece, Timeline
 from wengert.lab.tables import size, table
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.memory import memory_of
 from wengert.transforms.lowering import placed

@@ -14,7 +14,7 @@ from typing import Any
 
 from wengert.dialects.gpu import LaunchFuncOp
 from wengert.ir.construction import copy_module
-from wengert.ir.locations import Role, provenance
+from wengert.ir.location.locations import Role, provenance
 from wengert.ir.traversal import ops_of
 from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.naming import SourceNames, plain_name
@@ -22,7 +22,7 @@ from wengert.lab.inspection.subject import Subject
 from wengert.lab.memory.arena_level import Describer, location_of
 from wengert.lab.profile.profile import BUDGET, LEAST_RUNS, MOST_RUNS, KernelTime, Profile
 from wengert.lab.profile.trace import Event
-from wengert.runtime.derivation import finishing
+from wengert.runtime.derived.derivation import finishing
 from wengert.runtime.devices.compile import compile as compile_for
 from wengert.runtime.devices.opencl import TimedOpenCLDevice, device_named
 

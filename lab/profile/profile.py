@@ -24,7 +24,7 @@ from xdsl.ir import Operation
 from wengert.dialects.kernel.buffers import ForOp, StripLoopOp, is_bufferized
 from wengert.dialects.kernel.buffers.control import known_number
 from wengert.ir.attributes import int_of
-from wengert.ir.locations import Role, provenance
+from wengert.ir.location.locations import Role, provenance
 from wengert.ir.traversal import all_ops
 from wengert.lab.costs.features import kernel_features
 from wengert.lab.costs.time_model import machine_model
@@ -38,10 +38,10 @@ from wengert.lab.profile.timed import Run, TimedProgram
 from wengert.lab.profile.trace import Event, chrome_trace
 from wengert.lab.tables import count, seconds
 from wengert.runtime.cpu.pool import default_threads
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.compiled_cost import CompiledCost, Kernel, compiled_cost
 from wengert.transforms.analysis.symbolic.executions import executions

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.runtime.arguments import bind
 from wengert.runtime.cpu.compilation import constants_of
 from wengert.runtime.cpu.entry import address_of

@@ -15,8 +15,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from wengert.dialects.stablehlo import OptimizationBarrierOp
-from wengert.ir.changes import Change, Kind
-from wengert.ir.locations import Certainty, Role, Source, describe, left_off, provenance, sources
+from wengert.ir.location.locations import Certainty, Role, Source, describe, left_off, provenance, sources
+from wengert.ir.pipeline.changes import Change, Kind
 from wengert.ir.traversal import all_ops
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.printed import Printed, printed
@@ -25,8 +25,8 @@ from wengert.lab.inspection.subject import Mode, Request, Subject, subject_of
 from wengert.lab.provenance.explanation import SHOWN, Explanation, Explanations, Origin, Value
 from wengert.lab.provenance.recording import Recording, record
 from wengert.lab.provenance.rules import DeclaredRule, rule_of, sum_of_uses
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
 from wengert.transforms.ad.rule import RULES, STEPS
 from wengert.transforms.pipelines import BACK

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wengert.ir.locations import Certainty, Role
+from wengert.ir.location.locations import Certainty, Role
 from wengert.lab.inspection.html import fragment, paragraph
 from wengert.lab.plain import plain
 from wengert.lab.provenance.rules import DeclaredRule

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation
 
-from wengert.ir.changes import Recorder, recorded
 from wengert.ir.construction import copy_module
-from wengert.ir.locations import origin, written_op
-from wengert.ir.stages import stage
+from wengert.ir.location.locations import origin, written_op
+from wengert.ir.pipeline.changes import Recorder, recorded
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.subject import Request
-from wengert.runtime.derivation import derivative_pipeline, preparation_of, with_main
+from wengert.runtime.derived.derivation import derivative_pipeline, preparation_of, with_main
 from wengert.runtime.program import Program
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.pipelines import OPTIMIZE, joined, parse_pipeline

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.plugins import load_options
 from wengert.ir.printing.printer import print_module
 from wengert.lab.bisect.faults import Kind
@@ -23,7 +23,7 @@ from wengert.lab.reduce.annotated import annotated
 from wengert.lab.reduce.candidate import Array, Candidate
 from wengert.lab.reduce.reducer import Reducer
 from wengert.lab.reduce.reproducer import Reproducer, counted, ops_of_program, write
-from wengert.runtime.derivation import with_main
+from wengert.runtime.derived.derivation import with_main
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 from wengert.runtime.program import Program

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wengert.ir.reproducers import REPRODUCER_DIR
+from wengert.ir.pipeline.reproducers import REPRODUCER_DIR
 from wengert.lab.reduce.annotated import annotated
 from wengert.lab.reduce.candidate import Candidate
 from wengert.runtime.loading import parse

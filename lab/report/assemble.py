@@ -12,12 +12,12 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.registry import make_context
-from wengert.ir.changes import Change, Kind, recorded
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.observers import Observer, Observers
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.changes import Change, Kind, recorded
+from wengert.ir.pipeline.observers import Observer, Observers
+from wengert.ir.pipeline.passes import Pipeline
+from wengert.ir.pipeline.translations import WORDS, Form
 from wengert.ir.plugins import PluginError
-from wengert.ir.translations import WORDS, Form
 from wengert.lab.inspection.subject import Request, Subject, asked
 from wengert.lab.report.differences import differences
 from wengert.lab.report.document import Document, LeftOut
@@ -25,7 +25,7 @@ from wengert.lab.report.operation_table import Strings
 from wengert.lab.report.rules import rules_of
 from wengert.lab.report.source_texts import Places, SourceText
 from wengert.lab.report.stages import Stage, StageRecorder
-from wengert.runtime.derivation import derivative_pipeline, finishing, preparation, with_main
+from wengert.runtime.derived.derivation import derivative_pipeline, finishing, preparation, with_main
 from wengert.runtime.errors import ExecutionError, InputError
 from wengert.runtime.program import Program
 from wengert.transforms.lowering import remaining

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.dumps import count_ops
+from wengert.ir.pipeline.dumps import count_ops
 from wengert.lab.diff.difference import compared
 from wengert.lab.inspection.subject import Subject, subject_of
 from wengert.lab.report.stages import Stage

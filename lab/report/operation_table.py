@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from wengert.ir.locations import Role, provenance
+from wengert.ir.location.locations import Role, provenance
 from wengert.ir.unregistered import written_name
 from wengert.lab.report.operation_lines import WrittenModule
 from wengert.lab.report.source_texts import Places

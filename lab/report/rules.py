@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from wengert.ir.locations import Role
+from wengert.ir.location.locations import Role
 from wengert.lab.provenance.rules import rule_of, sum_of_uses
 from wengert.transforms.ad.rule import RULES, STEPS
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 
-from wengert.ir.locations import Certainty, Source, origin, sources
+from wengert.ir.location.locations import Certainty, Source, origin, sources
 from wengert.lab.inspection.subject import Subject
 
 MOST_FILES = 20

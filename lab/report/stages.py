@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_module
-from wengert.ir.dumps import count_ops
-from wengert.ir.locations import provenance
-from wengert.ir.observers import PassRun
-from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import Pipeline
+from wengert.ir.location.locations import provenance
+from wengert.ir.pipeline.dumps import count_ops
+from wengert.ir.pipeline.observers import PassRun
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.passes import Pipeline
+from wengert.ir.pipeline.translations import Form, Translation
 from wengert.ir.plugins import is_foreign
-from wengert.ir.translations import Form, Translation
 from wengert.ir.traversal import all_ops
 from wengert.lab.report.operation_lines import write_module
 from wengert.lab.report.operation_table import OperationTable, Strings, operation_table

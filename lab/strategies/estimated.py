@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from wengert.lab.strategies.plan import Blocks, Plan
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
-from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.forward_gradient import relative_error
 from wengert.transforms.pipelines import OPTIMIZE
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.strategies.plans import plans
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
-from wengert.runtime.requests import positions_text
 
 JACOBIAN_PASSES = ("jacfwd", "jacrev", "joined-jacobian", "seeded-jacobian", "mixed-jacobian", "eliminate")
 """The passes that replace a function by its Jacobian, and take ``wrt`` and ``of``."""

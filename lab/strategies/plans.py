@@ -32,9 +32,9 @@ from wengert.lab.strategies.checkpointed import checkpointed
 from wengert.lab.strategies.estimated import estimated
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
-from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.mixed import cut_size
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.jacobians.sparse import Colouring

@@ -22,9 +22,9 @@ from wengert.lab.strategies.plans import Wanted, plans
 from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.lab.tables import count, seconds, size, table
 from wengert.runtime.arguments import bind
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_values
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program, own_program
 from wengert.transforms.analysis.symbolic.polynomial import Number
 from wengert.transforms.analysis.symbolic.unknowns import Unknowns

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
 
-from wengert.ir.locations import describe, origin, provenance
+from wengert.ir.location.locations import describe, origin, provenance
 from wengert.lab.inspection.printed import Printed
 from wengert.lab.inspection.sources import Sources
 from wengert.lab.plain import plain

@@ -20,7 +20,7 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.ir import elements
 from wengert.ir.construction import copy_module, erase
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.runtime.cpu import kept
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
@@ -93,7 +93,7 @@ def compile_with_dumps(
 
     The passes run once, and the module that they leave is compiled.
     """
-    from wengert.ir.dumps import Dumper
+    from wengert.ir.pipeline.dumps import Dumper
 
     options = options_of(strict, opt, flush_subnormals, debug_lines)
     lowered = "" if holds_kernels(module) else lowering(reassociate=not strict)

@@ -6,7 +6,7 @@ The symbols that LLVM knows belong to one thread at a time: loading holds the lo
 
 from __future__ import annotations
 
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 from wengert.transforms.schedule.host import host, llvm_binding
 
 

@@ -15,7 +15,7 @@ import threading
 from functools import cache
 from typing import Any
 
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.transforms.codegen.cpu.symbols import CALL_BACK, POLL

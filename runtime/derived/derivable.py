@@ -6,18 +6,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, overload
 
-from wengert.ir.stages import staged_property
-from wengert.runtime.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
+from wengert.ir.pipeline.stages import staged_property
+from wengert.runtime.derived.batching import Axes, BatchedProgram, batch_pass, checked_size, chosen_axes
 from wengert.runtime.derived.jacobians import Jacobians
+from wengert.runtime.derived.positions import Positions, choose
+from wengert.runtime.derived.requests import Residuals, Strategy, chosen, positions_text
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions, choose
-from wengert.runtime.requests import Residuals, Strategy, chosen, positions_text
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from wengert.runtime.linear_program import LinearProgram
+    from wengert.runtime.derived.linear_program import LinearProgram
     from wengert.runtime.program import Program
     from wengert.transforms.checkpoint.frontier import Frontier
     from wengert.transforms.checkpoint.search import Plan
@@ -83,7 +83,7 @@ class Derivable(Jacobians):
             raise InputError(f"memory: {error}") from None
 
         def make(folder: Path | None) -> ModuleOp:
-            from wengert.runtime.derivation import apply
+            from wengert.runtime.derived.derivation import apply
 
             plan = self.frontier.within(budget)
             if folder is not None:
@@ -141,7 +141,7 @@ class Derivable(Jacobians):
         Raises:
             InputError, DiagnosticError: as :meth:`jvp`.
         """
-        from wengert.runtime.linear_program import LinearProgram
+        from wengert.runtime.derived.linear_program import LinearProgram
 
         asked = (choose("wrt", wrt, self.signature.arguments), choose("of", of, self.signature.results), shared, residuals)
         key = (*asked, *chosen("transpose", residuals), os.environ.get(DUMP_DIR))

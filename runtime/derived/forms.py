@@ -12,21 +12,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wengert.ir.stages import stage, staged_property
+from wengert.ir.pipeline.stages import stage, staged_property
+from wengert.runtime.derived.positions import Positions, choose
+from wengert.runtime.derived.requests import Mode, Residuals, Strategy, chosen
 from wengert.runtime.dump_folders import DUMP_DIR, PathLike, dump_folder
 from wengert.runtime.identity import of_module
 from wengert.runtime.known_programs import Identified, Lineage
-from wengert.runtime.positions import Positions, choose
-from wengert.runtime.requests import Mode, Residuals, Strategy, chosen
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from wengert.runtime.compiled_program import CompiledProgram
-    from wengert.runtime.linear_program import LinearProgram
+    from wengert.runtime.derived.linear_program import LinearProgram
+    from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.runtime.program import Program
     from wengert.runtime.signature import Signature
-    from wengert.runtime.sparsity import SparseJacobian
     from wengert.transforms.checkpoint.loops import Loops
 
 
@@ -80,7 +80,7 @@ class Forms:
         """The program after a pass, written as text, and optimisation."""
 
         def make(folder: Path | None) -> ModuleOp:
-            from wengert.runtime.derivation import transform
+            from wengert.runtime.derived.derivation import transform
 
             module = transform(self.optimized_module, text, folder)
             if finish is not None:
@@ -95,13 +95,13 @@ class Forms:
         inputs, outputs = self.resolve(wrt=wrt, of=of)
 
         def make(folder: Path | None) -> ModuleOp:
-            from wengert.runtime.derivation import derive, derive_with_dumps
-            from wengert.runtime.labels import name_derivative
+            from wengert.runtime.derived.derivation import derive, derive_with_dumps
+            from wengert.runtime.derived.labels import name_derivative
 
             if folder is None:
                 module = derive(self.optimized_module, mode, inputs, outputs, strategy, residuals)
             else:
-                from wengert.ir.dumps import Dumper
+                from wengert.ir.pipeline.dumps import Dumper
 
                 module = derive_with_dumps(self.module, self.entry, mode, inputs, outputs, Dumper(folder), strategy, residuals)
             name_derivative(module, self.signature, mode, inputs, outputs)
@@ -112,8 +112,8 @@ class Forms:
         if (mode, strategy) == ("vjp", "transpose") and derivative.loop_choices is None:
 
             def loops() -> Loops:
-                from wengert.runtime.derivation import derive
-                from wengert.runtime.labels import name_derivative
+                from wengert.runtime.derived.derivation import derive
+                from wengert.runtime.derived.labels import name_derivative
                 from wengert.transforms.checkpoint.loops import Loops
 
                 def with_marks(module: ModuleOp) -> ModuleOp:
@@ -153,7 +153,7 @@ class Forms:
         """The program in core form, as ``@main``: calls inlined, known regions recognised. Treat it as read-only."""
         if self.is_optimized:
             return self.module
-        from wengert.runtime.derivation import core_form
+        from wengert.runtime.derived.derivation import core_form
 
         return core_form(self.module, self.entry)
 
@@ -163,13 +163,13 @@ class Forms:
         :attr:`as_given`."""
         if self.as_given or self.is_optimized:
             return self.core_module
-        from wengert.runtime.derivation import optimized_form
+        from wengert.runtime.derived.derivation import optimized_form
 
         return optimized_form(self.module, self.entry)
 
     @staged_property
     def counted_module(self) -> ModuleOp:
         """The optimised module as its costs are counted: what solves an equation stands in the place of the value that it gives."""
-        from wengert.runtime.derivation import counted_form
+        from wengert.runtime.derived.derivation import counted_form
 
         return counted_form(self.optimized_module)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
-from wengert.runtime.requests import positions_text
 from wengert.runtime.signature import Signature
 
 JacobianMode = Literal["jacfwd", "jacrev"]

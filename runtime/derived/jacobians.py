@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from wengert.runtime.derived.forms import Forms
 from wengert.runtime.derived.jacobian_passes import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
+from wengert.runtime.derived.positions import Positions
 from wengert.runtime.dump_folders import PathLike
-from wengert.runtime.positions import Positions
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.runtime.program import Program
-    from wengert.runtime.sparsity import SparseJacobian
     from wengert.transforms.ad.jacobians.sparse import Colouring
 
 
@@ -148,7 +148,7 @@ class Jacobians(Forms):
         It holds at all arguments; with ``at``, arguments as for a call, at these: the places that are read and the branches that are taken there. Elements
         outside are zero. (Index sets: Griewank, Walther, "Evaluating Derivatives", 2nd ed., sec. 7.1.)
         """
-        from wengert.runtime.sparsity import pattern_of
+        from wengert.runtime.derived.sparsity import pattern_of
 
         return pattern_of(cast("Program", self), *self.resolve(wrt=wrt, of=of), at)
 
@@ -164,7 +164,7 @@ class Jacobians(Forms):
         Raises:
             InputError: as :meth:`jvp`; also for what is complex, and where a colouring for symmetric matrices is asked for one that is not square.
         """
-        from wengert.runtime.sparsity import SparseJacobian
+        from wengert.runtime.derived.sparsity import SparseJacobian
 
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         return self._kept(("sparse jacobian", inputs, outputs, colouring), lambda: SparseJacobian(cast("Program", self), inputs, outputs, colouring))
@@ -172,7 +172,7 @@ class Jacobians(Forms):
     def sparse_hessian(self, wrt: Positions = None, of: Positions = None, *, colouring: Colouring = "best") -> SparseJacobian:
         """The second derivatives of one number as a function of the arguments that returns a ``scipy.sparse.csr_array``: forward over reverse mode, in
         directions that a star colouring or an acyclic colouring of the symmetric pattern leads to. As :meth:`sparse_jacobian`."""
-        from wengert.runtime.sparsity import sparse_hessian
+        from wengert.runtime.derived.sparsity import sparse_hessian
 
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         return self._kept(("sparse hessian", inputs, outputs, colouring), lambda: sparse_hessian(cast("Program", self), inputs, outputs, colouring))
@@ -211,7 +211,7 @@ class Jacobians(Forms):
         results, text = [self.signature.results[j] for j in outputs], compressed_jacobian_pass(self.signature, inputs, outputs)
 
         def finish(module: ModuleOp) -> None:
-            from wengert.runtime.labels import name_compressed
+            from wengert.runtime.derived.labels import name_compressed
 
             name_compressed(module, self.signature, results)
 
@@ -225,7 +225,7 @@ class Jacobians(Forms):
         text = how if mode is None else jacobian_pass(mode, self.signature, inputs, outputs, holomorphic=holomorphic)
 
         def finish(module: ModuleOp) -> None:
-            from wengert.runtime.labels import name_jacobian
+            from wengert.runtime.derived.labels import name_jacobian
 
             name_jacobian(module, self.signature, arguments, results)
 

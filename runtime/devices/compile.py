@@ -11,9 +11,9 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects import gpu
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.dumps import Dumper
-from wengert.ir.observers import PassTimes
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.dumps import Dumper
+from wengert.ir.pipeline.observers import PassTimes
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.traversal import ops_in, ops_of
 from wengert.runtime.devices.executable import DeviceFunction, loaded
 from wengert.runtime.devices.interface import Device

@@ -19,7 +19,7 @@ from wengert.dialects.gpu import LaunchFuncOp, block_size, grid_size
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.runtime.devices.interface import Buffer, Device

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 from wengert.runtime.ptx.types import Array
 from wengert.transforms.schedule.host import host, llvm_binding
 

@@ -103,7 +103,7 @@ def grid_of(program: Program, devices: int | None) -> Grid:
 
 def runner(program: Program, backend: str, devices: int) -> Run:
     """The program as each of so many devices runs it."""
-    from wengert.runtime.derivation import finishing, runnable, runs_at_core_level_only
+    from wengert.runtime.derived.derivation import finishing, runnable, runs_at_core_level_only
 
     if backend == "interpreter":
         from wengert.runtime.interpreter import run

@@ -23,10 +23,10 @@ from wengert.dialects.stablehlo.process_groups import Grid
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import copy_module
 from wengert.runtime.arguments import describe
+from wengert.runtime.derived.positions import Positions
+from wengert.runtime.derived.requests import Strategy
 from wengert.runtime.errors import InputError
-from wengert.runtime.positions import Positions
 from wengert.runtime.program import Program
-from wengert.runtime.requests import Strategy
 from wengert.runtime.signature import Parameter
 from wengert.runtime.spmd.device import Array
 from wengert.runtime.spmd.distributed import Distributed, MpiProgram, ThreadedProgram, distribute
@@ -232,7 +232,7 @@ def _spec(where: str, given: SpecLike, parameter: Parameter, mesh: Mesh) -> Spec
 
 def _from_text(program: Program) -> SpmdProgram:
     """A program that has its mesh in its text."""
-    from wengert.runtime.derivation import with_main
+    from wengert.runtime.derived.derivation import with_main
     from wengert.transforms.spmd.localize import has_manual_computations, localized
 
     module = with_main(program.module, program.entry)

@@ -27,7 +27,7 @@ def global_text(program: SpmdProgram) -> str:
 
 def global_module(program: SpmdProgram) -> ModuleOp:
     """The same as a module of its own."""
-    from wengert.runtime.derivation import plain_module, with_main
+    from wengert.runtime.derived.derivation import plain_module, with_main
 
     local = program.local
     module = copy_module(with_main(plain_module(local.module), local.entry))

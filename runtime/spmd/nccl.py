@@ -131,7 +131,7 @@ class NcclDevice(MpiDevice):
 def runner(program: Program, devices: int, gpu: CudaDevice) -> Run:
     """The program as each of so many GPUs runs it."""
     from wengert.ir.construction import copy_module
-    from wengert.runtime.derivation import finishing
+    from wengert.runtime.derived.derivation import finishing
     from wengert.runtime.devices import compile as for_devices
 
     core = program.optimized_module

@@ -52,7 +52,7 @@ def partitioned(module: ModuleOp, name: str) -> Local:
         InputError: the module names no mesh with devices, jaxlib is not there, or Shardy's passes refuse the program.
     """
     from wengert.ir.printing.printer import print_module
-    from wengert.runtime.derivation import plain_module
+    from wengert.runtime.derived.derivation import plain_module
     from wengert.runtime.loading import parse
 
     if not any(mesh.axes for mesh in meshes_of(module).values()):

@@ -14,9 +14,9 @@ import wengert as wg
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import provenance
+from wengert.ir.location.locations import provenance
 from wengert.ir.parsing.parser import parse_module
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.interpreter import run

@@ -17,7 +17,7 @@ from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram, array_error
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.loading import load
 from wengert.transforms.bufferize.footprint import footprint

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.ir.locations import at
+from wengert.ir.location.locations import at
 from wengert.runtime.cpu.objects import emit_object
 from wengert.runtime.cpu.perf_map import functions_of, write_map
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, marked, with_debug_lines

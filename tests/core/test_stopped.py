@@ -36,7 +36,7 @@ def test_derivatives_keep_it() -> None:
 
 def test_what_is_run_has_none_of_it() -> None:
     from wengert.ir.printing.printer import print_module
-    from wengert.runtime.derivation import runnable
+    from wengert.runtime.derived.derivation import runnable
 
     for program in (STOPPED.program(X), wg.parse(str(STOPPED.program(X)))):
         text = print_module(runnable(program.optimized_module))

@@ -13,7 +13,7 @@ import wengert as wg
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import shape
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.transforms.core.recognisers.arrangements import arrangement, even, is_in_place, source_of
 from wengert.transforms.core.to_core import to_core
 

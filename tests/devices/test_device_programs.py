@@ -12,7 +12,7 @@ import pytest
 from device_backends import BACKENDS, needs_opencl
 
 import wengert as wg
-from wengert.ir.passes import PASSES
+from wengert.ir.pipeline.passes import PASSES
 from wengert.lab.cli.main import main as command_line
 from wengert.lab.inputs import random_inputs
 from wengert.lab.opt import main as opt

@@ -11,7 +11,7 @@ from device_backends import BACKENDS
 import wengert as wg
 from wengert.lab.inputs import random_inputs
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.devices.compile import compile
 from wengert.runtime.devices.interface import Buffer, Command, Copy, Launch
 from wengert.runtime.devices.ptx import PTXInterpreter

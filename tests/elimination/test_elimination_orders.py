@@ -9,7 +9,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from benchmarks.elimination_problems import PROBLEMS
+from benchmarks.problems.elimination import PROBLEMS
 
 import wengert as wg
 from wengert.transforms.ad.elimination.faces import Dual, by_faces, searched_faces

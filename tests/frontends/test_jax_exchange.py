@@ -23,7 +23,7 @@ from transform_sides import JAX
 import wengert as wg
 import wengert.numpy as wnp
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.printing.printer import print_module
 from wengert.runtime.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.torch_model_catalogue import MODELS
+from benchmarks.torch_library.catalogue import MODELS
 from benchmarks.torch_models import compared, verdict
 
 SMALL = ("GPT2LMHeadModel", "LlamaForCausalLM", "T5ForConditionalGeneration", "BertForMaskedLM", "MlpMixer (timm)", "vision_transformer", "swin_transformer")

@@ -4,7 +4,7 @@ import pytest
 
 from wengert import parse
 from wengert.ir.construction import copy_module
-from wengert.ir.passes import Rebuilding, Selective
+from wengert.ir.pipeline.passes import Rebuilding, Selective
 from wengert.ir.printing.printer import print_module
 from wengert.transforms.pipelines import LOWER, parse_pipeline, placing
 

@@ -14,7 +14,7 @@ from fuzz.finiteness import is_finite
 from fuzz.generator import Program
 from wengert.lab.agreement.agreement import Noisy, Singular
 from wengert.lab.agreement.noise.machine import Taken, noisy_run
-from wengert.runtime.derivation import needs_ad_lowering, runnable
+from wengert.runtime.derived.derivation import needs_ad_lowering, runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.signature import Parameter
 

@@ -16,7 +16,7 @@ from fuzz import steps_composed, steps_contraction, steps_control, steps_element
 from fuzz.grower import Grower, Style, Value, Whole
 from fuzz.steps import FAMILIES
 from fuzz.tensors import COMPLEX_OF, FLOATS, INTEGERS, Array, Type
-from wengert.runtime.derivation import plain_text
+from wengert.runtime.derived.derivation import plain_text
 
 STEPS = (steps_composed, steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape)
 

@@ -13,7 +13,7 @@ from wengert.dialects.gpu import BinaryOp, ObjectAttr
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.derivation import finishing
+from wengert.runtime.derived.derivation import finishing
 from wengert.runtime.loading import load
 from wengert.transforms.codegen.gpu.device import lld
 from wengert.transforms.pipelines import gpu_lowering, joined, parse_pipeline

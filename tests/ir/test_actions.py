@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.ir.actions import Counted, may_rewrite
 from wengert.ir.construction import copy_module
+from wengert.ir.pipeline.actions import Counted, may_rewrite
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
-from wengert.runtime.derivation import with_main
+from wengert.runtime.derived.derivation import with_main
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import parse_pipeline
 

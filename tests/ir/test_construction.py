@@ -11,7 +11,7 @@ from wengert.dialects import ad, chlo, core, kernel
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.base import UnaryOp
 from wengert.ir.construction import append, block_with, copy_module, copy_op, erase, insert_before, replace_uses
-from wengert.ir.locations import called_from
+from wengert.ir.location.locations import called_from
 from wengert.ir.operations import DialectOperation, set_operands
 from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import tensor

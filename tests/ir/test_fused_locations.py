@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr
 
 from wengert.dialects import stablehlo
-from wengert.ir.fused_locations import MOST_SOURCES, MOST_TOGETHER, absorbing, merged, merged_all, together
-from wengert.ir.locations import Certainty, Role, at, called_from, derived, left_off, origin, provenance, rewritten, sources, written_op
+from wengert.ir.location.fused import MOST_SOURCES, MOST_TOGETHER, absorbing, merged, merged_all, together
+from wengert.ir.location.locations import Certainty, Role, at, called_from, derived, left_off, origin, provenance, rewritten, sources, written_op
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import f64, tensor

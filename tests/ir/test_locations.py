@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wengert.dialects import stablehlo
-from wengert.ir.locations import Role, at, called_from, derived, describe, provenance, with_role
+from wengert.ir.location.locations import Role, at, called_from, derived, describe, provenance, with_role
 from wengert.ir.tensor_types import f64, tensor
 
 

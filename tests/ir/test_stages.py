@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from wengert.ir.stages import LOCK, stage, staged_property
+from wengert.ir.pipeline.stages import LOCK, stage, staged_property
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ def test_a_property_is_computed_once():
 
 FORKS = """
 import os, signal, threading
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 
 begun, over = threading.Event(), threading.Event()
 

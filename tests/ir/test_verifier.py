@@ -11,7 +11,7 @@ from xdsl.ir import Block, Region
 
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.locations import Role, derived
+from wengert.ir.location.locations import Role, derived
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.tensor_types import f64, tensor
 from wengert.ir.verification.verifier import MAX_ERRORS, verify

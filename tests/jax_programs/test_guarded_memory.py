@@ -11,7 +11,7 @@ from guarded_memory import run_guarded
 from jax_oracle import lower
 
 import wengert as wg
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 
 SAMPLE = 1 if os.environ.get("WENGERT_JAX_PROGRAMS") == "full" else 9
 CASES = [(name, precision) for name in list(PROGRAMS)[::SAMPLE] for precision in ("f32", "f64")]

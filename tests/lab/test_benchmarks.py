@@ -60,8 +60,8 @@ import sys
 from dataclasses import replace
 import jax
 jax.config.update("jax_enable_x64", True)
-from benchmarks import measure, peers
-from benchmarks.workloads import GROUPS
+from benchmarks.harness import measure, peers
+from benchmarks.problems.workloads import GROUPS
 workload, right = GROUPS["calls"](True)[0], peers.theirs
 peers.PEERS["jax"] = lambda w: replace(right(w), results=[x + 1 for x in right(w).results])
 try:

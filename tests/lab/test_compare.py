@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from wengert.ir import plugins
-from wengert.ir.passes import PASSES
+from wengert.ir.pipeline.passes import PASSES
 from wengert.lab.cli.main import main
 from wengert.lab.compare.outcome import Outcome
 from wengert.lab.compare.summary import means, worst

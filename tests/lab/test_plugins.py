@@ -16,7 +16,7 @@ import pytest
 import wengert as wg
 from wengert.dialects import registry
 from wengert.ir import plugins
-from wengert.ir.passes import PASSES
+from wengert.ir.pipeline.passes import PASSES
 from wengert.lab.cli.main import main
 from wengert.transforms.ad import strategies
 from wengert.transforms.ad.residuals import policies

@@ -8,8 +8,8 @@ import pytest
 from reference_programs import needs_corpus, share, texts
 
 import wengert as wg
-from wengert.ir.changes import Kind, recorded
-from wengert.ir.locations import Role, describe, provenance, sources
+from wengert.ir.location.locations import Role, describe, provenance, sources
+from wengert.ir.pipeline.changes import Kind, recorded
 from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.subject import Mode, Request
 from wengert.lab.provenance.completeness import check_provenance

@@ -19,7 +19,7 @@ from wengert.lab.inspection.naming import SourceNames
 from wengert.lab.memory.arena_level import arena_timeline
 from wengert.lab.memory.ir_level import ir_timeline
 from wengert.lab.memory.memory import memory
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function
 from wengert.transforms.analysis.liveness import peak_bytes

@@ -12,11 +12,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.dumps import ChangePrinter, Dumper, count_ops
 from wengert.ir.parsing.parser import parse_module
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.dumps import ChangePrinter, Dumper, count_ops
+from wengert.ir.pipeline.passes import Pipeline
+from wengert.ir.pipeline.translations import Translation
 from wengert.ir.printing.printer import print_module
-from wengert.ir.translations import Translation
 from wengert.lab.opt import main as opt_main
 from wengert.transforms.pipelines import parse_pipeline
 

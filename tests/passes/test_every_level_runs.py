@@ -10,11 +10,11 @@ from reference_programs import assert_agrees, in_all_precisions, needs_corpus, s
 from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects.kernel.level import holds_kernels
-from wengert.ir.observers import PassRun
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.observers import PassRun
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.lab.corpus import CorpusProgram
-from wengert.runtime.derivation import preparation, with_main
+from wengert.runtime.derived.derivation import preparation, with_main
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
 from wengert.transforms.pipelines import emission, joined, lowering, parse_pipeline

@@ -9,7 +9,7 @@ import pytest
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.runtime.loading import load
 from wengert.transforms.lowering import lower

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.observers import PassRun, PassTimes
 from wengert.ir.parsing.parser import parse_module
-from wengert.ir.passes import InternalError, Pipeline
+from wengert.ir.pipeline.observers import PassRun, PassTimes
+from wengert.ir.pipeline.passes import InternalError, Pipeline
 from wengert.ir.printing.printer import print_module
 
 TEXT = """

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.passes import PassRegistry, Pipeline
+from wengert.ir.pipeline.passes import PassRegistry, Pipeline
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wengert.ir.parsing.parser import parse_module
-from wengert.ir.passes import PASSES, Pipeline
+from wengert.ir.pipeline.passes import PASSES, Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
 from wengert.transforms.pipelines import BACK, FRONT, OPTIMIZE, PASS_PATHS, parse_pipeline

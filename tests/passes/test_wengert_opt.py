@@ -15,7 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.passes import PASSES
+from wengert.ir.pipeline.passes import PASSES
 from wengert.lab.opt import main, split
 
 DEAD = """func.func public @main(%x: tensor<f64>) -> tensor<f64> {

@@ -16,7 +16,7 @@ from wengert.lab.inspection.subject import Request, subject_of
 from wengert.lab.profile.devices import profile_on_opencl
 from wengert.lab.profile.profile import profile
 from wengert.lab.profile.timed import LOG, TimedProgram
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.errors import InputError
 from wengert.transforms.codegen.cpu.clock import EMPTY, FIRST, WHOLE
 from wengert.transforms.codegen.cpu.program import generate

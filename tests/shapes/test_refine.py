@@ -11,7 +11,7 @@ import wengert as wg
 from wengert.dialects import stablehlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.printing.printer import print_module
 from wengert.ir.traversal import all_ops
 from wengert.ir.verification.verifier import verify

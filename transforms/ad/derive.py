@@ -15,7 +15,7 @@ from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
 from wengert.dialects.registry import foreign_ops
 from wengert.ir.construction import detach, insert_before
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.plugins import PluginError, is_foreign, owner_of, raised_by
 from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.linear.join import join_function

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import CustomCallOp
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.unregistered import written_name
 
 

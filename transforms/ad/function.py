@@ -9,9 +9,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir import changes
 from wengert.ir.construction import append, erase
-from wengert.ir.locations import Role, derived_at, rewritten
+from wengert.ir.location.locations import Role, derived_at, rewritten
+from wengert.ir.pipeline import changes
 from wengert.ir.traits import is_pure
 
 

@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.passes import Pipeline
 from wengert.ir.plugins import STRATEGY_GROUP
 from wengert.ir.registry import Registry
 from wengert.transforms.ad.forward.jvp import jvp_function

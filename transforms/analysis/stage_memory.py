@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.dumps import StageMemory
+from wengert.ir.pipeline.dumps import StageMemory
 from wengert.transforms.analysis.kept import kept_by, reverse_part
 from wengert.transforms.analysis.liveness import peak_bytes
 from wengert.transforms.analysis.memory import memory_of

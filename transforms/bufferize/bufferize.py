@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel.buffers import is_bufferized
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
 from wengert.transforms.bufferize.layout import assign

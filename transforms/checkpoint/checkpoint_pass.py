@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.byte_counts import byte_count
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.checkpoint.frontier import Frontier
 from wengert.transforms.checkpoint.loops import Loops
 from wengert.transforms.core.symbol_dce import references

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.collector import paused
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import all_ops
 from wengert.transforms.analysis.memory import memory_of
 from wengert.transforms.checkpoint.graph import Graph

@@ -16,7 +16,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.locations import Role, error_at, provenance
+from wengert.ir.location.locations import Role, error_at, provenance
 from wengert.ir.traversal import all_ops, operands_of, ops_in, ops_of
 from wengert.transforms.ad.residuals.policies import can_run_again
 from wengert.transforms.analysis.opcost import is_executed, work

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_module
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.ad.derive import prepare, vjp
 from wengert.transforms.ad.passes import PolicyName, StrategyName
 from wengert.transforms.ad.strategies import DEFAULT

@@ -18,7 +18,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core_control import keep_policy
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.construction import copy_region
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import i32, i64, tensor
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.closing import close_regions, copy_ops, dependencies

@@ -31,10 +31,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
-from wengert.ir import changes
 from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import MOST_CALLERS, called_from, calls_around, error_at
+from wengert.ir.location.locations import MOST_CALLERS, called_from, calls_around, error_at
+from wengert.ir.pipeline import changes
 from wengert.ir.traversal import all_ops, operands_of, ops_of
 from wengert.transforms.core.symbol_dce import is_private, references
 

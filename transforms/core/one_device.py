@@ -22,7 +22,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.process_groups import NUMBERS, is_collective
 from wengert.ir.elements import to_numpy
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import shape, type_of, ui32
 from wengert.ir.traversal import all_ops
 from wengert.transforms.rewriter import Rewriter

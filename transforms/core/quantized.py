@@ -33,7 +33,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.quant import UniformQuantizedType, quantized
 from wengert.ir.construction import retype
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, i32, i64, shape, tensor
 from wengert.transforms.rewriter import Rewriter
 

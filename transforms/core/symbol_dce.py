@@ -17,7 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from wengert.ir import changes
+from wengert.ir.pipeline import changes
 from wengert.ir.traversal import all_ops
 
 

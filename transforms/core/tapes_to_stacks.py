@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.ir.construction import retype
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import i64, shape, shape_of_type, tensor, type_of
 from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.rewriter import Rewriter

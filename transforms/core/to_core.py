@@ -28,10 +28,10 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir import changes
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, insert_before
-from wengert.ir.fused_locations import absorbing
+from wengert.ir.location.fused import absorbing
+from wengert.ir.pipeline import changes
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.core.compound import EXPANSIONS, expand_compound
 from wengert.transforms.core.control import close_control

@@ -25,7 +25,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.leaves import NESTED, all_leaves, leaves, paths
 from wengert.ir.attributes import int_of
 from wengert.ir.construction import erase, insert_before, replace_uses
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import ops_in
 from wengert.transforms.core.one_device import OUTSIDE
 

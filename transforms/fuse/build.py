@@ -18,7 +18,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import EmptyOp, InterpretOp, NativeOp, StripMineOp, YieldOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import append, block_with, copy_op, detach, insert_before
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import shape
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.codegen.cpu.native import kernel_class

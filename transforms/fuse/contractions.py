@@ -11,7 +11,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.positions import flatten, index
 from wengert.ir.attributes import int_array
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import shape
 from wengert.transforms.fuse.views import Index, operand_index
 

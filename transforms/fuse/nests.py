@@ -34,8 +34,8 @@ from wengert.dialects.kernel.positions import ZERO, flatten, index, strides
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import add_argument, append
 from wengert.ir.elements import is_splat
-from wengert.ir.fused_locations import together
-from wengert.ir.locations import rewritten
+from wengert.ir.location.fused import together
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import dtype_of, element, i1, i32, i64, shape, size, tensor, type_of
 from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.indexing import Access, Start, read, write

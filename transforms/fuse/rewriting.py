@@ -8,7 +8,7 @@ from typing import TypeVar
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.actions import may_rewrite
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_of
 from wengert.transforms.rewriter import Rewriter
 

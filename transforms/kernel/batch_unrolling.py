@@ -39,9 +39,9 @@ from wengert.dialects.kernel import (
 )
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, erase, insert_before, replace_uses
-from wengert.ir.fused_locations import merged_all
+from wengert.ir.location.fused import merged_all
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import operands_of, ops_in, result_of
 from wengert.transforms.analysis.batches import MOST_POINTS, is_short
 from wengert.transforms.kernel.blocks import kernel_blocks

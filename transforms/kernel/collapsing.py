@@ -15,8 +15,8 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import NestOp, StripMineOp
-from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_in
 from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.kernel.blocks import blocks_inside, kernel_blocks

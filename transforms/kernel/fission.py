@@ -23,8 +23,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import NestOp, Write, nest, yielded
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, copy_op, erase, insert_before, replace_uses
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.schedule.gpu.conflicts import apart_in

@@ -26,9 +26,9 @@ from xdsl.passes import ModulePass
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, WithinOp, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, dimensions, index, substitute
-from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array
 from wengert.ir.construction import append
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_in, result_of
 from wengert.transforms.analysis.loops import MOST_PHASES, Loops, accesses
 from wengert.transforms.kernel.blocks import kernel_blocks

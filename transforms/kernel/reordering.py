@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.overwriting import root
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import insert_before
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks
 

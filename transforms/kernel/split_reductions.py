@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, YieldOp, at_attr, nest, string
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, combine, dimensions, index, substitute
-from wengert.ir.actions import may_rewrite
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.analysis.loops import Loops

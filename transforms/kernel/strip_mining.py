@@ -33,9 +33,9 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, EmptyOp, IndexOp, LoadOp, NestOp, StripMineOp, WithinOp, YieldOp, nest
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import ZERO, Position, dimensions, index, span, substitute
-from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_array, int_attr
-from wengert.ir.fused_locations import merged_all
+from wengert.ir.location.fused import merged_all
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.tensor_types import dtype_of, element, shape, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks

@@ -27,8 +27,8 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel import STORE, LoadOp, NestOp, Write, at_attr, nest, yielded
 from wengert.dialects.kernel.overwriting import carried, reads_what_it_writes, root
 from wengert.dialects.kernel.positions import ZERO, flatten, index
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, erase, insert_before
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.tensor_types import element, size, tensor
 from wengert.ir.traversal import ops_in
 from wengert.transforms.kernel.blocks import kernel_blocks

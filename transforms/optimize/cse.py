@@ -24,10 +24,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.facts import Facts, Work
-from wengert.ir import changes
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import erase, replace_uses
-from wengert.ir.fused_locations import merged
+from wengert.ir.location.fused import merged
+from wengert.ir.pipeline import changes
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import all_ops, operands_of, ops_in
 from wengert.transforms.optimize.effects import is_shareable
 from wengert.transforms.optimize.flows import CLOSED

@@ -24,10 +24,10 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
-from wengert.ir import changes
-from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import erase
+from wengert.ir.pipeline import changes
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.optimize.effects import is_removable
 from wengert.transforms.optimize.flows import Flow, flow_of

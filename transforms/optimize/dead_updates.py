@@ -10,8 +10,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_of
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.tensor_types import shape
 from wengert.transforms.optimize.matching import splat
 

@@ -28,8 +28,8 @@ from xdsl.traits import Pure
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad import LinearizeOp
-from wengert.ir.actions import may_rewrite
 from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_of
 from wengert.transforms.optimize.matching import splat
 

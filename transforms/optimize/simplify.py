@@ -25,10 +25,10 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
-from wengert.ir import changes
-from wengert.ir.actions import counting, may_rewrite
 from wengert.ir.builder import Properties
 from wengert.ir.construction import erase
+from wengert.ir.pipeline import changes
+from wengert.ir.pipeline.actions import counting, may_rewrite
 from wengert.ir.tensor_types import DYNAMIC, shape
 from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.optimize import algebra, booleans, complex_numbers, contractions, control, conversions, indexing, movement, reductions, shapes, systems

@@ -21,11 +21,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_module
-from wengert.ir.observers import Observer, Observers, PassRun
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.observers import Observer, Observers, PassRun
+from wengert.ir.pipeline.passes import Pipeline
+from wengert.ir.pipeline.translations import Translation
 from wengert.ir.plugins import is_foreign, owner_of, warn_undone
 from wengert.ir.printing.printer import print_module
-from wengert.ir.translations import Translation
 from wengert.transforms.ad.strategies import STRATEGIES
 from wengert.transforms.optimize.cse import repeated_ops
 

@@ -14,7 +14,7 @@ from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
 from wengert.transforms.schedule.placement import Placement, guards_of

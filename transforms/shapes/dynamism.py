@@ -7,7 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import stablehlo
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
 from wengert.ir.traversal import all_ops
 

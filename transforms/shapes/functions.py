@@ -20,7 +20,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.typing.checks import compatible, fail, merged
 from wengert.dialects.stablehlo.typing.dynamic import constant_value
 from wengert.ir.construction import retype
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.ir.unregistered import written_name

@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.ir.construction import erase
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, is_integer, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.requests.request import function_named

@@ -26,7 +26,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.sdy_shardings import Mesh, Sharding, ShardingError, Spec, gather_groups, manual_axes_of, meshes_of, resolved, sharding_of, shardings_of
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import copy_module
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import i64, shape, tensor, ui32
 from wengert.ir.traversal import all_ops
 from wengert.transforms.core.inline import inline

@@ -26,7 +26,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.sdy_shardings import Mesh, manual_axes_of, meshes_of, resolved, shardings_of
 from wengert.dialects.stablehlo.process_groups import Grid, Group, group_of, groups_of, is_collective, pairs_of
 from wengert.ir.attributes import int_of
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import shape, type_of
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped, Operands

@@ -25,7 +25,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.process_groups import Grid, Group, group_of, groups_of, is_collective, pairs_of
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
-from wengert.ir.locations import describe, error_at
+from wengert.ir.location.locations import describe, error_at
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.ir.traversal import all_ops
 from wengert.transforms.optimize.folding import ELEMENTWISE, MOVEMENT

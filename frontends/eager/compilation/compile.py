@@ -29,7 +29,7 @@ from wengert.eager.recording.places import describe
 from wengert.eager.recording.program import Array
 from wengert.eager.recording.tape import Seen, Steps, Tape
 from wengert.eager.tensor import Tensor
-from wengert.ir.stages import staged_property
+from wengert.ir.pipeline.stages import staged_property
 
 MOST_TRACES = 8
 """The most recordings that one kind of call may have before the function is run as it is."""

@@ -23,8 +23,8 @@ from wengert.dialects.stablehlo import ConstantOp
 from wengert.eager.recording.places import Place, location
 from wengert.eager.recording.program import Type, main_block, module_of
 from wengert.ir.elements import to_numpy
-from wengert.ir.passes import Pipeline
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.passes import Pipeline
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.tensor_types import dtype_of, is_complex, is_differentiable, shape_of_type
 from wengert.transforms.ad.derive import vjp
 from wengert.transforms.ad.requests.lower import inline_checkpoints

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pushforward import pushforward
@@ -135,7 +135,7 @@ class dual_level:  # noqa: N801  (the name under which it is known)
             return
         with self._paused():
             returned: Any = function.jvp(context, *tangents)
-        given: Sequence[Any] = returned if isinstance(returned, tuple | list) else (returned,)
+        given = cast("Sequence[Any]", returned) if isinstance(returned, tuple | list) else (returned,)
         for result, tangent in zip(results, given, strict=True):
             if tangent is not None:
                 self.set(result, tangent)

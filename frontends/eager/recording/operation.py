@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.recording.program import Array, Prepared, Type, module_of
-from wengert.ir.stages import staged_property
+from wengert.ir.pipeline.stages import staged_property
 
 Emit = Callable[[OpBuilder, Sequence[Value], Any], Sequence[Value]]
 COMPILE_AFTER = 24

@@ -7,7 +7,7 @@ from types import CodeType
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
-from wengert.ir.locations import at
+from wengert.ir.location.locations import at
 
 Place = tuple[CodeType, int]
 _PACKAGE = "wengert.eager"

@@ -12,9 +12,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.stages import stage
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.tensor_types import element_of, tensor
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.program import Program
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from wengert.ir.translations import WORDS
+from wengert.ir.pipeline.translations import WORDS
 from wengert.lab.bisect.bisection import Bisection, bisect
 from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit

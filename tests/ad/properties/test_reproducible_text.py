@@ -13,7 +13,7 @@ from reference_programs import PROGRAMS, needs_corpus, share
 
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.loading import load
 from wengert.runtime.program import Program
 from wengert.transforms.codegen.cpu.program import generate

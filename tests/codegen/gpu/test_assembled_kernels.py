@@ -18,7 +18,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.transforms.codegen.gpu.device import nvjitlink
 from wengert.transforms.codegen.gpu.device.objects import DeviceCompileError
 from wengert.transforms.lowering import alone

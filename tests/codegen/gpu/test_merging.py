@@ -18,7 +18,7 @@ from wengert.ir.traversal import ops_of
 from wengert.ir.verification.verifier import verify
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.interpreter import run
 from wengert.runtime.loading import parse
 from wengert.transforms.lowering import alone

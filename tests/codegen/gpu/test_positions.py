@@ -10,7 +10,7 @@ import wengert as wg
 from wengert.dialects.gpu import FuncOp
 from wengert.ir.traversal import ops_of
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.transforms.codegen.gpu.kernels_to_gpu import POSITIONS
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import gpu_lowering, parse_pipeline

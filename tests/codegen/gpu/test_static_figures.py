@@ -16,7 +16,7 @@ from wengert.dialects.gpu.memory import DeviceSpace
 from wengert.ir.parsing.parser import parse_module
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.transforms.analysis.gpu.kernel_cost import KernelCost, kernel_cost
 from wengert.transforms.lowering import alone
 from wengert.transforms.pipelines import gpu_lowering, parse_pipeline

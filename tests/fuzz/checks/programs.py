@@ -32,7 +32,7 @@ def round_trip(case: Case) -> None:
 @check("optimised")
 def optimised(case: Case) -> None:
     """Core form and optimisation change nothing."""
-    from wengert.runtime.derivation import runnable
+    from wengert.runtime.derived.derivation import runnable
     from wengert.runtime.interpreter import run
 
     assert_agree("optimised core form, interpreted", run(runnable(case.program.optimized_module), case.inputs), case.outputs, case.noisy)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import wengert as wg
-from wengert.ir.locations import Role, at, derived_at
+from wengert.ir.location.locations import Role, at, derived_at
 from wengert.lab.cli.main import main
 from wengert.lab.inspection.subject import Request
 from wengert.lab.report.assemble import Wanted, assemble

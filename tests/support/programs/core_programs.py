@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.cpu.compilation import core_form
-from wengert.runtime.derivation import runnable
+from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.loading import load
 from wengert.transforms.lowering import alone
 

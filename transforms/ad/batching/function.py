@@ -14,7 +14,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.process_groups import Grid, declared_grid, inferred_grid, is_collective
 from wengert.ir.attributes import ints
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped

@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.ad.batching.function import Axes, batch_function, from_signed
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.requests.request import function_named

@@ -35,7 +35,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import Batching as Kind
 from wengert.dialects.facts import MissingFactsError, facts_of
 from wengert.ir.attributes import int_array, int_attr, int_of
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import DYNAMIC, i1, i64, rank, shape, shape_of_type, tensor, type_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.core.closing import free_values

@@ -10,7 +10,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role, derived, rewritten
+from wengert.ir.location.locations import Role, derived, rewritten
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Pullback, is_inactive
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.function import discard

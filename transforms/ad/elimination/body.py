@@ -17,7 +17,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.builder import Key, Properties
 from wengert.ir.construction import add_argument, append, detach, erase, rename_operands
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import size, type_of
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from wengert.ir.locations import Role, with_role
+from wengert.ir.location.locations import Role, with_role
 from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape, size
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.elimination.blocks import Block, Emission

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.ad.elimination.jacobian import Granularity, eliminated_jacobian
 from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import STEPS, Method, Wanted

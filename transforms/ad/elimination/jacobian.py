@@ -28,7 +28,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import copy_module
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, is_complex, shape, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.elimination.blocks import Block, Emission

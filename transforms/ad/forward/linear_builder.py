@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.builder import Properties
-from wengert.ir.locations import Role, with_role
+from wengert.ir.location.locations import Role, with_role
 
 _NONE: dict[str, Attribute] = {}
 

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.ad_implicit import CustomFixedPointOp, CustomLinearSolveOp, CustomRootOp, ImplicitOp
 from wengert.dialects.facts import facts_of
 from wengert.ir.construction import copy_op
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.jvp import jvp_function

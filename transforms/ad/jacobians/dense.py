@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_array
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import element, i64, shape, tensor
 from wengert.transforms.ad.batching.function import batched_type
 from wengert.transforms.ad.derive import prepare

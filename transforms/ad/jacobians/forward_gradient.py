@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import error_at
-from wengert.ir.pass_options import OneOf
+from wengert.ir.location.locations import error_at
+from wengert.ir.pipeline.options import OneOf
 from wengert.ir.tensor_types import i64, is_float, shape, shape_of_type
 from wengert.transforms.ad.building_blocks.random_directions import Distribution, distribution_names, draw, state_of
 from wengert.transforms.ad.derive import prepare

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.pass_options import OneOf
+from wengert.ir.pipeline.options import OneOf
 from wengert.ir.tensor_types import i64, shape, shape_of_type, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.jacobians.batched import BatchedDerivative, Mode, Type, batched_derivative, size_of, starts_of

@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import append, copy_op
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, shape, size
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.function import begin_function, finish_body, finish_function, function_of

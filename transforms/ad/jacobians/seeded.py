@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.pass_options import OneOf
+from wengert.ir.pipeline.options import OneOf
 from wengert.ir.tensor_types import element, shape_of_type, size, tensor
 from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_numbers
 from wengert.transforms.ad.colouring.columns import coloured_with_fewer, count

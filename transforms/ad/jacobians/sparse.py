@@ -31,8 +31,8 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, dimensions
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import copy_op
-from wengert.ir.locations import error_at
-from wengert.ir.pass_options import OneOf
+from wengert.ir.location.locations import error_at
+from wengert.ir.pipeline.options import OneOf
 from wengert.ir.tensor_types import element, f32, f64, i64, is_complex, shape_of_type, size, tensor
 from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_numbers
 from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides

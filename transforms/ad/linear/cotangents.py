@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import Role, derived, provenance, with_role
+from wengert.ir.location.locations import Role, derived, provenance, with_role
 from wengert.ir.tensor_types import size
 from wengert.transforms.ad.linear.disjoint_sums import fewer_terms
 from wengert.transforms.ad.rule import InPlaceAdd, Tangent

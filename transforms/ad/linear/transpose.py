@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects.ad_parts import RECOMPUTE, linear_arguments, mark_linear
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import detach
-from wengert.ir.locations import Role, derived_at
+from wengert.ir.location.locations import Role, derived_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.ad.errors import refuse

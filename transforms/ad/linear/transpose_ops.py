@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import facts_of
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.locations import Role, derived, provenance, with_role
+from wengert.ir.location.locations import Role, derived, provenance, with_role
 from wengert.ir.tensor_types import type_of
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse

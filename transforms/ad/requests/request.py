@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import ops_of
 from wengert.transforms.shapes.dynamism import require_static

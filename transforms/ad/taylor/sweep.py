@@ -22,7 +22,7 @@ from wengert.dialects import ad, core
 from wengert.dialects.ad_implicit import ImplicitOp
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import facts_of
-from wengert.ir.locations import Role
+from wengert.ir.location.locations import Role
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, shape, shape_of_type, size, tensor
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import begin_function, finish_function, place_primals, place_tangents

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.analysis.symbolic.extents import STATIC
 from wengert.transforms.analysis.symbolic.extents import size as size_of
 from wengert.transforms.analysis.symbolic.integers import Extent

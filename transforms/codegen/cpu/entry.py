@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.memory import ALIGNMENT
-from wengert.ir.locations import left_off, sources
+from wengert.ir.location.locations import left_off, sources
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.inline import marked

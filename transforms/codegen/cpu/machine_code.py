@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.idle_passes import without_idle_passes
 from wengert.transforms.codegen.cpu.inline import ATTRIBUTE

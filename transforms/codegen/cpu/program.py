@@ -33,7 +33,7 @@ from wengert.dialects.kernel.buffers import (
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried

@@ -13,9 +13,9 @@ from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.locations import error_at
-from wengert.ir.pass_options import print_pass
-from wengert.ir.translations import Translation
+from wengert.ir.location.locations import error_at
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.translations import Translation
 from wengert.transforms.bufferize.bufferize import check_kernel_level
 from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, assembly, optimized
 from wengert.transforms.codegen.cpu.program import generate

@@ -38,7 +38,7 @@ from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.buffers import LaunchOp, ViewOp, is_bufferized, location
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, erase, insert_before
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import is_boolean, is_complex, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.ir.traversal import result_of as result

@@ -48,7 +48,7 @@ from wengert.dialects.gpu import ModuleOp as DeviceModuleOp
 from wengert.dialects.gpu.attributes import Dimension
 from wengert.dialects.gpu.functions import attribution_count
 from wengert.dialects.gpu.ids import BlockDimOp, BlockIdOp, GridDimOp, ThreadIdOp
-from wengert.ir.locations import flat, provenance, unmarked
+from wengert.ir.location.locations import flat, provenance, unmarked
 from wengert.ir.symbols import symbol_name, symbols_of
 from wengert.transforms.codegen.gpu.aliasing import argument_attributes
 from wengert.transforms.codegen.gpu.fingerprints import entries, fingerprint

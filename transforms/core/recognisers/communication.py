@@ -28,7 +28,7 @@ from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGrou
 from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, mode_of, rows
 from wengert.ir.attributes import int_array, int_attr, int_of
 from wengert.ir.elements import from_numpy
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, rank, shape, tensor
 from wengert.ir.traversal import all_ops
 from wengert.transforms.core.kinds import combiner_kinds, region_of

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import bf16, dtype_of, element, f16, f32, f64, is_float, shape, tensor
 
 _SUMMED_IN_F32 = (bf16, f16, f32)

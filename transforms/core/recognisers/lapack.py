@@ -18,10 +18,10 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
-from wengert.ir import changes
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
-from wengert.ir.fused_locations import merged
-from wengert.ir.locations import error_at
+from wengert.ir.location.fused import merged
+from wengert.ir.location.locations import error_at
+from wengert.ir.pipeline import changes
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.recognisers.systems import take_rows

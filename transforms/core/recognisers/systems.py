@@ -19,10 +19,10 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr, Transpose, TransposeAttr, dimensions
-from wengert.ir import changes
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.construction import erase
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
+from wengert.ir.pipeline import changes
 from wengert.ir.tensor_types import DYNAMIC, element, i32, is_complex, rank, shape, tensor, type_of
 from wengert.ir.traversal import ops_of
 from wengert.transforms.core.kinds import constant_scalar

@@ -23,7 +23,7 @@ from wengert.dialects.facts import facts_of
 from wengert.dialects.kernel import StripMineOp, YieldOp
 from wengert.ir import elements
 from wengert.ir.attributes import int_array, int_attr, int_of
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import dtype_of, element, i64, rank, shape, shape_of_type, size, tensor
 from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.tiles.clusters import Cluster

@@ -26,9 +26,9 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.kernel import StripMineOp
 from wengert.dialects.stablehlo import DotGeneralOp
-from wengert.ir.actions import may_rewrite
 from wengert.ir.construction import append, detach, erase, replace_uses
-from wengert.ir.locations import rewritten
+from wengert.ir.location.locations import rewritten
+from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_in, ops_of, result_of
 from wengert.transforms.fuse.tiles.batches import split_batches
 from wengert.transforms.fuse.tiles.bodies import Pass, Shape, tiles_of

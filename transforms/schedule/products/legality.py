@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.product_elements import COMPLEX
 from wengert.dialects.kernel.product_schedule import ProductSchedule, Tile
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.schedule.products.choice import blas_reads, may_turn
 from wengert.transforms.schedule.products.operands import Product, contraction, copy_order, is_empty_sum, laid_out, product_of
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, last_tile, scratch_bytes, with_turned_b

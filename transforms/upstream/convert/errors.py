@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.unregistered import written_name
 
 

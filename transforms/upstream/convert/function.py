@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Region
 
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import shape_of_type
 from wengert.transforms.core.from_core import from_core
 from wengert.transforms.optimize.dce import dce

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wengert.dialects.kernel import NativeOp
 from wengert.dialects.kernel.schedule import Parallel, Schedule
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.codegen.cpu.native import NativeKernel, native_kernel
 from wengert.transforms.schedule.chunks import split
 from wengert.transforms.schedule.target import Target

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp, GenericAtomicRMWOp
 from wengert.ir.attributes import int_of
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 
 if TYPE_CHECKING:
     from wengert.transforms.codegen.gpu.device.functions import KernelEmitter

@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import gpu
 from wengert.ir.construction import erase, insert_before
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.gpu.device import nvjitlink
 from wengert.transforms.codegen.gpu.device.compilation import Processor, targets_of

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects import gpu
 from wengert.dialects.gpu.targets import LLVMTarget
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.codegen.gpu.device import lld, nvjitlink, objects
 from wengert.transforms.codegen.gpu.device.modules import module_text
 from wengert.transforms.codegen.gpu.device.targets import AMDGPU, NVPTX, DeviceTarget, family_of

@@ -20,7 +20,7 @@ from wengert.dialects import gpu
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import is_complex
 from wengert.ir.traversal import all_ops, ops_in
 from wengert.transforms.codegen.gpu.device import atomics, matrices, threads

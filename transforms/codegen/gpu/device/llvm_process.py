@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 from wengert.transforms.codegen.gpu.device import llvm_worker
 from wengert.transforms.schedule.host import llvm_binding
 

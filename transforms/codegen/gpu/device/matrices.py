@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp, LdMatrixOp, MmaSyncOp
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import splat_value
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import bf16, f16, f32
 from wengert.transforms.codegen.gpu.device.targets import NVPTX
 from wengert.transforms.codegen.llvm.types import element_of, literal

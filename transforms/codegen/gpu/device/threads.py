@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects import gpu
 from wengert.ir.attributes import ints
-from wengert.ir.locations import error_at
+from wengert.ir.location.locations import error_at
 from wengert.transforms.codegen.gpu.device.targets import NVPTX
 from wengert.transforms.codegen.llvm.types import element_of
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.dialects import gpu
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.ir.translations import Translation
+from wengert.ir.pipeline.translations import Translation
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.gpu.device.compilation import Processor, targets_of
 from wengert.transforms.codegen.gpu.device.objects import DeviceCompileError

@@ -1,7 +1,7 @@
 """Fused locations that are put together when somebody looks at them.
 
 Ops are shared by the thousand while programs are differentiated and simplified, and nobody looks at the locations of most. So what becomes a fused
-location is at first a list of what goes into it, :class:`Growing`; :mod:`wengert.ir.fused_locations` says how it is put together.
+location is at first a list of what goes into it, :class:`Growing`; :mod:`wengert.ir.location.fused` says how it is put together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import FusedLoc, LocationAttr
 from xdsl.ir import ParametrizedAttribute
 
 from wengert.ir.construction import unverified
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 
 
 class Growing(ParametrizedAttribute):

@@ -1,4 +1,4 @@
-"""Observers of pipelines: what sees a module after each pass, such as dumps (:mod:`wengert.ir.dumps`), and times."""
+"""Observers of pipelines: what sees a module after each pass, such as dumps (:mod:`wengert.ir.pipeline.dumps`), and times."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import Struct, field
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.pass_options import print_pass
-from wengert.ir.translations import Translation
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.translations import Translation
 
 if TYPE_CHECKING:
-    from wengert.ir.passes import Pipeline
+    from wengert.ir.pipeline.passes import Pipeline
 
 
 class PassRun(Struct, frozen=True):

@@ -7,8 +7,8 @@ import shlex
 import tempfile
 from pathlib import Path
 
+from wengert.ir.pipeline.translations import COMMENTS, Form
 from wengert.ir.plugins import load_options
-from wengert.ir.translations import COMMENTS, Form
 
 REPRODUCER_DIR = "WENGERT_REPRODUCER_DIR"
 """The environment variable that names the folder for reproducers (the system's temporary folder if unset)."""

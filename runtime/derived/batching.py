@@ -16,7 +16,7 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Parameter, Signature
 
 if TYPE_CHECKING:
-    from wengert.runtime.positions import Positions
+    from wengert.runtime.derived.positions import Positions
     from wengert.runtime.program import Array, Program
 
 Axes = int | None | Sequence[int | None]

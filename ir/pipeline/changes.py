@@ -7,7 +7,7 @@ Nothing is recorded unless somebody asks. Then whatever makes, merges or removes
     for change in changes.of(op):
         print(change)          # simplify: rewritten from stablehlo.divide at f.mlir:3:5 (divide-by-constant)
 
-Locations say what an op came from (:mod:`wengert.ir.locations`), also when nothing is recorded. This says what became of ops that are gone.
+Locations say what an op came from (:mod:`wengert.ir.location.locations`), also when nothing is recorded. This says what became of ops that are gone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from msgspec import Struct
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from wengert.ir.locations import describe, written_op
-from wengert.ir.stages import LOCK
+from wengert.ir.location.locations import describe, written_op
+from wengert.ir.pipeline.stages import LOCK
 from wengert.ir.traversal import all_ops
 
 

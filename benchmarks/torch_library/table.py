@@ -1,4 +1,4 @@
-"""The table of PyTorch's models: ``python -m benchmarks.torch_model_table RESULTS.json`` from the lines that ``benchmarks.torch_models --json`` wrote."""
+"""The table of PyTorch's models: ``python -m benchmarks.torch_library.table RESULTS.json`` from the lines that ``benchmarks.torch_models --json`` wrote."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def speed(results: Mapping[str, Mapping[str, Result]]) -> list[str]:
 
 def main() -> int:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_model_table", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_library.table", description=__doc__)
     parser.add_argument("results", type=Path, nargs="+")
     lines = [line for path in parser.parse_args().results for line in path.read_text().splitlines()]
     results = latest(lines)

@@ -22,14 +22,14 @@ from wengert.dialects.kernel.level import holds_kernels
 from wengert.dialects.registry import has_upstream
 from wengert.dialects.stablehlo.attributes import ReplicaGroupMeshAxesAttr
 from wengert.ir.construction import copy_module
-from wengert.ir.observers import Observer
+from wengert.ir.pipeline.observers import Observer
+from wengert.ir.pipeline.stages import stage
 from wengert.ir.plugins import is_foreign
-from wengert.ir.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.ir.verification.verifier import verify
+from wengert.runtime.derived.requests import DEFAULT, Mode, Residuals, Strategy, positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.known_ops import check_known, check_values
-from wengert.runtime.requests import DEFAULT, Mode, Residuals, Strategy, positions_text
 from wengert.transforms import finishing as finish
 from wengert.transforms.ad.requests.request import has_requests
 from wengert.transforms.core.functions import is_written_out
@@ -112,7 +112,7 @@ def apply(module: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
         raise InputError(f"'{pipeline.translations[0].name}' writes text, not a program: leave it out, or use wengert-opt")
     observer = None
     if folder is not None:
-        from wengert.ir.dumps import Dumper
+        from wengert.ir.pipeline.dumps import Dumper
 
         observer = Dumper(folder)
     made = applied(text, module, observer)
@@ -124,7 +124,7 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
     """An optimised core-level module after another pass, optimised again, as a new module; with dumps where there is a folder."""
     observer = None
     if folder is not None:
-        from wengert.ir.dumps import Dumper
+        from wengert.ir.pipeline.dumps import Dumper
 
         observer = Dumper(folder)
     return parse_pipeline(f"{text},{OPTIMIZE}").applied(core, observer=observer)

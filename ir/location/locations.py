@@ -10,7 +10,7 @@ location says how an op came about from the one that stood there, and names that
 ``loc("simplify/absorbed/stablehlo.transpose"("f.mlir":7:3))``
     only inside of a fused location: an op that a rewrite looked through. That it is a source is inferred from the rewrite, not said by it.
 
-An op that came from several (:mod:`wengert.ir.fused_locations`) is at ``loc(fused<"cse">["f.mlir":3:10, "f.mlir":4:10])``: the pass that merged them,
+An op that came from several (:mod:`wengert.ir.location.fused`) is at ``loc(fused<"cse">["f.mlir":3:10, "f.mlir":4:10])``: the pass that merged them,
 and all sources or, where they are many, the first and the number of others, ``fused<"vjp,cse +12">``. :func:`sources` lists what a location says::
 
     for source in sources(op.location, op.name):
@@ -31,7 +31,7 @@ from xdsl.ir import Operation
 
 from wengert.ir.construction import unverified
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.growing_locations import Growing, beginning
+from wengert.ir.location.growing import Growing, beginning
 
 
 class Role(StrEnum):
@@ -333,7 +333,7 @@ def _collect(location: LocationAttr, so_far: Source, listed: dict[Source, None])
 
 
 def left_off(location: LocationAttr) -> int:
-    """The number of sources that a location has, but does not list (:data:`~wengert.ir.fused_locations.MOST_SOURCES`), at the outermost level."""
+    """The number of sources that a location has, but does not list (:data:`~wengert.ir.location.fused.MOST_SOURCES`), at the outermost level."""
     return flat(location)[2]
 
 

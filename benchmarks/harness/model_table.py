@@ -53,8 +53,8 @@ def run_inside(options: Namespace) -> int:
 
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_enable_x64", True)
-    from benchmarks import report
-    from benchmarks.measure import machine, measure
+    from benchmarks.harness import report
+    from benchmarks.harness.measure import machine, measure
     from benchmarks.models import models
 
     peers = options.peers.split(",") if options.peers else [*ALL_PEERS] if importlib.util.find_spec("torch") else ["jax"]

@@ -23,12 +23,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.observers import PassRun
-from wengert.ir.pass_options import print_pass
-from wengert.ir.passes import Pipeline
+from wengert.ir.pipeline.observers import PassRun
+from wengert.ir.pipeline.options import print_pass
+from wengert.ir.pipeline.passes import Pipeline
+from wengert.ir.pipeline.reproducers import opt_command
+from wengert.ir.pipeline.translations import COMMENTS, Form, Translation
 from wengert.ir.printing.printer import print_module
-from wengert.ir.reproducers import opt_command
-from wengert.ir.translations import COMMENTS, Form, Translation
 
 TITLE = "# Stages of a compilation"
 _LEGEND = (

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.ir.stages import staged_property
+from wengert.ir.pipeline.stages import staged_property
 from wengert.runtime.arguments import bind
+from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
-from wengert.runtime.requests import positions_text
 from wengert.transforms.ad.jacobians.sparse import COLOURINGS, SYMMETRIC, Colouring, Compression, compressed
 from wengert.transforms.ad.requests.request import function_named, make_request
 from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array

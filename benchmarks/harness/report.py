@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import Machine, Row
+from benchmarks.harness.measure import Machine, Row
 
 PACKAGES = ("wengert", "jax", "jaxlib", "torch", "numpy", "scipy", "llvmlite")
 FLAGS = (

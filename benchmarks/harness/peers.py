@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from benchmarks.workloads import Workload
+from benchmarks.problems.workloads import Workload
 
 import wengert as wg
 
@@ -108,7 +108,7 @@ def torch_compiled(workload: Workload) -> Side:
 
 def _torch(workload: Workload, name: str, wrap: Callable[[Any], Any]) -> Side:
     import torch
-    from benchmarks.torch_workloads import function
+    from benchmarks.problems.torch_workloads import function
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     inputs = [torch.from_numpy(value.copy()) for value in workload.inputs]

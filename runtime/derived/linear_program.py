@@ -13,13 +13,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from wengert.dialects.ad_parts import forget_parts
-from wengert.ir.stages import stage, staged_property
+from wengert.ir.pipeline.stages import stage, staged_property
 from wengert.ir.traversal import ops_of
-from wengert.runtime.derivation import transform, with_main
+from wengert.runtime.derived.derivation import transform, with_main
+from wengert.runtime.derived.labels import name_forward, name_linear
+from wengert.runtime.derived.requests import Residuals
 from wengert.runtime.dump_folders import dump_folder
 from wengert.runtime.errors import InputError
-from wengert.runtime.labels import name_forward, name_linear
-from wengert.runtime.requests import Residuals
 from wengert.runtime.signature import Parameter
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.residuals.results_as_arguments import results_to_arguments

@@ -25,7 +25,7 @@ from msgspec import Struct
 from xdsl.passes import ModulePass
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.ir.translations import Translation
+from wengert.ir.pipeline.translations import Translation
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\s{}=,"]+|[{}=,"]')
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 
+from wengert.runtime.derived.requests import Mode
 from wengert.runtime.functions import entry_function
-from wengert.runtime.requests import Mode
 from wengert.runtime.signature import Parameter, Signature
 
 

@@ -1,4 +1,4 @@
-"""Functions with sparse derivatives, of any namespace of arrays, and the directions that asdex takes for them: ``PYTHON benchmarks/sparse_problems.py``.
+"""Functions with sparse derivatives, of any namespace of arrays, and the directions that asdex takes for them: ``PYTHON benchmarks/problems/sparse.py``.
 
 asdex (a library for JAX that detects patterns in its programs and colours them) brings its own LLVM, so it runs in an environment of its own, of which
 PYTHON is the interpreter: ``pip install asdex``. ``python -m benchmarks.strategies --only sparsity`` prints ours.

@@ -6,7 +6,7 @@ its options. A pipeline is a tuple of passes that prints as it parses::
     pipeline = Pipeline.parse("vjp{fn=main wrt=0,1},simplify,cse")
     pipeline.run(module, dump_dir="dumps")
 
-It may end in translations (:mod:`wengert.ir.translations`), which make text of what the passes leave::
+It may end in translations (:mod:`wengert.ir.pipeline.translations`), which make text of what the passes leave::
 
     pipeline = Pipeline.parse("to-core,fuse,schedule,bufferize,emit-llvm")
     text = pipeline.translate(pipeline.run(module))
@@ -38,15 +38,15 @@ from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.ir.locations import error_at
-from wengert.ir.observers import Observer, PassRun, PassTimes
-from wengert.ir.pass_options import PassText, PipelineText, build_pass, print_pass
+from wengert.ir.location.locations import error_at
+from wengert.ir.pipeline.observers import Observer, PassRun, PassTimes
+from wengert.ir.pipeline.options import PassText, PipelineText, build_pass, print_pass
+from wengert.ir.pipeline.reproducers import write_reproducer
+from wengert.ir.pipeline.stages import stage
+from wengert.ir.pipeline.translations import WORDS, Form, Translation
 from wengert.ir.plugins import PASS_GROUP, PluginError, blamed, declared_names, is_declared, is_foreign, load_declared, owner_of, raised_by
 from wengert.ir.registry import refuse_taken
-from wengert.ir.reproducers import write_reproducer
-from wengert.ir.stages import stage
 from wengert.ir.tensor_types import UnsupportedElementError
-from wengert.ir.translations import WORDS, Form, Translation
 from wengert.ir.unregistered import written_name
 
 Step = ModulePass | Translation
@@ -185,14 +185,14 @@ class Pipeline(Struct, frozen=True):
     ) -> ModuleOp:
         """Runs all passes on the module, in place, and returns it; the translations are left to :meth:`translate`.
 
-        ``dump_dir`` receives the IR after every pass (see ``ir/dumps.py``); ``verify_each`` verifies it; ``time_passes``
+        ``dump_dir`` receives the IR after every pass (see ``ir/pipeline/dumps.py``); ``verify_each`` verifies it; ``time_passes``
         collects times; ``observer`` sees every stage; ``original`` is an unchanged copy of the module for reproducers, or what
         makes one when it is needed; it is made here if the caller has none. Raises DiagnosticError where a pass refuses the program, with the
         pass named in a note, and InternalError where a pass fails by our fault.
         """
         observers = _present(time_passes, observer)
         if dump_dir is not None:
-            from wengert.ir.dumps import Dumper
+            from wengert.ir.pipeline.dumps import Dumper
 
             observers.append(Dumper(dump_dir))
         before = original if original is not None else copy_module(module)

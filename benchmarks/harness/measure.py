@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.peers import PEERS, Side, Unavailable, exact, ours
-from benchmarks.timing import Clock, Time, interleaved
-from benchmarks.workloads import Workload
+from benchmarks.harness.peers import PEERS, Side, Unavailable, exact, ours
+from benchmarks.harness.timing import Clock, Time, interleaved
+from benchmarks.problems.workloads import Workload
 
 TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
 CACHED = 1 << 18

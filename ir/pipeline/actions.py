@@ -19,7 +19,7 @@ from msgspec import Struct
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation
 
-from wengert.ir.stages import LOCK
+from wengert.ir.pipeline.stages import LOCK
 
 
 class Action(Struct, frozen=True):

@@ -24,7 +24,7 @@ def chosen(strategy: Strategy, residuals: Residuals) -> tuple[object, ...]:
     names where there is none of this one."""
     if strategy == DEFAULT and residuals in _OURS:
         return strategy, residuals
-    from wengert.ir.passes import PASSES
+    from wengert.ir.pipeline.passes import PASSES
     from wengert.transforms.ad.residuals.policies import is_policy, policy_named, policy_names
     from wengert.transforms.ad.strategies import strategy_named, strategy_names
 

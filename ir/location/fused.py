@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, LocationAttr, UnknownL
 from xdsl.ir import Operation
 
 from wengert.ir.construction import unverified
-from wengert.ir.growing_locations import Growing, grown
-from wengert.ir.locations import ABSORBED, flat, is_absorbed, is_bare, named_at, origin, provenance, rewritten, text_of, unmarked
+from wengert.ir.location.growing import Growing, grown
+from wengert.ir.location.locations import ABSORBED, flat, is_absorbed, is_bare, named_at, origin, provenance, rewritten, text_of, unmarked
 
 MOST_SOURCES = 16
 """The most sources that the location of an op lists; of the others it has the number."""

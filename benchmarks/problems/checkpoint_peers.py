@@ -223,7 +223,7 @@ def _jax(model: Model) -> Iterator[Row]:
 
 def _torch(model: Model) -> Iterator[Row]:
     import torch
-    from benchmarks.torch_memory import kept_bytes, peak_bytes, product_flops
+    from benchmarks.problems.torch_memory import kept_bytes, peak_bytes, product_flops
     from torch.utils.checkpoint import checkpoint
 
     rows = None if model.rows is None else torch.tensor(model.rows)

@@ -1,0 +1,1 @@
+"""Measures, compares with other systems, and reports."""

@@ -1,0 +1,1 @@
+"""Functions and programs that are measured, and how other systems write them."""
