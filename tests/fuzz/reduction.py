@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz.case import Case, lowered
 from fuzz.generator import Program
-from fuzz.orders import sorts_by_orders
+from fuzz.orders import has_orders
 from wengert.lab.reduce.candidate import Candidate
 from wengert.lab.reduce.reducer import Reducer
 
@@ -27,13 +26,3 @@ def reduced(program: Program, fails: Callable[[Program], bool], seconds: float) 
         return fails(smaller) and (not ordered or has_orders(smaller))
 
     return as_program(Reducer(Candidate(program.text, program.inputs), interesting, seconds).reduce())
-
-
-def has_orders(program: Program) -> bool:
-    """Whether the program sorts by strict weak orders only; one that cannot be run says nothing."""
-    if "sort" not in program.text:
-        return True
-    try:
-        return sorts_by_orders(lowered(Case(program).program), program.inputs)
-    except Exception:  # the program may be one that no backend runs, and its finding that
-        return True

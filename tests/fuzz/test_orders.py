@@ -7,8 +7,8 @@ import pytest
 
 from fuzz.case import Case, lowered
 from fuzz.generator import Program, generate
-from fuzz.orders import is_strict_weak_order, sorts_by_orders
-from fuzz.reduction import has_orders, reduced
+from fuzz.orders import has_orders, is_strict_weak_order, sorts_by_orders
+from fuzz.reduction import reduced
 
 SORT = """func.func public @main(%x: tensor<2x3xf64>) -> tensor<2x3xf64> {
   %0 = stablehlo.sine %x : tensor<2x3xf64>
@@ -61,3 +61,10 @@ def test_a_reduction_keeps_orders() -> None:
     assert "stablehlo.sort" in smaller.text
     assert "sine" not in smaller.text
     assert has_orders(smaller)
+
+
+def test_one_nan_among_many_is_seen() -> None:
+    text = SORT.replace("2x3", "1x90").replace("BODY", COMPARE.format("GT", "FLOAT"))
+    x = np.linspace(0, 1, 90)[None]
+    assert has_orders(Program(text, (x,)))
+    assert not has_orders(Program(text, (np.where(np.arange(90) == 80, np.inf, x),)))  # its sine is NaN

@@ -12,6 +12,7 @@ from fuzz.case import Case
 from fuzz.checks.check import Check
 from fuzz.checks.every_check import CHECKS
 from fuzz.generator import Program
+from fuzz.orders import has_orders
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.agreement.agreement import Mismatch
 from wengert.runtime.errors import UnsupportedOpError
@@ -90,7 +91,10 @@ def finding_of(name: str, error: Exception) -> Finding:
 
 
 def put_to_test(program: Program, checks: Sequence[Check], begins: Callable[[str], None] = lambda name: None) -> Outcome:
-    """Makes the checks in turn, up to the first that does not hold; ``begins`` is told the name of each."""
+    """Makes the checks in turn, up to the first that does not hold; ``begins`` is told the name of each.
+
+    What a sort gives is left open where NaNs come to a comparator that is no order of them, so that such a program has no findings.
+    """
     started = time.perf_counter()
     outcome, case = Outcome(program.seed or 0), Case(program)
     refusals: dict[str, None] = {}
@@ -103,7 +107,10 @@ def put_to_test(program: Program, checks: Sequence[Check], begins: Callable[[str
         if isinstance(outcome_of_check, str):
             refusals[outcome_of_check] = None
         elif outcome_of_check is not None:
-            outcome.finding = outcome_of_check
+            if has_orders(program):
+                outcome.finding = outcome_of_check
+            else:
+                refusals["a comparator is no strict weak order of what it meets"] = None
             break
     outcome.refusals = tuple(refusals)
     outcome.seconds = time.perf_counter() - started
