@@ -59,3 +59,8 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     if p == 1:
         return x * 0.0
     return x * (rand(*x.shape, dtype=x.dtype) >= p).to(x.dtype) * (1 / (1 - p))
+
+
+def logsigmoid(x: Tensor) -> Tensor:
+    """log(sigmoid(x))."""
+    return x.clamp(max=0) - (-x.abs()).exp().log1p()

@@ -11,17 +11,18 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from wengert.dialects.core import Kind
-from wengert.dialects.upstream import UpstreamOp, upstream_class
+from wengert.dialects.upstream import UpstreamOp
 from wengert.dialects.upstream.forms import element_of
 from wengert.dialects.upstream.linalg_forms import strings
 from wengert.dialects.upstream.named_linalg import BINARY, CONTRACTIONS, CONVOLUTIONS, POOLINGS, REFUSED, TERNARY, UNARY
 from wengert.ir import elements
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import dtype_of, is_complex, is_float, is_integer, rank, shape
+from wengert.ir.tensor_types import is_complex, is_float, rank, shape
 from wengert.transforms.upstream.convert.bodies import write_structured
 from wengert.transforms.upstream.convert.converter import Converter, Handler, Value, fitting, handles, refuses
 from wengert.transforms.upstream.convert.errors import refusal
-from wengert.transforms.upstream.convert.integers import number_of, width_of
+from wengert.transforms.upstream.convert.integers import number_of
+from wengert.transforms.upstream.convert.named_bodies import Body, product_sum
 from wengert.transforms.upstream.convert.structured import Structured
 from wengert.transforms.upstream.convert.tensors import declared_shape
 
@@ -53,81 +54,6 @@ def _generic(c: Converter, op: UpstreamOp) -> Sequence[Value]:
     return _structured(c, op, maps_of(op), parallel, op.regions[0].block)
 
 
-# -- bodies of named ops
-
-
-class _Body:
-    """Makes the body of a named op, from the element types of its operands."""
-
-    def __init__(self, op: UpstreamOp):
-        self.op = op
-        self.types = [element_of(operand.type) for operand in op.operands]
-        self.block = Block(arg_types=self.types)
-        self.unsigned = "unsigned" in str(op.attributes.get("cast", ""))
-
-    @property
-    def arguments(self) -> list[SSAValue]:
-        return list(self.block.args)
-
-    def make(self, name: str, operands: Sequence[SSAValue], type: Attribute, **attributes: Attribute) -> SSAValue:
-        op = upstream_class(name).create(operands=operands, result_types=[type], attributes=attributes, location=self.op.location)
-        self.block.add_op(op)
-        return op.results[0]
-
-    def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
-        """The value as an element of another type, as linalg's type functions say."""
-        own = value.type
-        if own == type:
-            return value
-        kind = "u" if self.unsigned else "s"
-        if is_float(own) and is_float(type):
-            name = "arith.extf" if _width(own) < _width(type) else "arith.truncf"
-        elif is_integer(own) and is_integer(type):
-            name = f"arith.ext{kind}i" if width_of(own) < width_of(type) else "arith.trunci"
-        elif is_integer(own):
-            name = f"arith.{kind}itofp"
-        else:
-            name = f"arith.fpto{kind}i"
-        return self.make(name, [value], type)
-
-    def binary(self, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """``add``, ``mul`` of elements of any kind, and the ops of :data:`_OPS`."""
-        return self.make(_op_name(name, x.type), [x, y], x.type)
-
-    def finish(self, *values: SSAValue) -> Block:
-        self.block.add_op(upstream_class("linalg.yield").create(operands=values, location=self.op.location))
-        return self.block
-
-
-def _width(type: Attribute) -> int:
-    return dtype_of(type).itemsize
-
-
-_FLOAT = {"add": "addf", "sub": "subf", "mul": "mulf", "div": "divf", "max": "maximumf", "min": "minimumf"}
-_SIGNED = {"add": "addi", "sub": "subi", "mul": "muli", "div": "divsi", "div_unsigned": "divui", "max": "maxsi", "min": "minsi"}
-_UNSIGNED = {"max_unsigned": "maxui", "min_unsigned": "minui"}
-
-
-def _op_name(name: str, type: Attribute) -> str:
-    if is_complex(type):
-        return f"complex.{name}"
-    if is_float(type):
-        return "math.powf" if name == "powf" else f"arith.{_FLOAT[name.removesuffix('_unsigned')]}"
-    if str(type) == "i1" and name in ("add", "mul"):
-        return {"add": "arith.ori", "mul": "arith.andi"}[name]
-    return f"arith.{({**_SIGNED, **_UNSIGNED})[name]}"
-
-
-def _product_sum(op: UpstreamOp, points: int = 0) -> Block:
-    """``out + x y``, for quantized ops with the zero points subtracted."""
-    body = _Body(op)
-    x, y, *zeros, out = body.arguments
-    factors = [body.cast(x, out.type), body.cast(y, out.type)]
-    for i, zero in enumerate(zeros[:points]):
-        factors[i] = body.binary("sub", factors[i], body.cast(zero, out.type))
-    return body.finish(body.binary("add", out, body.binary("mul", *factors)))
-
-
 # -- contractions
 
 
@@ -156,14 +82,14 @@ def _contraction(spelling: str) -> Handler:
             return _contract(c, op, given)
         maps = _maps(rows, order)
         scalar = AffineMap(len(order), 0, ())
-        return _structured(c, op, [maps[0], maps[1], *([scalar] * points), maps[2]], parallel, _product_sum(op, points))
+        return _structured(c, op, [maps[0], maps[1], *([scalar] * points), maps[2]], parallel, product_sum(op, points))
 
     return handler
 
 
 def _contract(c: Converter, op: UpstreamOp, maps: list[AffineMap]) -> Sequence[Value]:
     used = {d for expr in maps[-1].results for d in expr.used_dims()}
-    return _structured(c, op, maps, [d in used for d in range(maps[0].num_dims)], _product_sum(op))
+    return _structured(c, op, maps, [d in used for d in range(maps[0].num_dims)], product_sum(op))
 
 
 @handles("linalg.contract")
@@ -213,7 +139,7 @@ def _convolution(spelling: str) -> Handler:
         maps, parallel = _windowed(op, spelling)
         points = len(op.operands) - 3
         scalar = AffineMap(maps[0].num_dims, 0, ())
-        return _structured(c, op, [maps[0], maps[1], *([scalar] * points), maps[2]], parallel, _product_sum(op, points))
+        return _structured(c, op, [maps[0], maps[1], *([scalar] * points), maps[2]], parallel, product_sum(op, points))
 
     return handler
 
@@ -223,7 +149,7 @@ def _pooling(name: str, spelling: str) -> Handler:
 
     def handler(c: Converter, op: UpstreamOp) -> Sequence[Value]:
         maps, parallel = _windowed(op, spelling)
-        body = _Body(op)
+        body = Body(op)
         x, _, out = body.arguments
         block = body.finish(body.binary("add" if kind == "sum" else kind, out, body.cast(x, out.type)))
         return _structured(c, op, maps, parallel, block)
@@ -248,7 +174,7 @@ _UNARY_OPS = {
 
 def _elementwise_block(op: UpstreamOp, kind: str) -> Block:
     """The body of a named elementwise op: operands are cast to the output's element type."""
-    body = _Body(op)
+    body = Body(op)
     *inputs, out = body.arguments
     if kind == "select":
         return body.finish(body.make("arith.select", [inputs[0], *(body.cast(x, out.type) for x in inputs[1:])], out.type))
@@ -292,7 +218,7 @@ def _elementwise_op(c: Converter, op: UpstreamOp) -> Sequence[Value]:
 
 @handles("linalg.copy")
 def _copy(c: Converter, op: UpstreamOp) -> Sequence[Value]:
-    body = _Body(op)
+    body = Body(op)
     x, out = body.arguments
     count = rank(c[op.operands[0]])
     return _structured(c, op, [AffineMap.identity(count)] * 2, [True] * count, body.finish(body.cast(x, out.type)))
@@ -323,7 +249,7 @@ def _reduce(c: Converter, op: UpstreamOp) -> Sequence[Value]:
 @handles("linalg.fill")
 def _fill(c: Converter, op: UpstreamOp) -> Sequence[Value]:
     value, out = c.operands(op)
-    body = _Body(op)
+    body = Body(op)
     if body.types[0] != body.types[1]:
         block = body.finish(body.cast(body.arguments[0], body.types[1]))
         c.values[block.args[0]] = value
