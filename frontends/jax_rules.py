@@ -26,10 +26,9 @@ of one that is just being treated is taken for a call of that one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -37,10 +36,8 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
 from wengert.frontends import jax_linear_solves as linear_solves
-from wengert.frontends.jax_beta_rule import NAME as BETA
-from wengert.frontends.jax_beta_rule import beta_rule
+from wengert.frontends.jax_rule_traces import PRIMITIVES, constants_of, evaluation, jax_module, moving_positions, rules_of, spec_of
 from wengert.ir.symbols import rename_references
-from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
@@ -48,15 +45,9 @@ from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
 _PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose")}
 """What the functions of a rule are called."""
-_PRIMITIVES = frozenset(("igamma", "igammac", BETA))
-"""Primitives whose rule is kept."""
 _DEPTH = 6
 """The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
 that a text can only say the first few derivatives; asking for more is an error."""
-
-
-def _jax(module: str = "jax") -> Any:
-    return import_module(module)
 
 
 @dataclass(frozen=True)
@@ -96,14 +87,14 @@ class CustomFunctions:
         return jaxpr if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
 
     def _equation(self, eqn: Any) -> Any:
-        if eqn.primitive.name in _KINDS and _moving(eqn.params["call_jaxpr"].in_avals) and _moving(eqn.params["call_jaxpr"].out_avals):
+        if eqn.primitive.name in _KINDS and moving_positions(eqn.params["call_jaxpr"].in_avals) and moving_positions(eqn.params["call_jaxpr"].out_avals):
             return self._call(eqn)
-        if eqn.primitive.name in _PRIMITIVES:
-            return self._call(eqn.replace(params={"call_jaxpr": _evaluation(eqn), "num_consts": 0}))
+        if eqn.primitive.name in PRIMITIVES:
+            return self._call(eqn.replace(params={"call_jaxpr": evaluation(eqn), "num_consts": 0}))
         if eqn.primitive.name == linear_solves.NAME and not linear_solves.by_factors(eqn):
             body = self.replaced(linear_solves.solver_of(eqn))
             return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
-        if eqn.primitive.name == "stop_gradient" and _moving([eqn.outvars[0].aval]):
+        if eqn.primitive.name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
             self.stops = True
             return eqn.replace(primitive=_stop())
         params = {key: self._parameter(value) for key, value in eqn.params.items()}
@@ -111,11 +102,11 @@ class CustomFunctions:
 
     def _call(self, eqn: Any) -> Any:
         """The call of a private function with a rule."""
-        body = eqn.params["call_jaxpr"] if eqn.primitive.name in _PRIMITIVES else self.replaced(eqn.params["call_jaxpr"])
+        body = eqn.params["call_jaxpr"] if eqn.primitive.name in PRIMITIVES else self.replaced(eqn.params["call_jaxpr"])
         return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
 
     def _parameter(self, value: Any) -> Any:
-        core = _jax("jax.extend.core")
+        core = jax_module("jax.extend.core")
         if isinstance(value, core.ClosedJaxpr):
             return self.replaced(value)
         if isinstance(value, core.Jaxpr):
@@ -130,7 +121,7 @@ class CustomFunctions:
 
     def _symbol(self, eqn: Any, body: Any) -> str:
         """The name of the private function for a call."""
-        rules = _rules(eqn)
+        rules = rules_of(eqn)
         at_first = _key(eqn.primitive.name, body, rules)
         if at_first in self._open:
             return self._open[at_first]
@@ -147,7 +138,7 @@ class CustomFunctions:
             self._known[key] = symbol
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
             readable = re.sub(r"\W+", "_", name).strip("_") or "f"
-            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in _PRIMITIVES)
+            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES)
         return self._known[key]
 
 
@@ -170,109 +161,8 @@ def _only_for_solving(jaxpr: Any) -> set[int]:
 def _key(kind: str, body: Any, rules: Sequence[Any], own: str = "") -> Any:
     """The key of a function with rules: the texts of all parts, and the arrays in them. Its own name does not count."""
     texts = [str(part.jaxpr) for part in (body, *rules)]
-    arrays = [np.asarray(x) for part in (body, *rules) for x in _constants(part)]
+    arrays = [np.asarray(x) for part in (body, *rules) for x in constants_of(part)]
     return kind, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
-
-
-def _constants(value: Any) -> Iterator[Any]:
-    """The arrays that a jaxpr and those inside of it hold."""
-    core = _jax("jax.extend.core")
-    if isinstance(value, core.ClosedJaxpr):
-        yield from value.consts
-        value = value.jaxpr
-    if isinstance(value, core.Jaxpr):
-        for eqn in value.eqns:
-            for parameter in eqn.params.values():
-                yield from _constants(parameter)
-    elif isinstance(value, tuple):
-        for item in cast("tuple[Any, ...]", value):
-            yield from _constants(item)
-
-
-def _moving(avals: Sequence[Any]) -> list[int]:
-    """The positions of what has a tangent."""
-    return [i for i, aval in enumerate(avals) if np.issubdtype(aval.dtype, np.inexact) or aval.dtype.name == "bfloat16"]
-
-
-# -- rules as jaxprs
-
-
-def _evaluation(eqn: Any) -> Any:
-    """A primitive's equation as a closed jaxpr of its operands."""
-
-    def evaluate(*inputs: Any) -> list[Any]:
-        return [eqn.primitive.bind(*inputs, **eqn.params)]
-
-    evaluate.__name__ = evaluate.__qualname__ = eqn.primitive.name
-    return _jax().make_jaxpr(evaluate)(*(_spec(v.aval) for v in eqn.invars))
-
-
-def _rules(eqn: Any) -> list[Any]:
-    """``[jvp]``: (inputs, tangents) -> (outputs, tangents), or ``[forward, backward]``, of one equation, as :mod:`wengert.dialects.ad` has them."""
-    if eqn.primitive.name == linear_solves.NAME:
-        return linear_solves.rules_of(eqn)
-    call = eqn.params["call_jaxpr"]
-    if eqn.primitive.name == BETA:
-        return [beta_rule(call.jaxpr.eqns[0])]
-
-    def evaluate(*inputs: Any) -> Any:
-        if eqn.primitive.name in _PRIMITIVES:
-            return _jax("jax.extend.core").jaxpr_as_fun(call)(*inputs)
-        return eqn.primitive.bind(*inputs, **eqn.primitive.get_bind_params(eqn.params))
-
-    name = call.jaxpr.debug_info.func_name
-    try:
-        rules = (_vjp_rules if eqn.primitive.name == "custom_vjp_call" else _jvp_rule)(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"])
-    except Exception as error:
-        raise InputError(f"the rule of {name} cannot be traced for {', '.join(map(str, call.in_avals))}: {error}") from error
-    if any(isinstance(x, _jax("jax.core").Tracer) for rule in rules for x in _constants(rule)):
-        raise InputError(f"the rule of {name} uses values of the function around it; pass them as arguments")
-    return rules
-
-
-def _jvp_rule(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int) -> list[Any]:
-    jax = _jax()
-    moving, of = _moving(inputs), _moving(outputs)
-
-    def rule(*given: Any) -> list[Any]:
-        primals, pending = given[: len(inputs)], iter(given[len(inputs) :])
-        x_dots = [next(pending) if i in moving else np.zeros(x.shape, jax.dtypes.float0) for i, x in enumerate(inputs)]
-        y, y_dots = jax.jvp(evaluate, primals, tuple(x_dots))
-        return [*y, *(y_dots[j] for j in of)]
-
-    return [jax.make_jaxpr(rule)(*map(_spec, inputs), *(_spec(inputs[i]) for i in moving))]
-
-
-def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int) -> list[Any]:
-    """The rules of a custom VJP. Values from outside the function, its first inputs, have no derivative in JAX, and a derivative of zero here."""
-    jax, trees = _jax(), _jax("jax.tree_util")
-    moving, of = [i for i in _moving(inputs) if i >= outer], _moving(outputs)
-    seen: list[Any] = []
-
-    def forward(*given: Any) -> list[Any]:
-        def along(*xs: Any) -> Any:
-            by_position = dict(zip(moving, xs, strict=True))
-            return evaluate(*(by_position.get(i, x) for i, x in enumerate(given)))
-
-        y, pullback = jax.vjp(along, *(given[i] for i in moving))
-        residuals, tree = trees.tree_flatten(pullback)
-        seen.append(tree)
-        return [*y, *residuals]
-
-    closed = jax.make_jaxpr(forward)(*map(_spec, inputs))
-    residuals = closed.out_avals[len(outputs) :]
-
-    def backward(*given: Any) -> list[Any]:
-        pending = iter(given[len(residuals) :])
-        y_bars = [next(pending) if j in of else np.zeros(y.shape, jax.dtypes.float0) for j, y in enumerate(outputs)]
-        x_bars = dict(zip(moving, trees.tree_unflatten(seen[0], given[: len(residuals)])(y_bars), strict=True))
-        return [x_bars[i] if i in x_bars else jax.numpy.zeros(inputs[i].shape, inputs[i].dtype) for i in _moving(inputs)]
-
-    return [closed, jax.make_jaxpr(backward)(*map(_spec, residuals), *(_spec(outputs[j]) for j in of))]
-
-
-def _spec(aval: Any) -> Any:
-    return _jax().ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
 # -- lowering
@@ -281,8 +171,8 @@ def _spec(aval: Any) -> Any:
 @cache
 def _primitive() -> Any:
     """A call of a function with a rule: its body, as a private function of the name ``symbol``."""
-    mlir = _jax("jax.interpreters.mlir")
-    primitive = _jax("jax.extend.core").Primitive("wengert_custom")
+    mlir = jax_module("jax.interpreters.mlir")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_custom")
     primitive.multiple_results = True
 
     def types(*_: Any, symbol: str, body: Any) -> list[Any]:
@@ -299,9 +189,9 @@ def _primitive() -> Any:
 @cache
 def _stop() -> Any:
     """The identity, marked."""
-    mlir, ir = _jax("jax.interpreters.mlir"), _jax("jaxlib.mlir.ir")
-    hlo = _jax("jaxlib.mlir.dialects.stablehlo")
-    primitive = _jax("jax.extend.core").Primitive("wengert_stop_gradient")
+    mlir, ir = jax_module("jax.interpreters.mlir"), jax_module("jaxlib.mlir.ir")
+    hlo = jax_module("jaxlib.mlir.dialects.stablehlo")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_stop_gradient")
 
     def written(context: Any, x: Any) -> Any:
         op = hlo.ConvertOp(x.type, x)
@@ -317,13 +207,13 @@ def _stop() -> Any:
 
 
 def _named(closed: Any, name: str) -> Any:
-    evaluate = _jax("jax.extend.core").jaxpr_as_fun(closed)
+    evaluate = jax_module("jax.extend.core").jaxpr_as_fun(closed)
 
     def function(*inputs: Any) -> Any:
         return evaluate(*inputs)
 
     function.__name__ = function.__qualname__ = name
-    return _jax().jit(function, keep_unused=True)
+    return jax_module().jit(function, keep_unused=True)
 
 
 def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
@@ -354,7 +244,7 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
 
 
 def _text(closed: Any, name: str) -> str:
-    return _named(closed, name).lower(*map(_spec, closed.in_avals)).as_text(debug_info=True)
+    return _named(closed, name).lower(*map(spec_of, closed.in_avals)).as_text(debug_info=True)
 
 
 class _Merged:
