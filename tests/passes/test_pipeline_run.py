@@ -63,7 +63,7 @@ class RefuseAsXdsl(ModulePass):
 class Break(ModulePass):
     """Has a defect."""
 
-    __module__ = "wengert.of_ours"  # a pass of a plug-in is its author's to mend (test_plugins.py)
+    __module__ = "wengert.of_ours"  # a pass of a plug-in is its author's to mend (tests/lab/plugins)
     name = "break"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -75,7 +75,7 @@ class Break(ModulePass):
 class Spoil(ModulePass):
     """Leaves IR in which a value is used before it is defined."""
 
-    __module__ = "wengert.of_ours"  # a pass of a plug-in is its author's to mend (test_plugins.py)
+    __module__ = "wengert.of_ours"  # a pass of a plug-in is its author's to mend (tests/lab/plugins)
     name = "spoil"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -127,7 +127,7 @@ def test_an_unknown_flag(capsys: pytest.CaptureFixture[str]) -> None:
 class Break(ModulePass):
     """Has a defect."""
 
-    __module__ = "wengert.of_ours"  # a pass of a plug-in is its author's to mend (test_plugins.py)
+    __module__ = "wengert.of_ours"  # a pass of a plug-in is its author's to mend (tests/lab/plugins)
     name = "break"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
