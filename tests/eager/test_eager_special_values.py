@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from special_values import EXCEPTIONS, cases, compared, differences
+from eager_special_values import EXCEPTIONS, cases, compared, differences
 
 import wengert.eager as eager
 from wengert.eager.recording.tape import RecordedTape

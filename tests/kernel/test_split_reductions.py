@@ -83,3 +83,24 @@ def test_any_number_of_rows_gives_the_numbers_of_the_program(kind: str, seed: in
     x = draw.standard_normal(extents) * 1e-3
     for actual, expected in zip(compile(parse_module(text))(x), run(parse_module(text), [x]), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-9)
+
+
+def test_sums_of_rows_beside_sums_of_columns_of_a_prime_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of what would be left over has its own sum, of which nothing was added up before."""
+    monkeypatch.setattr(parallel, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(parallel, "LEAST_NS", 40.0)
+    text = """func.func public @main(%x: tensor<1009x64xf32>) -> (tensor<1009xf32>, tensor<64xf32>, tensor<1009x64xf32>) {
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %e = stablehlo.exponential %x : tensor<1009x64xf32>
+        %rows = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<1009x64xf32>, tensor<f32>) -> tensor<1009xf32>
+        %columns = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<1009x64xf32>, tensor<f32>) -> tensor<64xf32>
+        return %rows, %columns, %e : tensor<1009xf32>, tensor<64xf32>, tensor<1009x64xf32> }"""
+    x = np.random.default_rng(0).standard_normal((1009, 64)).astype(np.float32)
+    module = lower(core_form(parse_module(text)))
+    for op in module.walk():
+        if isinstance(op, NestOp) and any(target >= 0 for target in op.into):
+            assert all("d0" not in str(write.at) or write.kind == "store" for write in op.writes)
+    function = compile(parse_module(text))
+    for _ in range(2):
+        for actual, expected in zip(function(x), run(parse_module(text), [x]), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-4)

@@ -114,7 +114,7 @@ def test_inputs_that_do_not_fit_are_named() -> None:
         p.distribute(3)
     with pytest.raises(wg.InputError, match="no engine 'thread'; did you mean 'threads'"):
         p.distribute(2, engine="thread")
-    with pytest.raises(wg.InputError, match="needs NCCL"):
+    with pytest.raises(wg.InputError, match="engine cuda needs a GPU for each process"):
         p.distribute(2, engine="cuda")
     with pytest.raises(wg.InputError, match="backend opencl runs on one device"):
         p.distribute(2, backend="opencl")

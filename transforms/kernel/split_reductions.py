@@ -9,7 +9,7 @@ iterations); the loop over parts goes around all others, and a result that is co
                                                    ->      r  = nest [16]:       add r'[d0] at 0
 
 Where no number of parts divides the range (a prime number of rows), the parts have one length, and the iterations left over, fewer than
-a part has, are a third nest that continues the results.
+a part has, are a third nest that continues the results, if all of them are combined across the parts.
 
 The number of parts follows from the shapes, so that results do not depend on the number of threads. (On two-level summation and its error:
 Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", SIAM J. Sci. Comput. 42, 2020.) It is a reassociation, which strict
@@ -117,7 +117,9 @@ class _Parts:
                 return 0
             elements = sum(size(op.outputs[target]) for target in {write.target for write in crossing})
             most = min(chunks, int(_SHARE * nanoseconds / (_COMBINING_NS * max(elements, 1))))
-            return best_divisor(extents[d], most) or (min(most, extents[d] // _LEFT_OVER) if crossing else 0)
+            # what is left over continues results; one that each iteration has for itself (the sum of a row) would have nothing to continue
+            uneven = min(most, extents[d] // _LEFT_OVER) if len(crossing) == len(combined) else 0
+            return best_divisor(extents[d], most) or uneven
 
         if not exact and len(extents) > 1 and extents[0] >= min(FEW_ITERATIONS, chunks) and all(block(write, 0) for write in combined):
             return
