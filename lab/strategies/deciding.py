@@ -79,7 +79,9 @@ def _plans(program: Program, question: Question, wrt: Sequence[int], of: Sequenc
         return modes(program, wrt, of)
     if question == "hessian":
         return plans(program, "hessian", wrt, of)
-    return [plan for plan in plans(program, "jacobian", wrt, of, [DEFAULT]) if not plan.passes.startswith("eliminate")]
+    every = plans(program, "jacobian", wrt, of, [DEFAULT])
+    searched = any(plan.name == "eliminated search" for plan in every)  # of larger programs elimination takes too long to be tried unasked
+    return [plan for plan in every if searched or not plan.passes.startswith("eliminate")]
 
 
 def _written(plan: Plan, question: Question) -> str:
