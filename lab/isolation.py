@@ -6,7 +6,6 @@ there is no ``fork``, the work is done here.
 
 from __future__ import annotations
 
-import gc
 import os
 import pickle
 import select
@@ -17,7 +16,6 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any, NoReturn, TypeVar, cast
 
 T = TypeVar("T")
@@ -34,10 +32,8 @@ def time_limit(seconds: float) -> Generator[None]:
         yield
         return
 
-    def expired(number: int, frame: FrameType | None) -> None:
-        if _calls_back(frame):
-            signal.setitimer(signal.ITIMER_REAL, 0.01)
-            return
+    def expired(number: int, frame: object) -> NoReturn:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)  # again: what is raised where an object is deleted, or the collector calls back, is lost
         raise TimeoutError(f"no answer in {seconds:g} s")
 
     before, started = signal.signal(signal.SIGALRM, expired), time.monotonic()
@@ -49,16 +45,6 @@ def time_limit(seconds: float) -> Generator[None]:
     finally:
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - started), 1e-3) if outer else 0)
-
-
-def _calls_back(frame: FrameType | None) -> bool:
-    """Whether the collector of garbage has called a function: what is raised there is lost."""
-    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
-    while frame is not None:
-        if frame.f_code in callbacks:
-            return True
-        frame = frame.f_back
-    return False
 
 
 def in_copy(work: Callable[[], T], seconds: float) -> T:

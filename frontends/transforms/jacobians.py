@@ -63,7 +63,7 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
 def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
     """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is faster (:meth:`wengert.Program.jacobian_mode`).
 
-    The mode is chosen when the function is traced, once for each signature: by prediction, and where predictions are within 25 per cent of each other by
+    The mode is chosen when the function is traced, once for each signature: by prediction, and where predictions are within 50 per cent of each other by
     timing both at random inputs, once on this machine. Runs that are predicted to take more than 0.2 s are not timed unless ``measure`` is True, and nothing
     is with False. Where nothing is predicted (the function uses values of a transform around it, or is complex) it is the mode that takes fewer derivatives.
     """

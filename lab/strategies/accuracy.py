@@ -49,7 +49,7 @@ class Chosen:
     Attributes:
         program, precision: what was differentiated.
         chosen: the row that the prediction chooses, by name; None where it chooses none.
-        settled: the row that was the fastest in a first series of rounds among those that are predicted within 25 % of the chosen one: the choice that is made
+        settled: the row that was the fastest in a first series of rounds among those that are predicted within 50 % of the chosen one: the choice that is made
             by default.
         measured: the row that was the fastest in a first series of rounds: the choice of ``measure=True``.
         fastest: the row that was the fastest in a second series, by which all choices are judged.

@@ -41,7 +41,7 @@ class StrategyTable:
         rows: every plan.
         budget: the largest arena that a row may have, in bytes.
         reference: what errors are measured against.
-        settles_ties: whether rows were to be measured that are predicted within 25 per cent of the best.
+        settles_ties: whether rows were to be measured that are predicted within 50 per cent of the best.
     """
 
     program: str
@@ -186,7 +186,7 @@ def strategies(
         of: "jacobian", "gradient" (of one number) or "hessian".
         wrt: positions of the arguments; every float one by default.
         results: positions of the results; every float one by default.
-        measure: which rows to compile and run, whose measured times then decide. By default ("ties") those that are predicted within 25 per cent of the best,
+        measure: which rows to compile and run, whose measured times then decide. By default ("ties") those that are predicted within 50 per cent of the best,
             which is closer than the model tells, if there are several; none where the prediction depends on what only a run tells, and no inputs are given.
             True: all but those that are predicted to take eight times as long as the best. False: none.
         budget: the largest arena of a row, in bytes.

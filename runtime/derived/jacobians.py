@@ -84,7 +84,7 @@ class Jacobians(Forms):
             of: positions of the results, likewise.
             strategy: how, in place of a choice: a row of ``wengert strategies`` that is one program, such as "jacrev", "mixed" or "eliminated", or a pass for
                 Jacobians with its options, such as "eliminate{order=search}". InputError for any other.
-            measure: by default the candidates that are predicted within 25 per cent of the best, where there are several, are compiled and timed at random
+            measure: by default the candidates that are predicted within 50 per cent of the best, where there are several, are compiled and timed at random
                 inputs, once on this machine (here or by :func:`wengert.strategies`), unless their runs are predicted to take more than 0.2 s together. True
                 measures these too; False takes the prediction, whatever was measured.
             holomorphic: as for :meth:`jacfwd`.

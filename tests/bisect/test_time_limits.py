@@ -33,6 +33,7 @@ def test_what_takes_longer_is_told() -> None:
         wait(10)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of the alarm that is lost
 def test_an_alarm_in_a_callback_of_the_collector_is_not_lost(slow_callback: None) -> None:
     def collect_and_wait() -> None:
         gc.collect()

@@ -92,6 +92,8 @@ def test_llvm_for_spirv(mlir: StockMLIR, path: Path) -> None:
 def test_spirv_gives_the_same_bits_on_the_device(mlir: StockMLIR, path: Path) -> None:
     if path.stem in NOT_ON_THE_DEVICE:
         pytest.skip(NOT_ON_THE_DEVICE[path.stem])
+    if not isinstance(mlir, Commands):
+        pytest.skip(f"{mlir.name} writes text of an LLVM that is newer than the one that makes SPIR-V here, which does not read its floats")
     pytest.importorskip("pyopencl")
     from wengert.runtime.devices.opencl import devices
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import socket
 import threading
@@ -256,7 +257,7 @@ def test_mistakes_show_where_they_are(browser: Browser, address: str):
 def test_the_request_is_edited_too(browser: Browser, address: str):
     with browser.page(address, fragment="#tab=costs") as (shown, seen):
         settled(shown)
-        assert "Use" in shown.locator("#dock-panel").inner_text() or "tie" in shown.locator("#dock-panel").inner_text()
+        shown.locator("#dock-panel", has_text=re.compile("Use|tie")).wait_for()  # what was shown before may still be there
         shown.evaluate("document.documentElement.dataset.fresh = 'no'")
         shown.select_option('[aria-label="derivative"]', "jvp")
         settled(shown)

@@ -178,7 +178,7 @@ def test_jacobian_takes_a_mode_that_is_there():
     for block, reference in zip(program.jacobian()(*inputs), program.jacfwd()(*inputs), strict=True):
         np.testing.assert_allclose(block, reference, rtol=1e-12, atol=1e-14)
     wide = wg.parse(SUM)
-    assert wide.jacobian() is wide.jacrev()
+    np.testing.assert_allclose(wide.jacobian()(np.ones(300))[0], wide.jacrev()(np.ones(300))[0], rtol=1e-12)
     sines = wg.parse("func.func public @main(%x: tensor<?xf64>) -> tensor<?xf64> { %0 = stablehlo.sine %x : tensor<?xf64>\n return %0 : tensor<?xf64> }")
     np.testing.assert_allclose(sines.jacobian()(np.array([0.1, 0.2]))[0], np.diag(np.cos([0.1, 0.2])))
     assert wg.parse(UNTIL).jacobian()(0.3, 3)[0] == pytest.approx(float(wg.parse(UNTIL).jacfwd()(0.3, 3)[0]))

@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", type=sizes, default={}, metavar="T0=9", help="values for symbols: iterations, branches taken")
     parser.add_argument("--strategy", type=arguments.names, default=(), metavar="A,B", help="strategies of reverse mode, by name (default: all)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--predict", action="store_true", help="measure nothing (default: rows that are predicted within 25 %% of the best are run, in turns)")
+    how.add_argument("--predict", action="store_true", help="measure nothing (default: rows that are predicted within 50 %% of the best are run, in turns)")
     how.add_argument("--measure", action="store_true", help="run all rows that may be the fastest, in turns")
     parser.add_argument("--budget", type=_bytes, metavar="64MB", help="leave out rows with a larger arena")
     parser.add_argument("--estimates", type=int, metavar="N", help="add rows that estimate from one and from N random directions, with their error")
