@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from upstream_texts import LOOPS_AND_BRANCHES
 
 import wengert as wg
 from wengert.ir.construction import copy_module
@@ -73,28 +74,7 @@ def test_contractions_and_reductions() -> None:
 
 
 def test_loops_branches_and_computed_positions() -> None:
-    text = """func.func @main(%x: tensor<4xf64>, %n: index) -> f64 {
-      %c0 = arith.constant 0 : index
-      %c1 = arith.constant 1 : index
-      %c4 = arith.constant 4 : index
-      %zero = arith.constant 0.0 : f64
-      %y = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %x) -> (tensor<4xf64>) {
-        %e = tensor.extract %a[%i] : tensor<4xf64>
-        %f = math.sin %e : f64
-        %k = arith.remui %i, %n : index
-        %b = tensor.insert %f into %a[%k] : tensor<4xf64>
-        scf.yield %b : tensor<4xf64>
-      }
-      %e = tensor.extract %y[%n] : tensor<4xf64>
-      %p = arith.cmpf ogt, %e, %zero : f64
-      %r = scf.if %p -> (f64) {
-        %l = math.log %e : f64
-        scf.yield %l : f64
-      } else {
-        scf.yield %zero : f64
-      }
-      return %r : f64 }"""
-    program = wg.parse(text)
+    program = wg.parse(LOOPS_AND_BRANCHES)
     for x in (np.array([0.3, 0.7, 0.9, 0.2]), -np.array([0.3, 0.7, 0.9, 0.2])):
         for one, given in ((program, [x, 2]), (program.vjp(wrt=[0]), [x, 2, 1.5]), (program.jvp(wrt=[0]), [x, 2, x])):
             expected, results = one(*given), wg.parse(written(one))(*given)
