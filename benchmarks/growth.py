@@ -130,6 +130,15 @@ def calls_in_sequence(n: int) -> str:
     return inner + "\n" + function(["x"], [V], lines, f"%v{n - 1}", V)
 
 
+def parts(n: int) -> str:
+    """n numbers, each computed, side by side in one vector."""
+    lines = [f"%e{i} = stablehlo.slice %x [{i}:{i + 1}] : (tensor<{n}xf64>) -> tensor<1xf64>" for i in range(n)]
+    lines += [f"%s{i} = stablehlo.{('sine', 'tanh', 'cosine')[i % 3]} %e{i} : tensor<1xf64>" for i in range(n)]
+    types = ", ".join(["tensor<1xf64>"] * n)
+    lines.append(f"%y = stablehlo.concatenate {', '.join(f'%s{i}' for i in range(n))}, dim = 0 : ({types}) -> tensor<{n}xf64>")
+    return function(["x"], [f"tensor<{n}xf64>"], lines, "%y", f"tensor<{n}xf64>")
+
+
 def constants(n: int) -> str:
     """n constants."""
     lines: list[str] = []
@@ -170,6 +179,7 @@ FAMILIES = {
     "chain": Family(chain, doubling(125, 2000)),
     "fan-out": Family(fan_out, doubling(125, 2000)),
     "arguments": Family(arguments, doubling(125, 2000)),
+    "parts": Family(parts, doubling(125, 2000)),
     "loops in sequence": Family(loops_in_sequence, doubling(10, 160)),
     "loops nested": Family(loops_nested, (2, 4, 8, 16), bounded=False),
     "branches in sequence": Family(branches_in_sequence, doubling(20, 320)),

@@ -28,6 +28,19 @@ from wengert.ir.traversal import operands_of
 Properties = Mapping[str, Attribute]
 _NO_PROPERTIES: dict[str, Attribute] = {}
 Key = tuple[Any, ...]
+_NONE: tuple[Operation, ...] = ()
+_FEW = 16
+"""More ops of one class and operands are looked up by their properties, which are slow to hash."""
+
+
+class _Index:
+    """Ops of one key by their properties: the first ``seen`` that were made."""
+
+    __slots__ = ("ops", "seen")
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.ops: dict[frozenset[tuple[str, Attribute]], list[Operation]] = {}
 
 
 class BlockBuilder:
@@ -39,6 +52,7 @@ class BlockBuilder:
         self.location = location
         self.pass_name = pass_name or (parent.pass_name if parent else "")
         self._made: dict[Key, list[Operation]] = {}
+        self._indices: dict[Key, _Index] = {}
 
     def child(self, block: Block) -> BlockBuilder:
         """A builder for a block nested in the one being built."""
@@ -48,11 +62,25 @@ class BlockBuilder:
         """An op made before, by this builder or one of those around it, that is the same."""
         builder: BlockBuilder | None = self
         while builder is not None:
-            for op in builder._made.get(key, ()):
+            made = builder._made.get(key, _NONE)
+            for op in made if len(made) <= _FEW else builder._with_properties(key, made, properties):
                 if self._may_share(op) and _same(op, results, properties):
                     return op
             builder = builder.parent
         return None
+
+    def _with_properties(self, key: Key, made: Sequence[Operation], properties: Properties) -> Sequence[Operation]:
+        """Those among many ops of a key that have these properties: a thousand slices of one value are not compared with each other."""
+        known = self._indices.setdefault(key, _Index())
+        for op in made[known.seen :]:
+            known.ops.setdefault(frozenset(op.properties.items()), []).append(op)
+        known.seen = len(made)
+        return known.ops.get(frozenset(properties.items()), _NONE)
+
+    def _forget(self) -> None:
+        """Shares nothing with what was made so far."""
+        self._made.clear()
+        self._indices.clear()
 
     def _may_share(self, op: Operation) -> bool:
         """Whether an op that was made before still counts: it may have been erased since."""

@@ -59,7 +59,7 @@ class Rewriter(OpBuilder):
         block = cast(Block, op.parent)
         if block is not self.block:
             self.block = block
-            self._made.clear()
+            self._forget()
         self.anchor = op
         self._location = None
         if self._new:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from wengert.frontends.transforms.derivatives import Positions, Transform, argum
 from wengert.frontends.transforms.emission import as_tuple
 from wengert.frontends.transforms.jit import Function
 from wengert.frontends.transforms.linear_maps import vjp
+from wengert.frontends.transforms.program_calls import call_program
+from wengert.runtime.derived.jacobian_passes import MODES
+
+if TYPE_CHECKING:
+    from wengert.runtime.program import Program
 
 
 def jacfwd(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False) -> Transform:
@@ -61,16 +66,21 @@ def jacrev(function: Function, argnums: Positions = 0, *, has_aux: bool = False,
 
 
 def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
-    """A function that returns the Jacobian by :func:`jacfwd` or :func:`jacrev`, whichever is faster (:meth:`wengert.Program.jacobian_mode`).
+    """A function that returns the Jacobian by the fastest way, as :meth:`wengert.Program.jacobian` chooses it; the trees are those of :func:`jacfwd`.
 
-    The mode is chosen when the function is traced, once for each signature: by prediction, and where predictions are within 50 per cent of each other by
-    timing both at random inputs, once on this machine. Runs that are predicted to take more than 0.2 s are not timed unless ``measure`` is True, and nothing
-    is with False. Where nothing is predicted (the function uses values of a transform around it, or is complex) it is the mode that takes fewer derivatives.
+    The way is chosen when the function is traced, once for each signature: by prediction, and where predictions are within 50 per cent of each other by
+    timing these at random inputs, once on this machine. Runs that are predicted to take more than 0.2 s are not timed unless ``measure`` is True, and nothing
+    is with False. Where the function is no program of its own (it uses values of a transform around it, has auxiliary results, or is complex) it is the mode
+    that takes fewer derivatives.
     """
     forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        return (forward if _mode(function, argnums, has_aux, measure, args, kwargs) == "jacfwd" else reverse)(*args, **kwargs)
+        whole = None if has_aux or holomorphic else _Whole.of(function, argnums, args, kwargs)
+        if whole is None:
+            return (forward if _takes_fewer_forward(function, argnums, has_aux, args, kwargs) else reverse)(*args, **kwargs)
+        chosen = whole.jacobian_passes(measure)
+        return {"jacfwd": forward, "jacrev": reverse}[chosen](*args, **kwargs) if chosen in MODES else whole.jacobian(measure)
 
     return _named(derivative, function, "Jacobian")
 
@@ -80,19 +90,26 @@ jac = jacobian
 
 
 def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False, holomorphic: bool = False, measure: bool | None = None) -> Transform:
-    """A function that returns all second derivatives: the faster mode over reverse mode, chosen as by :func:`jacobian`; the trees nest as those of
-    :func:`jacfwd`."""
+    """A function that returns all second derivatives by the fastest way, as :meth:`wengert.Program.hessian` chooses it, chosen as by :func:`jacobian`; the
+    trees nest as those of :func:`jacfwd`. Where the function is no program of its own it is the mode with fewer derivatives over reverse mode."""
     gradient = jacrev(function, argnums, has_aux=has_aux, holomorphic=holomorphic)
     forward, reverse = (mode(gradient, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
+    orders = {"forward over reverse": forward, "reverse over reverse": reverse}
 
     def second(*args: Any, **kwargs: Any) -> Any:
-        return (reverse if _mode(gradient, argnums, has_aux, measure, args, kwargs) == "jacrev" else forward)(*args, **kwargs)
+        whole = None if has_aux or holomorphic else _Whole.of(function, argnums, args, kwargs)
+        if whole is None:
+            return (forward if _takes_fewer_forward(gradient, argnums, has_aux, args, kwargs) else reverse)(*args, **kwargs)
+        chosen = whole.hessian_plan(measure)
+        return orders[chosen](*args, **kwargs) if chosen in orders else whole.hessian(measure)
 
     return _named(second, function, "Hessian")
 
 
-def _mode(function: Function, argnums: Positions, has_aux: bool, measure: bool | None, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """The mode for a function's Jacobian at arguments of these shapes."""
+def _takes_fewer_forward(function: Function, argnums: Positions, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the arguments have no more elements than the results."""
+    from wengert.frontends.transforms.shapes import abstract_call
+
     value_and_aux = with_auxiliary(function, has_aux)
 
     def values(*args: Any, **kwargs: Any) -> Any:
@@ -100,28 +117,59 @@ def _mode(function: Function, argnums: Positions, has_aux: bool, measure: bool |
 
     call = Call(values, args, kwargs)
     wrt = call.argument_positions(args, [argument_position(function, args, k) for k in as_tuple(argnums)])
-    chosen = _chosen_mode(call, wrt, measure)
-    if chosen is not None:
-        return chosen
-    from wengert.frontends.transforms.shapes import abstract_call
-
-    call = Call(values, args, kwargs)
     abstract_call(call)
-    return "jacfwd" if sum(call.specs[p].size for p in wrt) <= sum(y.size for y in call.results) else "jacrev"
+    return sum(call.specs[p].size for p in wrt) <= sum(y.size for y in call.results)
 
 
-def _chosen_mode(call: Call, wrt: Sequence[int], measure: bool | None) -> str | None:
-    """The mode that is predicted, or was measured, to be faster for a call; None if it uses traced values from outside, cannot be traced, or something is no
-    real number."""
-    from wengert.runtime.program import Program
+class _Whole:
+    """A function of real numbers as a program of its own, at arguments of these shapes, whose derivatives are programs that can be called."""
 
-    try:
-        module, _ = write_main(call.body, call.specs)
-    except TracingError:
-        return None
-    if not all(spec.dtype.kind == "f" for spec in (*(call.specs[p] for p in wrt), *call.results)):
-        return None
-    return Program(module.module).jacobian_mode(wrt, range(len(call.results)), measure=measure)
+    def __init__(self, call: Call, args: Sequence[Any], positions: Sequence[int], is_single: bool, program: Program):
+        self.call, self.program, self.is_single = call, program, is_single
+        self.spec = flatten(tuple(args[k] for k in positions))[1]
+        self.leaves = [p for k in positions for p in call.argument_positions(args, [k])]
+        self.wrt, self.of = tuple(sorted(self.leaves)), tuple(range(len(call.results)))
+
+    @staticmethod
+    def of(function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any]) -> _Whole | None:
+        """None if the function uses traced values from outside, cannot be traced, or something is no real number."""
+        from wengert.runtime.program import Program
+
+        positions = [argument_position(function, args, k) for k in as_tuple(argnums)]
+        call = Call(function, args, kwargs)
+        wrt = call.argument_positions(args, positions)
+        try:
+            module, _ = write_main(call.body, call.specs)
+        except TracingError:
+            return None
+        if not all(spec.dtype.kind == "f" for spec in (*(call.specs[p] for p in wrt), *call.results)):
+            return None
+        return _Whole(call, args, positions, isinstance(argnums, int), Program(module.module, name=name_of(function)))
+
+    def jacobian_passes(self, measure: bool | None) -> str:
+        from wengert.lab.strategies.default import jacobian_passes
+
+        return jacobian_passes(self.program, self.wrt, self.of, measure)
+
+    def hessian_plan(self, measure: bool | None) -> str:
+        from wengert.lab.strategies.default import hessian_plan
+
+        return hessian_plan(self.program, self.wrt, self.of, measure)
+
+    def jacobian(self, measure: bool | None) -> Any:
+        """A tree like the result, with a tree like the arguments at each leaf."""
+        blocks = iter(call_program(self.program.jacobian(self.wrt, self.of, measure=measure), self.call.arrays))
+        return self.call.result([self._nested([next(blocks) for _ in self.wrt]) for _ in self.of])
+
+    def hessian(self, measure: bool | None) -> Any:
+        """A tree like the result, with a tree like the arguments at each leaf, with another at each of its leaves."""
+        blocks = iter(call_program(self.program.hessian(self.wrt, self.of, measure=measure), self.call.arrays))
+        return self.call.result([self._nested([self._nested([next(blocks) for _ in self.wrt]) for _ in self.wrt]) for _ in self.of])
+
+    def _nested(self, parts: Sequence[Any]) -> Any:
+        """A part for each position of ``wrt`` as a tree like the arguments, in their order."""
+        tree = unflatten(self.spec, [parts[self.wrt.index(p)] for p in self.leaves])
+        return tree[0] if self.is_single else tree
 
 
 class _Point:

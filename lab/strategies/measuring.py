@@ -10,7 +10,6 @@ from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.corpus import array_error
-from wengert.lab.costs.calibration import values_of
 from wengert.lab.inputs import random_inputs
 from wengert.lab.measure import measure_times
 from wengert.lab.strategies.plan import JacobianFunction
@@ -28,6 +27,8 @@ def with_values(row: Row, inputs: Sequence[Array]) -> Row:
     """A row with the values of its symbols at these inputs, counted by the interpreter."""
     if row.problem or row.predicted is None or not (row.counted.symbols | row.predicted.seconds.symbols):
         return row
+    from wengert.lab.costs.calibration import values_of  # brings the interpreter, which choices without symbols do not need
+
     program = row.plan.program
     arrays = [*inputs, *random_inputs(program.signature, 0)[len(inputs) :]]
     values = values_of(program, arrays, row.costs.unknowns)

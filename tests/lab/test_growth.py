@@ -11,7 +11,11 @@ from benchmarks.growth import FAMILIES, MOST, calls_nested, exponent
 
 import wengert as wg
 
-SIZES = {name: (25, 50, 100) for name, family in FAMILIES.items() if family.bounded} | {"loops in sequence": (8, 16, 32), "branches in sequence": (8, 16, 32)}
+SIZES = {name: (25, 50, 100) for name, family in FAMILIES.items() if family.bounded} | {
+    "loops in sequence": (8, 16, 32),
+    "branches in sequence": (8, 16, 32),
+    "parts": (100, 200, 400),
+}
 
 
 def work(text: str) -> tuple[int, int]:

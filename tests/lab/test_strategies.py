@@ -12,6 +12,7 @@ from support.programs.strategy_programs import BAND, LAYER, NARROW, SUM, UNTIL, 
 import wengert as wg
 from wengert import numpy as wnp
 from wengert.lab.cli.main import main
+from wengert.lab.strategies import default
 from wengert.lab.strategies import table as tables
 from wengert.lab.strategies.choice import UNDECIDED, choose
 from wengert.lab.strategies.measuring import measured
@@ -231,17 +232,18 @@ def test_a_hessian_by_the_order_that_is_predicted_to_be_faster():
     np.testing.assert_allclose(hessian(x)[0], program.jacrev().jacfwd()(x)[0], rtol=1e-12, atol=1e-14)
 
 
-def test_traced_jacobians_take_the_predicted_mode(monkeypatch: pytest.MonkeyPatch):
+def test_traced_derivatives_choose_when_a_signature_is_traced(monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
-    monkeypatch.setattr(wg.Program, "jacobian_mode", lambda self, wrt, of, measure: asked.append("") or "jacrev")
+    monkeypatch.setattr(default, "jacobian_passes", lambda *_: asked.append("jacobian") or "jacrev")
+    monkeypatch.setattr(default, "hessian_plan", lambda *_: asked.append("hessian") or "forward over reverse")
     x = np.array([0.3, 0.4])
     jacobian = wg.jac(lambda x: wnp.sin(x) * x[0])
     np.testing.assert_allclose(jacobian(x), wg.jacfwd(lambda x: wnp.sin(x) * x[0])(x))
     np.testing.assert_allclose(jacobian(2 * x), wg.jacfwd(lambda x: wnp.sin(x) * x[0])(2 * x))
-    assert len(asked) == 1
+    assert asked == ["jacobian"]
     np.testing.assert_allclose(wg.hessian(lambda x: wnp.sum(x**3))(x), np.diag(6 * x), atol=1e-12)
-    assert len(asked) == 2
-    inner = wg.grad(lambda y: wnp.sum(wg.jac(lambda x: wnp.sin(x) * y)(x)))(1.0)
+    assert asked == ["jacobian", "hessian"]
+    inner = wg.grad(lambda y: wnp.sum(wg.jac(lambda x: wnp.sin(x) * y)(x)))(1.0)  # a function of a traced value from outside is no program of its own
     assert inner == pytest.approx(float(np.cos(x).sum()))
     assert len(asked) == 2
 

@@ -7,6 +7,7 @@ function is applied to its operands at the same index. What has been computed at
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -92,6 +93,8 @@ class NestBuilder:
         self.results: list[SSAValue] = []
         self.sources: dict[Operation, None] = {}
         self.ties: list[int] = []
+        self.starts: dict[Operation, list[int]] = {}
+        """Where each operand of a concatenation begins in its result."""
 
     def run(self) -> None:
         plan = self.function.plan
@@ -136,7 +139,9 @@ class NestBuilder:
 
     def _write_part(self, part: Part) -> None:
         op = part.op
-        start = sum(shape(operand)[int_of(op.dimension)] for operand in op.operands[: part.number])
+        if op not in self.starts:
+            self.starts[op] = list(accumulate((shape(operand)[int_of(op.dimension)] for operand in op.operands), initial=0))
+        start = self.starts[op][part.number]
         at = list(self.index_for(shape(part.value)))
         scalar = self._value(part.value, tuple(at), ())
         at[int_of(op.dimension)] = at[int_of(op.dimension)].shifted(start)
