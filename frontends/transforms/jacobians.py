@@ -76,10 +76,10 @@ def jacobian(function: Function, argnums: Positions = 0, *, has_aux: bool = Fals
     forward, reverse = (mode(function, argnums, has_aux=has_aux, holomorphic=holomorphic) for mode in (jacfwd, jacrev))
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        whole = None if has_aux or holomorphic else _Whole.of(function, argnums, args, kwargs)
+        whole = None if has_aux or holomorphic else _Whole.made(function, argnums, args, kwargs)
         if whole is None:
             return (forward if _takes_fewer_forward(function, argnums, has_aux, args, kwargs) else reverse)(*args, **kwargs)
-        chosen = whole.jacobian_passes(measure)
+        chosen = whole.program.jacobian_way(whole.wrt, whole.of, measure=measure)
         return {"jacfwd": forward, "jacrev": reverse}[chosen](*args, **kwargs) if chosen in MODES else whole.jacobian(measure)
 
     return _named(derivative, function, "Jacobian")
@@ -97,10 +97,10 @@ def hessian(function: Function, argnums: Positions = 0, *, has_aux: bool = False
     orders = {"forward over reverse": forward, "reverse over reverse": reverse}
 
     def second(*args: Any, **kwargs: Any) -> Any:
-        whole = None if has_aux or holomorphic else _Whole.of(function, argnums, args, kwargs)
+        whole = None if has_aux or holomorphic else _Whole.made(function, argnums, args, kwargs)
         if whole is None:
             return (forward if _takes_fewer_forward(gradient, argnums, has_aux, args, kwargs) else reverse)(*args, **kwargs)
-        chosen = whole.hessian_plan(measure)
+        chosen = whole.program.hessian_way(whole.wrt, whole.of, measure=measure)
         return orders[chosen](*args, **kwargs) if chosen in orders else whole.hessian(measure)
 
     return _named(second, function, "Hessian")
@@ -131,7 +131,7 @@ class _Whole:
         self.wrt, self.of = tuple(sorted(self.leaves)), tuple(range(len(call.results)))
 
     @staticmethod
-    def of(function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any]) -> _Whole | None:
+    def made(function: Function, argnums: Positions, args: Sequence[Any], kwargs: dict[str, Any]) -> _Whole | None:
         """None if the function uses traced values from outside, cannot be traced, or something is no real number."""
         from wengert.runtime.program import Program
 
@@ -145,16 +145,6 @@ class _Whole:
         if not all(spec.dtype.kind == "f" for spec in (*(call.specs[p] for p in wrt), *call.results)):
             return None
         return _Whole(call, args, positions, isinstance(argnums, int), Program(module.module, name=name_of(function)))
-
-    def jacobian_passes(self, measure: bool | None) -> str:
-        from wengert.lab.strategies.default import jacobian_passes
-
-        return jacobian_passes(self.program, self.wrt, self.of, measure)
-
-    def hessian_plan(self, measure: bool | None) -> str:
-        from wengert.lab.strategies.default import hessian_plan
-
-        return hessian_plan(self.program, self.wrt, self.of, measure)
 
     def jacobian(self, measure: bool | None) -> Any:
         """A tree like the result, with a tree like the arguments at each leaf."""

@@ -102,10 +102,7 @@ class Jacobians(Forms):
         key = ("jacobian", inputs, outputs, holomorphic, measure)
         if dump_dir is None and key in self._derivatives:
             return self._derivatives[key]
-        from wengert.lab.strategies.default import jacobian_passes
-
-        passes = jacobian_passes(cast("Program", self), inputs, outputs, measure)
-        self._derivatives[key] = self._jacobian(passes, inputs, outputs, holomorphic, dump_dir)
+        self._derivatives[key] = self._jacobian(self.jacobian_way(inputs, outputs, measure=measure), inputs, outputs, holomorphic, dump_dir)
         return self._derivatives[key]
 
     @overload
@@ -125,9 +122,7 @@ class Jacobians(Forms):
         inputs, outputs = self.resolve(wrt=wrt, of=of)
         key = ("hessian", inputs, outputs, holomorphic, measure)
         if key not in self._derivatives:
-            from wengert.lab.strategies.default import hessian_plan
-
-            self._derivatives[key] = self._hessian(hessian_plan(cast("Program", self), inputs, outputs, measure), inputs, outputs, holomorphic)
+            self._derivatives[key] = self._hessian(self.hessian_way(inputs, outputs, measure=measure), inputs, outputs, holomorphic)
         return self._derivatives[key]
 
     def _hessian(self, plan: str, wrt: tuple[int, ...], of: tuple[int, ...], holomorphic: bool) -> Program:
@@ -181,6 +176,18 @@ class Jacobians(Forms):
         if key not in self._sparse:
             self._sparse[key] = make()
         return self._sparse[key]
+
+    def jacobian_way(self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None) -> str:
+        """What :meth:`jacobian` does: ``jacfwd``, ``jacrev``, or the text of another pass."""
+        from wengert.lab.strategies.default import jacobian_passes
+
+        return jacobian_passes(cast("Program", self), *self.resolve(wrt=wrt, of=of), measure)
+
+    def hessian_way(self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None) -> str:
+        """What :meth:`hessian` does: a row of the table for Hessians, such as ``forward over reverse``."""
+        from wengert.lab.strategies.default import hessian_plan
+
+        return hessian_plan(cast("Program", self), *self.resolve(wrt=wrt, of=of), measure)
 
     def jacobian_mode(self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None) -> JacobianMode:
         """The one of :meth:`jacfwd` and :meth:`jacrev` that is predicted to be faster, chosen as in :meth:`jacobian`."""
