@@ -73,7 +73,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     left, right = shape_of(x1), shape_of(x2)
     if left[axis_of(axis, len(left))] != right[axis_of(axis, len(right))]:
         raise value_error(f"vecdot: the shapes {left} and {right} do not agree along axis {axis}")
-    return sum(multiply(moveaxis(conj(x1), axis, -1), moveaxis(x2, axis, -1)), -1)
+    products = multiply(moveaxis(conj(x1), axis, -1), moveaxis(x2, axis, -1))
+    return sum(products, -1, dtype=products.dtype)  # small integers stay small, as in the other products
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -111,10 +111,10 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     return np.eye(n_rows, n_cols, k=k, dtype=np.float64 if dtype is None else dtype)
 
 
-def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> Any:
-    """Coordinates of the points of a grid, one array for each axis."""
+def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> list[Array]:
+    """Coordinates of the points of a grid, a list of one array for each axis."""
     if not is_traced(*arrays):
-        return np.meshgrid(*arrays, indexing=indexing)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return list(NUMPY.meshgrid(*arrays, indexing=indexing))
     from wengert.numpy.manipulation import broadcast_to, reshape
 
     order = list(range(len(arrays)))
@@ -123,9 +123,7 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> Any:
     extents = [1] * len(arrays)
     for axis, x in zip(order, arrays, strict=True):
         extents[axis] = int(np.prod(shape_of(x)))
-    return tuple(
-        broadcast_to(reshape(x, tuple(-1 if d == axis else 1 for d in range(len(arrays)))), tuple(extents)) for axis, x in zip(order, arrays, strict=True)
-    )
+    return [broadcast_to(reshape(x, tuple(-1 if d == axis else 1 for d in range(len(arrays)))), tuple(extents)) for axis, x in zip(order, arrays, strict=True)]
 
 
 def _triangle(x: TracedArray, k: int, lower: bool) -> Array:

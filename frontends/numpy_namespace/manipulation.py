@@ -112,12 +112,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*[shape_argument(s) for s in shapes])
 
 
-def broadcast_arrays(*arrays: ArrayLike) -> Any:
-    """All arrays repeated to their common shape."""
+def broadcast_arrays(*arrays: ArrayLike) -> list[Array]:
+    """All arrays repeated to their common shape, a list as the standard of 2024.12 says."""
     if not is_traced(*arrays):
-        return np.broadcast_arrays(*arrays)
+        return list(np.broadcast_arrays(*arrays))
     extents = common_shape(*arrays)
-    return tuple(broadcast_to(x, extents) for x in arrays)
+    return [broadcast_to(x, extents) for x in arrays]
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:

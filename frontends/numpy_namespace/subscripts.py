@@ -88,7 +88,10 @@ def _resolve_masks(keys: list[Any], extents: Sequence[int]) -> list[Any]:
 
             k = asarray(k)
         if isinstance(k, TracedArray) and k.dtype.kind == "b":
-            raise type_error("the shape of x[mask] depends on the elements of a traced mask", "write wengert.numpy.where(mask, x, 0), or multiply by the mask")
+            raise type_error(
+                "the shape of x[mask] depends on the elements of a traced mask",
+                "write wengert.numpy.where(mask, x, 0), or multiply by the mask; x.at[mask].set(y) takes one",
+            )
         if isinstance(k, bool | np.bool_):
             raise type_error("a boolean is no index while a function is traced", "use wengert.numpy.where")
         if isinstance(k, np.ndarray) and k.dtype.kind == "b":  # pyright: ignore[reportUnknownMemberType]

@@ -1,7 +1,7 @@
 """``at(x)[index].set(y)``: arrays with some elements replaced, since traced arrays do not change; of those also ``x.at[index]``.
 
 Indices that are out of range are moved to the nearest element, as when they are read. Where one element is named twice, ``add``
-and its like count both, and which one ``set`` leaves is not said.
+and its like count both, and which one ``set`` leaves is not said. A traced mask is an index here (:mod:`wengert.numpy.masked_updates`).
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class Update:
 
 
 def _updated(x: ArrayLike, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
+    from wengert.numpy.masked_updates import has_traced_mask, masked_update
     from wengert.numpy.subscripts import parse, scalar_starts
 
     if not is_traced(x, y, *(key if isinstance(key, tuple) else [key])):  # pyright: ignore[reportUnknownArgumentType]
@@ -80,6 +81,8 @@ def _updated(x: ArrayLike, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
         return copy
     if not isinstance(x, TracedArray):
         x = traced(value_of(x))
+    if has_traced_mask(key):
+        return masked_update(x, key, y, kind)
     asked = parse(x.shape, key)
     plain = all(step == 1 for _, _, step in asked.slices) and all(len(shape_of(i)) == 0 for i in asked.indices.values())
     if plain and kind is core.Kind.set:
