@@ -28,6 +28,10 @@ class Cursor:
     """
 
     __slots__ = ("data", "end", "filename", "here")
+    data: bytes
+    filename: str
+    here: int
+    end: int
 
     def __init__(self, data: bytes, filename: str, start: int, end: int):
         self.data, self.filename, self.here, self.end = data, filename, start, end

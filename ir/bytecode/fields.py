@@ -123,10 +123,7 @@ class Layout(Struct, frozen=True):
 
 
 class Encoding(Struct, frozen=True):
-    """The encodings of a dialect: its layouts for attributes and for types.
-
-    ``version`` reads and writes the version that the dialect may note in a file; without it, versions are passed over.
-    """
+    """The encodings of a dialect: its layouts for attributes and for types."""
 
     attributes: tuple[Layout, ...] = ()
     types: tuple[Layout, ...] = ()
