@@ -14,9 +14,11 @@ from wengert.frontends.tracing.errors import value_error
 from wengert.frontends.tracing.operands import convert, dtype_of_operand, is_number, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import DType, join
+from wengert.numpy.devices import on_device
 from wengert.numpy.dispatch import NUMPY, Array, ArrayLike
 
 
+@on_device
 def astype(x: ArrayLike, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Array:
     """``x`` with another dtype; a complex number loses its imaginary part, a float what follows the point."""
     if isinstance(x, TracedArray):

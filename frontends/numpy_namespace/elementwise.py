@@ -233,12 +233,21 @@ def log1p(x: ArrayLike, /) -> Array:
 
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm of base 2."""
-    return unary(np.log2, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(2.0)))), x)
+    return unary(np.log2, lambda b, x: _scaled_log(b, x, 2.0), x)
 
 
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm of base 10."""
-    return unary(np.log10, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(10.0)))), x)
+    return unary(np.log10, lambda b, x: _scaled_log(b, x, 10.0), x)
+
+
+def _scaled_log(b: OpBuilder, x: Value, base: float) -> Value:
+    """The logarithm of a base; of complex numbers part by part, as a complex quotient makes NaN of infinite parts."""
+    logarithm = b.log(x)
+    if kind_of(x) != "c":
+        return b.divide(logarithm, b.full_like(x, float(np.log(base))))
+    scale = b.full_like(b.real(x), float(np.log(base)))
+    return b.complex(b.divide(b.real(logarithm), scale), b.divide(b.imag(logarithm), scale))
 
 
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
