@@ -12,8 +12,8 @@ from wengert.frontends.tracing.operands import broadcast, builder, convert, is_t
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import element, i64, tensor
 from wengert.numpy.devices import on_device
-from wengert.numpy.dispatch import NUMPY, Array, ArrayLike
-from wengert.numpy.dtypes import astype, result_type
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, copied
+from wengert.numpy.dtypes import astype, finfo, result_type
 
 
 def _static(function: str, *operands: Any) -> None:
@@ -27,7 +27,10 @@ def _static(function: str, *operands: Any) -> None:
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Array:
     """An array of an array, a number or nested lists (of traced values too)."""
     if isinstance(obj, TracedArray):
-        return obj if dtype is None and not obj.weak else traced(convert(value_of(obj), obj.dtype if dtype is None else np.dtype(dtype)))
+        same = not obj.weak and dtype in (None, obj.dtype)
+        if same:
+            return copied(obj) if copy else obj
+        return copied(traced(convert(value_of(obj), obj.dtype if dtype is None else np.dtype(dtype))))
     if isinstance(obj, list | tuple) and is_traced(*obj):  # pyright: ignore[reportUnknownArgumentType]
         from wengert.numpy.manipulation import stack
 
@@ -58,7 +61,7 @@ def linspace(start: ArrayLike, stop: ArrayLike, /, num: int, *, dtype: Any = Non
     t = np.arange(num, dtype=np.float64) / max(steps, 1)
     t = t.reshape((num,) + (1,) * len(np.broadcast_shapes(shape_of(start), shape_of(stop))))
     ends = result_type(start, stop, float(num))  # as in NumPy, at least a float
-    start, stop, t = astype(asarray(start), ends), astype(asarray(stop), ends), t.astype(np.zeros(0, ends).real.dtype)
+    start, stop, t = astype(asarray(start), ends), astype(asarray(stop), ends), t.astype(finfo(ends).dtype)
     points = asarray(add(multiply(start, subtract(1.0, t)), multiply(stop, t)))
     return points if dtype is None else asarray(points, dtype=dtype)
 
@@ -139,7 +142,8 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> list[Array]:
     extents = [1] * len(arrays)
     for axis, x in zip(order, arrays, strict=True):
         extents[axis] = int(np.prod(shape_of(x)))
-    return [broadcast_to(reshape(x, tuple(-1 if d == axis else 1 for d in range(len(arrays)))), tuple(extents)) for axis, x in zip(order, arrays, strict=True)]
+    rows = [reshape(x, tuple(-1 if d == axis else 1 for d in range(len(arrays)))) for axis, x in zip(order, arrays, strict=True)]
+    return [copied(broadcast_to(row, tuple(extents))) for row in rows]
 
 
 def _triangle(x: TracedArray, k: int, lower: bool) -> Array:

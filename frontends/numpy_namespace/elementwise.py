@@ -18,7 +18,7 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import dtype_of, element, element_of, shape, tensor
-from wengert.numpy.dispatch import Array, ArrayLike
+from wengert.numpy.dispatch import Array, ArrayLike, copied
 from wengert.numpy.elementwise_calls import Emit, binary, is_infinite, kind_of, single_op, unary
 
 # -- arithmetic
@@ -131,7 +131,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 def positive(x: ArrayLike, /) -> Array:
     """``+x``, which is ``x``."""
-    return x if isinstance(x, TracedArray) else np.positive(x)
+    return copied(x) if isinstance(x, TracedArray) else np.positive(x)
 
 
 def abs(x: ArrayLike, /) -> Array:
@@ -147,7 +147,7 @@ def _abs(x: ArrayLike) -> Array:
 
 def _unary_kept(numpy_function: Callable[..., Any], x: ArrayLike) -> Array:
     """A function that leaves such elements as they are."""
-    return x if isinstance(x, TracedArray) else numpy_function(x)
+    return copied(x) if isinstance(x, TracedArray) else numpy_function(x)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -189,7 +189,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         return np.clip(x, min, max)
     if min is not None:
         x = maximum(x, min)
-    return x if max is None else minimum(x, max)
+    return copied(x) if max is None else minimum(x, max)
 
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -340,7 +340,7 @@ def atanh(x: ArrayLike, /) -> Array:
 def _rounded(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike) -> Array:
     """A function that leaves integers and booleans as they are."""
     if isinstance(x, TracedArray) and x.dtype.kind in "biu":
-        return x
+        return copied(x)
     return unary(numpy_function, emit, x)
 
 
@@ -374,7 +374,7 @@ def real(x: ArrayLike, /) -> Array:
     """The real part."""
     if not isinstance(x, TracedArray):
         return np.real(x)
-    return traced(builder().real(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().real(value_of(x))).viewing(x) if x.dtype.kind == "c" else x
 
 
 def imag(x: ArrayLike, /) -> Array:
@@ -382,14 +382,14 @@ def imag(x: ArrayLike, /) -> Array:
     if not isinstance(x, TracedArray):
         return np.imag(x)
     value = value_of(x)
-    return traced(builder().imag(value) if x.dtype.kind == "c" else builder().full_like(value, 0))
+    return traced(builder().imag(value)).viewing(x) if x.dtype.kind == "c" else traced(builder().full_like(value, 0))
 
 
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate."""
     if not isinstance(x, TracedArray):
         return np.conj(x)
-    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else copied(x)
 
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
