@@ -9,6 +9,7 @@ import numpy as np
 from wengert.dialects.builder import Value
 from wengert.frontends.tracing.errors import value_error
 from wengert.frontends.tracing.operands import axis_of, broadcast, builder, is_traced, listed, promoted, shape_of, traced
+from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import rank, shape
 from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
 from wengert.numpy.elementwise import conj, multiply
@@ -102,7 +103,8 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     rows, columns = shape_of(x)[-2:]
     count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     places = np.arange(count)
-    return x[..., places + max(-offset, 0), places + max(offset, 0)]
+    elements = x[..., places + max(-offset, 0), places + max(offset, 0)]
+    return elements.viewing(x) if isinstance(x, TracedArray) else elements
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
@@ -135,7 +137,8 @@ def einsum(subscripts: str, /, *operands: ArrayLike) -> Array:
         (x, a), (y, c) = chosen if len(chosen) == 2 else (chosen[0], (None, ""))
         pending.append(_summed(x, a, kept) if y is None else _pair(x, a, y, c, kept))
     value, term = _summed(*pending[0], set(result))
-    return traced(builder().transpose(value, [term.index(letter) for letter in result]))
+    product = traced(builder().transpose(value, [term.index(letter) for letter in result]))
+    return product.viewing(operands[0]) if len(operands) == 1 else product  # NumPy's may be a view then
 
 
 _ELLIPSIS = "ΑΒΓΔΕΖΗΘΙΚΛΜ"

@@ -14,13 +14,16 @@ from wengert.frontends.tracing.errors import value_error
 from wengert.frontends.tracing.operands import convert, dtype_of_operand, is_number, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import DType, join
-from wengert.numpy.dispatch import NUMPY, Array, ArrayLike
+from wengert.numpy.devices import on_device
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, copied
 
 
+@on_device
 def astype(x: ArrayLike, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Array:
     """``x`` with another dtype; a complex number loses its imaginary part, a float what follows the point."""
     if isinstance(x, TracedArray):
-        return traced(convert(value_of(x), np.dtype(dtype)))
+        converted = traced(convert(value_of(x), np.dtype(dtype)))
+        return copied(converted) if copy or converted.dtype != x.dtype else converted.viewing(x)
     return np.asarray(x).astype(dtype, copy=copy)
 
 

@@ -18,7 +18,7 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import dtype_of, element, element_of, shape, tensor
-from wengert.numpy.dispatch import Array, ArrayLike
+from wengert.numpy.dispatch import Array, ArrayLike, copied
 from wengert.numpy.elementwise_calls import Emit, binary, is_infinite, kind_of, single_op, unary
 
 # -- arithmetic
@@ -131,7 +131,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 def positive(x: ArrayLike, /) -> Array:
     """``+x``, which is ``x``."""
-    return x if isinstance(x, TracedArray) else np.positive(x)
+    return copied(x) if isinstance(x, TracedArray) else np.positive(x)
 
 
 def abs(x: ArrayLike, /) -> Array:
@@ -147,7 +147,7 @@ def _abs(x: ArrayLike) -> Array:
 
 def _unary_kept(numpy_function: Callable[..., Any], x: ArrayLike) -> Array:
     """A function that leaves such elements as they are."""
-    return x if isinstance(x, TracedArray) else numpy_function(x)
+    return copied(x) if isinstance(x, TracedArray) else numpy_function(x)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -189,7 +189,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         return np.clip(x, min, max)
     if min is not None:
         x = maximum(x, min)
-    return x if max is None else minimum(x, max)
+    return copied(x) if max is None else minimum(x, max)
 
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -233,12 +233,21 @@ def log1p(x: ArrayLike, /) -> Array:
 
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm of base 2."""
-    return unary(np.log2, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(2.0)))), x)
+    return unary(np.log2, lambda b, x: _scaled_log(b, x, 2.0), x)
 
 
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm of base 10."""
-    return unary(np.log10, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(10.0)))), x)
+    return unary(np.log10, lambda b, x: _scaled_log(b, x, 10.0), x)
+
+
+def _scaled_log(b: OpBuilder, x: Value, base: float) -> Value:
+    """The logarithm of a base; of complex numbers part by part, as a complex quotient makes NaN of infinite parts."""
+    logarithm = b.log(x)
+    if kind_of(x) != "c":
+        return b.divide(logarithm, b.full_like(x, float(np.log(base))))
+    scale = b.full_like(b.real(x), float(np.log(base)))
+    return b.complex(b.divide(b.real(logarithm), scale), b.divide(b.imag(logarithm), scale))
 
 
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -331,7 +340,7 @@ def atanh(x: ArrayLike, /) -> Array:
 def _rounded(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike) -> Array:
     """A function that leaves integers and booleans as they are."""
     if isinstance(x, TracedArray) and x.dtype.kind in "biu":
-        return x
+        return copied(x)
     return unary(numpy_function, emit, x)
 
 
@@ -365,7 +374,7 @@ def real(x: ArrayLike, /) -> Array:
     """The real part."""
     if not isinstance(x, TracedArray):
         return np.real(x)
-    return traced(builder().real(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().real(value_of(x))).viewing(x) if x.dtype.kind == "c" else x
 
 
 def imag(x: ArrayLike, /) -> Array:
@@ -373,14 +382,14 @@ def imag(x: ArrayLike, /) -> Array:
     if not isinstance(x, TracedArray):
         return np.imag(x)
     value = value_of(x)
-    return traced(builder().imag(value) if x.dtype.kind == "c" else builder().full_like(value, 0))
+    return traced(builder().imag(value)).viewing(x) if x.dtype.kind == "c" else traced(builder().full_like(value, 0))
 
 
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate."""
     if not isinstance(x, TracedArray):
         return np.conj(x)
-    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else copied(x)
 
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:

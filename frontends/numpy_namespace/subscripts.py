@@ -43,9 +43,9 @@ def subscript(x: Any, key: Any) -> Array:
     asked = parse(extents, key)
     value = _sliced(value_of(x), asked.slices)
     if not asked.indices:
-        return traced(builder().reshape(value, _with_new_axes(asked, shape(value))))
+        return traced(builder().reshape(value, _with_new_axes(asked, shape(value)))).viewing(x)
     if all(not isinstance(i, TracedArray) and i.ndim == 0 for i in asked.indices.values()):
-        return traced(_static_scalars(value, asked))
+        return traced(_static_scalars(value, asked)).viewing(x)
     if all(len(getattr(i, "shape", ())) == 0 for i in asked.indices.values()):
         return traced(_dynamic_scalars(value, asked))
     return traced(_gathered(value, asked))
