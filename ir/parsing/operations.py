@@ -92,7 +92,7 @@ def property_names(cls: type[Operation]) -> frozenset[str]:
     """The names of an op class's properties."""
     names = _PROPERTY_NAMES.get(cls)
     if names is None:
-        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else {}
+        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else getattr(cls, "PROPERTY_NAMES", frozenset[str]())
         names = _PROPERTY_NAMES[cls] = frozenset(known)
     return names
 
