@@ -112,7 +112,7 @@ predicate = cmpi
 value = constant
 isExact? = divsi divui shrsi shrui
 fastmath? = extf flush_denormals maximumf maxnumf minimumf minnumf negf remf scaling_extf
-nonNeg? = extui index_castui uitofp
+nonNeg+ = extui index_castui uitofp
 """,
     "math": """
 fastmath? = absf acos acosh asin asinh atan atan2 atanh cbrt ceil clampf copysign cos cosh erf erfc exp exp2 expm1 floor fpowi isfinite

@@ -68,12 +68,12 @@ class VhloType(ParametrizedAttribute, TypeAttribute):
     name = "vhlo.type"
     of: Attribute = param_def()
 
-    def text(self) -> str:
+    def own_text(self) -> str:
         """As VHLO writes it."""
-        return type_text(self.of)
+        return f"!vhlo.{type_text(self.of)}"
 
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.text()}>")
+        printer.print_string(f"<{type_text(self.of)}>")
 
 
 @irdl_attr_definition
@@ -83,12 +83,12 @@ class VhloAttribute(ParametrizedAttribute):
     name = "vhlo.attribute"
     of: Attribute = param_def()
 
-    def text(self) -> str:
+    def own_text(self) -> str:
         """As VHLO writes it."""
-        return attribute_text(self.of)
+        return written(self.of)
 
     def print_parameters(self, printer: Printer) -> None:
-        printer.print_string(f"<{self.text()}>")
+        printer.print_string(f"<{attribute_text(self.of)}>")
 
 
 @lru_cache(maxsize=4096)
@@ -168,9 +168,9 @@ def attribute_text(of: Any) -> str:
         number = _WRITER.attribute_text(of).partition(" : ")[0]
         return f"float_v1<{number} : !vhlo.{type_text(of.type)}>"
     if isinstance(of, ArrayAttr):
-        return f"array_v1<[{', '.join(f'#vhlo.{attribute_text(item)}' for item in of.data)}]>"
+        return f"array_v1<[{', '.join(written(item) for item in of.data)}]>"
     if isinstance(of, DictionaryAttr):
-        return f"dict_v1<{{{', '.join(f'#vhlo.string_v1<{escaped(key)}> = #vhlo.{attribute_text(value)}' for key, value in of.data.items())}}}>"
+        return f"dict_v1<{{{', '.join(f'#vhlo.string_v1<{escaped(key)}> = {written(value)}' for key, value in of.data.items())}}}>"
     if isinstance(of, DenseIntOrFPElementsAttr):
         return f"tensor_v1<{_WRITER.attribute_text(of)}>"
     if isinstance(of, TypeAttribute):
@@ -183,14 +183,16 @@ def attribute_text(of: Any) -> str:
     if isinstance(of, ResultAccuracyAttr):
         atol, rtol = (_WRITER.attribute_text(number).partition(" : ")[0] for number in (of.atol, of.rtol))
         return f"result_accuracy_v1<atol = {atol}, rtol = {rtol}, ulps = {int_of(of.ulps)}, mode = #vhlo<result_accuracy_mode_v1 {of.mode.data}>>"
-    assert isinstance(of, EnumAttribute)
-    return f"{of.name.partition('.')[2]}_v1<{of.data}>"
+    return f"attribute<{_WRITER.attribute_text(of)}>"
+
+
+def written(of: Attribute) -> str:
+    """``#vhlo.string_v1<"x">``, ``#vhlo<precision_v1 HIGH>``: an attribute as VHLO writes it."""
+    if isinstance(of, EnumAttribute):
+        word = cast("EnumAttribute[Any]", of)
+        return f"#vhlo<{word.name.partition('.')[2]}_v1 {word.data}>"
+    return f"#vhlo.{attribute_text(of)}"
 
 
 def _inner(of: Attribute) -> str:
     return _WRITER.attribute_text(of).partition("<")[2][:-1]
-
-
-def vhlo_attribute(of: Attribute) -> VhloAttribute:
-    """An attribute of VHLO that stands for one whose parts all have a counterpart."""
-    return VhloAttribute(of)

@@ -160,6 +160,8 @@ class _Writer:
             return Parts(self._dictionary(attributes), dictionary=self._dictionary(op.properties))
         everything = {**attributes, **op.properties}
         native = tuple(self._native(op, key, everything) for key in table)
+        if all(key.endswith(LATER) and value is None for key, value in native):
+            native = ()  # as definitions write it that do not know the property
         named = {key.rstrip("?+") for key, _ in native} | {key.partition(":")[0] for key, _ in native}
         return Parts(self._dictionary({key: value for key, value in everything.items() if key not in named}), native)
 
