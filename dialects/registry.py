@@ -27,6 +27,7 @@ _MODULES = {
     "kernel": ("wengert.dialects.kernel", "Kernel"),
     "quant": ("wengert.dialects.quant", "Quant"),
     "sdy": ("wengert.dialects.sdy", "Sdy"),
+    "vhlo": ("wengert.dialects.vhlo", "Vhlo"),
     "func": ("xdsl.dialects.func", "Func"),
     "arith": ("xdsl.dialects.arith", "Arith"),
     "math": ("xdsl.dialects.math", "Math"),
@@ -73,7 +74,7 @@ OPAQUE = frozenset(
 """Attributes and types of closed dialects that are kept as their text."""
 
 REFUSED = {
-    "vhlo": "VHLO is the form in which StableHLO is stored; write the program as StableHLO, for example with stablehlo-translate --deserialize",
+    "vhlo": "VHLO is read as the portable artifact that it is stored as, and not as text; or write the program as StableHLO",
 }
 """Dialects that are not read at all, each with what to do instead."""
 
@@ -186,7 +187,7 @@ def vocabulary_for(context: Context | None, op_names: Sequence[str]) -> Vocabula
     from wengert.ir.bytecode.entries import Vocabulary
 
     known = context or context_for("".join(f'\n"{name}"(' for name in op_names))
-    return Vocabulary(known, encoding_of, properties_of, elided_defaults, frozenset(CLOSED), OPAQUE, REFUSED)
+    return Vocabulary(known, encoding_of, properties_of, elided_defaults, frozenset((*CLOSED, "vhlo")), OPAQUE)
 
 
 def is_upstream(text: str) -> bool:

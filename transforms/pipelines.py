@@ -38,6 +38,9 @@ PASS_PATHS = {
     "to-linalg": "wengert.transforms.upstream.out.to_linalg:ToLinalgPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
+    # transforms/portable: VHLO, which portable artifacts are made of
+    "stablehlo-to-vhlo": "wengert.transforms.portable.to_vhlo:StablehloToVhloPass",
+    "vhlo-to-stablehlo": "wengert.transforms.portable.from_vhlo:VhloToStablehloPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",

@@ -8,7 +8,7 @@ from importlib import import_module
 from wengert.ir.bytecode.builtin_attributes import BUILTIN
 from wengert.ir.bytecode.fields import Encoding
 
-_MODULES = {name: f"wengert.dialects.bytecode.{name}" for name in ("stablehlo", "chlo", "sdy")}
+_MODULES = {name: f"wengert.dialects.bytecode.{name}" for name in ("stablehlo", "chlo", "sdy", "vhlo")}
 
 
 @cache

@@ -1,6 +1,6 @@
 """The properties of ops in the order in which bytecode has them, by dialect: those of the definitions in StableHLO and in upstream MLIR.
 
-A line is the properties, then the ops that have these: names in alphabetical order, with ``?`` for those that an op may lack (or has a default for); then the
+A line is the properties, then the ops that have these: names in alphabetical order, with ``?`` for those that an op may lack (or has a default for) and ``+`` for those that came later; then the
 numbers of groups of operands and of results. Ops that are not named have no properties.
 """
 
@@ -26,6 +26,10 @@ value = constant
 arg_attrs? function_type no_inline? res_attrs? sym_name sym_visibility? = func
 """,
     "stablehlo": """
+ = abs add after_all and async_done async_start atan2 bitcast_convert case ceil clamp count_leading_zeros complex convert create_token divide
+ = dynamic_pad dynamic_reshape dynamic_update_slice floor if imag is_finite maximum minimum multiply negate not optimization_barrier or
+ = partition_id popcnt power real_dynamic_slice real remainder replica_id reshape return round_nearest_even round_nearest_afz select shift_left
+ = shift_right_arithmetic shift_right_logical sign subtract tuple uniform_dequantize uniform_quantize while xor
 all_gather_dim channel_handle? replica_groups use_global_device_ids? = all_gather
 channel_handle? replica_groups use_global_device_ids? = all_reduce
 channel_handle? concat_dimension replica_groups split_count split_dimension = all_to_all
@@ -101,19 +105,19 @@ sharding = reshard sharding_constraint
 group_id = sharding_group
 """,
     "arith": """
-fastmath? roundingmode? = addf convertf divf mulf scaling_truncf subf truncf
+fastmath? roundingmode+ = addf convertf divf mulf scaling_truncf subf truncf
 overflowFlags? = addi muli shli subi trunci
 fastmath? predicate = cmpf
 predicate = cmpi
 value = constant
 isExact? = divsi divui shrsi shrui
 fastmath? = extf flush_denormals maximumf maxnumf minimumf minnumf negf remf scaling_extf
-nonNeg? = extui index_castui uitofp
+nonNeg+ = extui index_castui uitofp
 """,
     "math": """
 fastmath? = absf acos acosh asin asinh atan atan2 atanh cbrt ceil clampf copysign cos cosh erf erfc exp exp2 expm1 floor fpowi isfinite
 fastmath? = isinf isnan isnormal log log10 log1p log2 powf round roundeven rsqrt sin sincos sinh sqrt tan tanh trunc
-fastmath? roundingmode? = fma
+fastmath? roundingmode+ = fma
 """,
     "scf": """
 no_inline? = execute_region
@@ -214,7 +218,7 @@ def _table(dialect: str) -> dict[str, tuple[str, ...]] | None:
     if text is None:
         return None
     table: dict[str, tuple[str, ...]] = {}
-    for line in text.strip().splitlines():
+    for line in text.strip("\n").splitlines():
         properties, _, ops = line.partition(" = ")
         table.update(dict.fromkeys(ops.split(), tuple(properties.split())))
     return table
@@ -223,8 +227,17 @@ def _table(dialect: str) -> dict[str, tuple[str, ...]] | None:
 def properties_of(op_name: str) -> tuple[str, ...] | None:
     """The properties of an op as bytecode has them; None for an op of a dialect that is not listed here."""
     dialect, _, name = op_name.partition(".")
+    if dialect == "vhlo":
+        from wengert.dialects.vhlo.tables import split_name, vhlo_properties
+
+        return vhlo_properties(*split_name(name))
     table = _table(dialect)
     return None if table is None else table.get(name, ())
+
+
+def op_properties(dialect: str) -> dict[str, tuple[str, ...]]:
+    """The properties of all ops of a dialect by their names; of a dialect of which all ops are listed."""
+    return _table(dialect) or {}
 
 
 def elided_defaults(op_name: str) -> dict[str, Attribute]:

@@ -103,7 +103,7 @@ class EntryCursor(Cursor):
         if number >= len(entries):
             self.fail(f"the bytecode is damaged: there is no {what} {number} among {len(entries)}")
         entry = entries[number]
-        value = entry.value or self.table.decode(entry)
+        value = self.table.decode(entry) if entry.value is None else entry.value
         self.parts += entry.parts
         if self.parts > MOST_PARTS:
             self.fail(f"an attribute of more than {MOST_PARTS} parts is not supported")
@@ -144,14 +144,14 @@ class Entries:
         if number >= len(self.attributes):
             cursor.fail(f"the bytecode is damaged: there is no attribute {number} among {len(self.attributes)}")
         entry = self.attributes[number]
-        return entry.value or self.decode(entry)
+        return self.decode(entry) if entry.value is None else entry.value
 
     def type(self, number: int, cursor: Cursor) -> Attribute:
         """The type of a number that was read at the cursor."""
         if number >= len(self.types):
             cursor.fail(f"the bytecode is damaged: there is no type {number} among {len(self.types)}")
         entry = self.types[number]
-        return entry.value or self.decode(entry)
+        return self.decode(entry) if entry.value is None else entry.value
 
     def decode(self, entry: _Entry) -> Attribute:
         """Decodes an entry."""

@@ -1,8 +1,7 @@
 """The strings, attributes and types of a file that is written, each once and numbered.
 
-An attribute is the same as another if both are encoded alike, which tells apart what compares equal as a value, such as 0.0 and -0.0. So every attribute is
-encoded twice: as a draft, in which what it consists of has the numbers of drafts, and in the end, when the order in the file is known: by dialect, what is
-used often first, since small numbers are short.
+An attribute is the same as another if both are encoded alike, which tells apart what compares equal as a value, such as 0.0 and -0.0. It is encoded as pieces,
+bytes and other entries; the entries get numbers in the end, when all are known: by dialect, what is used often first, since small numbers are short.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ class Entry:
     Attributes:
         dialect: the dialect that encodes it.
         is_type: whether it stands among the types.
-        layout: how it is encoded, None for one that is written as text.
-        values: the values of the layout's fields, or the text.
+        is_coded: whether its dialect encodes it, and it is not text.
+        pieces: what it is encoded as.
         uses: how often it is referred to.
-        number: its number in the file, once that is known; before, that of its draft.
+        number: its number in the file, once that is known.
     """
 
-    __slots__ = ("dialect", "is_type", "layout", "number", "uses", "values")
+    __slots__ = ("dialect", "is_coded", "is_type", "number", "pieces", "uses")
 
-    def __init__(self, dialect: str, is_type: bool, layout: Layout | None, values: Any, number: int):
-        self.dialect, self.is_type, self.layout, self.values, self.number = dialect, is_type, layout, values, number
-        self.uses = 0
+    def __init__(self, dialect: str, is_type: bool, is_coded: bool, pieces: tuple[bytes | Entry, ...]):
+        self.dialect, self.is_type, self.is_coded, self.pieces = dialect, is_type, is_coded, pieces
+        self.uses = self.number = 0
 
 
 class EntryOutput(Output):
@@ -43,6 +42,7 @@ class EntryOutput(Output):
     def __init__(self, numbering: Numbering):
         super().__init__()
         self._numbering = numbering
+        self._pieces: list[bytes | Entry] = []
 
     def string(self, text: str) -> None:
         """Writes the number of a string."""
@@ -50,15 +50,23 @@ class EntryOutput(Output):
 
     def attribute(self, attribute: Attribute) -> None:
         """Writes the number of an attribute."""
-        self.varint(self._numbering.attribute(attribute).number)
+        self._refer(self._numbering.attribute(attribute))
 
     def type(self, type: Attribute) -> None:
         """Writes the number of a type."""
-        self.varint(self._numbering.type(type).number)
+        self._refer(self._numbering.type(type))
+
+    def _refer(self, entry: Entry) -> None:
+        self._pieces += (bytes(self.data), entry)
+        self.data.clear()
 
     def resource(self, name: str) -> None:
         """Writes the number of a resource."""
         self.varint(self._numbering.resource(name))
+
+    def pieces(self) -> tuple[bytes | Entry, ...]:
+        """All that was written."""
+        return (*self._pieces, bytes(self.data))
 
 
 class Numbering:
@@ -78,7 +86,6 @@ class Numbering:
         self._types: dict[int, tuple[Entry, Attribute]] = {}
         self._entries: dict[tuple[Any, ...], Entry] = {}
         self._layouts: dict[tuple[type, bool], list[tuple[str, Layout]]] = {}
-        self.is_final = False
 
     def string(self, text: str) -> int:
         """The number of a string."""
@@ -111,51 +118,36 @@ class Numbering:
         return known[0]
 
     def _entry(self, attribute: Attribute, is_type: bool) -> Entry:
-        cls = type(attribute) if isinstance(attribute, Attribute) else attribute.__class__
-        for dialect, layout in self._layouts_of(attribute.__class__, cls, is_type):
+        cls: type[Attribute] = attribute.__class__  # a location that is still put together says its class only so
+        output = EntryOutput(self)
+        for dialect, layout in self._layouts_of(cls, is_type):
             values = layout.parts(attribute)
             if values is not None:
-                return self._shared(Entry(dialect, is_type, layout, values, 0))
+                output.varint(layout.code)
+                for field, value in zip(layout.fields, values, strict=True):
+                    field.write(output, value)
+                return self._shared(Entry(dialect, is_type, True, output.pieces()))
         name: str = getattr(getattr(attribute, "attr_name", None), "data", attribute.name)
         dialect, dot, _ = name.partition(".")
-        return self._shared(Entry(dialect if dot else BUILTIN, is_type, None, self._text(attribute), 0))
+        output.text(self._text(attribute))
+        return self._shared(Entry(dialect if dot else BUILTIN, is_type, False, output.pieces()))
 
-    def _layouts_of(self, cls: type, _: type, is_type: bool) -> list[tuple[str, Layout]]:
+    def _layouts_of(self, cls: type[Attribute], is_type: bool) -> list[tuple[str, Layout]]:
         key = (cls, is_type)
         layouts = self._layouts.get(key)
         if layouts is None:
             wraps = not is_type and issubclass(cls, TypeAttribute)
-            name = BUILTIN if wraps else self._dialect_of(cls)
+            name = BUILTIN if wraps else _dialect_of(cls)
             encoding = self._encoding(name)
             known = () if encoding is None else encoding.types if is_type else encoding.attributes
             wanted = TypeAttribute if wraps else cls
             layouts = self._layouts[key] = [(name, layout) for layout in known if layout.cls is wanted]
         return layouts
 
-    @staticmethod
-    def _dialect_of(cls: Any) -> str:
-        dialect, dot, _ = str(getattr(cls, "name", "")).partition(".")
-        return dialect if dot and dialect != "bytecode" else BUILTIN
-
     def _shared(self, entry: Entry) -> Entry:
         """The entry that was made before for what is encoded alike, or this one."""
         self.dialect(entry.dialect)
-        if self.is_final:
-            raise AssertionError("every attribute is known before numbers are given")
-        key = (entry.dialect, entry.is_type, self._encoded(entry))
-        entry.number = len(self._entries)
-        return self._entries.setdefault(key, entry)
-
-    def _encoded(self, entry: Entry) -> tuple[int, bytes]:
-        """An entry as bytes, and 1 where these are encoded by its dialect."""
-        output = EntryOutput(self)
-        if entry.layout is None:
-            output.text(entry.values)
-            return 0, bytes(output.data)
-        output.varint(entry.layout.code)
-        for field, value in zip(entry.layout.fields, entry.values, strict=True):
-            field.write(output, value)
-        return 1, bytes(output.data)
+        return self._entries.setdefault((entry.dialect, entry.is_type, entry.is_coded, entry.pieces), entry)
 
     def finish(self) -> tuple[bytes, bytes]:
         """Gives every entry its number in the file: the sections of attributes and types and of their places."""
@@ -165,7 +157,6 @@ class Numbering:
         for entries in (attributes, types):
             for number, entry in enumerate(entries):
                 entry.number = number
-        self.is_final = True
         contents, places = Output(), Output()
         places.varint(len(attributes))
         places.varint(len(types))
@@ -181,7 +172,16 @@ class Numbering:
             places.varint(self.dialects[dialect])
             places.varint(end - start)
             for entry in entries[start:end]:
-                coded, data = self._encoded(entry)
-                contents.put(data)
-                places.flagged(len(data), bool(coded))
+                before = contents.size
+                for piece in entry.pieces:
+                    if isinstance(piece, Entry):
+                        contents.varint(piece.number)
+                    else:
+                        contents.put(piece)
+                places.flagged(contents.size - before, entry.is_coded)
             start = end
+
+
+def _dialect_of(cls: type[Attribute]) -> str:
+    dialect, dot, _ = str(getattr(cls, "name", "")).partition(".")
+    return dialect if dot else BUILTIN

@@ -15,6 +15,9 @@ from wengert.ir.bytecode.entries import Entries, EntryCursor
 from wengert.ir.bytecode.names import OpName
 from wengert.ir.bytecode.sections import NATIVE_SEGMENTS
 
+LATER = "+"
+"""The mark of a property that an op may have, and that the op's definition had not in all versions: the last one, which may be missing."""
+
 _SEGMENTS = "SegmentSizes:"
 _MOST_SEGMENT_BITS = 8
 
@@ -66,8 +69,10 @@ class Properties:
             for name, _ in groups:
                 properties[name] = cursor.attribute()
         for name in plain:
-            if not name.endswith("?"):
+            if not name.endswith(("?", LATER)):
                 properties[name] = cursor.attribute()
+            elif name.endswith(LATER) and not cursor.left:
+                break
             elif (number := cursor.varint()) & 1:
                 properties[name[:-1]] = self._entries.attribute(number >> 1, cursor)
         if self._version >= NATIVE_SEGMENTS:

@@ -21,6 +21,7 @@ from wengert.ir.bytecode.cursor import MAGIC
 from wengert.ir.bytecode.fields import Encoding
 from wengert.ir.bytecode.numbering import BUILTIN, Numbering
 from wengert.ir.bytecode.output import Output
+from wengert.ir.bytecode.properties import LATER
 from wengert.ir.bytecode.sections import (
     DIALECT_VERSIONS,
     ELIDED_LOCATIONS,
@@ -33,7 +34,6 @@ from wengert.ir.bytecode.sections import (
     write_section,
 )
 from wengert.ir.bytecode.strings import write_strings
-from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import error_at
 from wengert.ir.printing.attributes import AttributeWriter
 from wengert.ir.unregistered import written_name
@@ -160,13 +160,15 @@ class _Writer:
             return Parts(self._dictionary(attributes), dictionary=self._dictionary(op.properties))
         everything = {**attributes, **op.properties}
         native = tuple(self._native(op, key, everything) for key in table)
-        named = {key.rstrip("?") for key, _ in native} | {key.partition(":")[0] for key, _ in native}
+        if all(key.endswith(LATER) and value is None for key, value in native):
+            native = ()  # as definitions write it that do not know the property
+        named = {key.rstrip("?+") for key, _ in native} | {key.partition(":")[0] for key, _ in native}
         return Parts(self._dictionary({key: value for key, value in everything.items() if key not in named}), native)
 
     def _native(self, op: Operation, key: str, values: Mapping[str, Attribute]) -> tuple[str, Attribute | None]:
-        value = values.get(key.partition(":")[0].rstrip("?"))
-        if value is None and not key.endswith("?"):
-            raise DiagnosticError(error_at(op.location, f"'{written_name(op)}' has no '{key.partition(':')[0]}', which bytecode needs"))
+        value = values.get(key.partition(":")[0].rstrip("?+"))
+        if value is None and not key.endswith(("?", LATER)):
+            raise error_at(op.location, f"'{written_name(op)}' has no '{key.partition(':')[0]}', which bytecode needs")
         return key, value
 
     def _dictionary(self, entries: Mapping[str, Attribute]) -> DictionaryAttr | None:
@@ -270,7 +272,7 @@ class _Writer:
             if _SEGMENTS in key:
                 continue
             number = 0 if value is None else numbering.attribute(value).number
-            if not key.endswith("?"):
+            if not key.endswith(("?", LATER)):
                 output.varint(number)
             else:
                 output.varint(number << 1 | 1 if value is not None else 0)

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from msgspec import Struct, field
-from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import UnresolvedOperand
@@ -69,7 +69,7 @@ class OpState(Struct):
     def drop_empty_dictionaries(self) -> None:
         """Takes away what the pretty form does not write: lists of empty dictionaries for the attributes of arguments and results."""
         for key in ("arg_attrs", "res_attrs"):
-            if key in self.properties and not any(getattr(entry, "data", True) for entry in getattr(self.properties[key], "data", ())):
+            if isinstance(self.properties.get(key), ArrayAttr) and not any(getattr(entry, "data", True) for entry in getattr(self.properties[key], "data", ())):
                 del self.properties[key]
 
     def share_location(self, location: LocationAttr) -> None:
@@ -92,7 +92,7 @@ def property_names(cls: type[Operation]) -> frozenset[str]:
     """The names of an op class's properties."""
     names = _PROPERTY_NAMES.get(cls)
     if names is None:
-        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else {}
+        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else getattr(cls, "PROPERTY_NAMES", frozenset[str]())
         names = _PROPERTY_NAMES[cls] = frozenset(known)
     return names
 
