@@ -17,7 +17,8 @@ from typing import Any
 import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
-from benchmarks.torch_suite import comparing
+from benchmarks.torch_suite import comparing, helpers
+from wengert.eager.recording.record import AccumulateGrad
 from wengert.nn import functional as nn_functional
 
 NAME = "renamed_torch_test"
@@ -39,6 +40,10 @@ class Absent:
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         return (object,)
+
+
+HIDDEN = frozenset(("library", "operations", "recording", "compilation", "function"))
+"""Modules of ours that only happen to have a name of PyTorch's."""
 
 
 class Renamed(ModuleType):
@@ -63,7 +68,7 @@ class Renamed(ModuleType):
             return inner
         for place in self._places:
             value = getattr(place, name, None)
-            if value is not None:
+            if value is not None and not (isinstance(value, ModuleType) and name in HIDDEN):
                 return value
         return Absent(f"{self.__name__}.{name}")
 
@@ -71,7 +76,9 @@ class Renamed(ModuleType):
 def _modules() -> dict[str, Any]:
     autograd = eager.autograd
     table: dict[str, tuple[Sequence[Any], dict[str, Any]]] = {
-        "torch": ((eager,), {}),
+        "torch": ((eager,), {"Size": tuple}),
+        "torch._C": ((eager,), {"_WeakTensorRef": helpers.WeakTensorRef}),
+        "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.delayed_error, "AccumulateGrad": AccumulateGrad}),
         "torch.nn": ((nn,), {}),
         "torch.nn.functional": ((nn_functional,), {}),
         "torch.optim": ((optim,), {}),
@@ -83,6 +90,7 @@ def _modules() -> dict[str, Any]:
         "torch.autograd.grad_mode": ((autograd,), {}),
         "torch.utils": ((), {}),
         "torch.utils.checkpoint": ((eager,), {}),
+        "torch.autograd.variable": ((autograd,), {}),
         "torch.testing": ((), {"make_tensor": comparing.make_tensor}),
     }
     return {name: Renamed(name, places, names) for name, (places, names) in table.items()}
