@@ -58,7 +58,7 @@ def duality(case: Case) -> None:
     difference = both(case.forward, case.reverse)[0]
     if abs(difference) <= 64 * precision * size:
         return
-    assert_agree("the VJP is not the transpose of the JVP", [difference], [np.zeros(())], lambda k: both(rows(k), columns(k)), loose=4)
+    assert_agree("the VJP is not the transpose of the JVP", [difference], [np.zeros((), np.longdouble)], lambda k: both(rows(k), columns(k)), loose=4)
 
 
 def pairing(xs: list[Array], ys: Any) -> np.longdouble:
