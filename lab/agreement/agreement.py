@@ -30,11 +30,11 @@ FIRST, MORE = 3, 32
 
 
 class Mismatch(Exception):
-    """A check that does not hold: what is wrong, in one line, and the values."""
+    """A check that does not hold: what is wrong, in one line, and the values; where elements differ, ``place``: of which result, and the mask of which."""
 
-    def __init__(self, what: str, details: str = ""):
+    def __init__(self, what: str, details: str = "", place: tuple[int, Any] | None = None):
         super().__init__(what)
-        self.what, self.details = what, details
+        self.what, self.details, self.place = what, details, place
 
 
 def assert_agree(
@@ -77,7 +77,7 @@ def assert_agree(
     a, e = np.asarray(given[k])[bad], np.asarray(expected[k])[bad]
     kind = "not finite" if np.isfinite(_wide(e)).all() and not np.isfinite(_wide(a)).all() else "finite" if not np.isfinite(_wide(e)).all() else "wrong"
     places = np.argwhere(bad)[:4].tolist()
-    raise Mismatch(f"{what}: {kind} ({e.dtype})", f"result {k} at {places}: {a[:4]}, expected {e[:4]}; {int(bad.sum())} of {bad.size} elements")
+    raise Mismatch(f"{what}: {kind} ({e.dtype})", f"result {k} at {places}: {a[:4]}, expected {e[:4]}; {int(bad.sum())} of {bad.size} elements", (k, bad))
 
 
 def near(a: Array, e: Array) -> Any:

@@ -37,6 +37,11 @@ def in_wide_arithmetic() -> Generator[None]:
         _WIDE.reset(token)
 
 
+def is_wide() -> bool:
+    """Whether floats are long doubles."""
+    return _WIDE.get()
+
+
 class Case:
     """A program, its inputs, its interpreted results, and directions to differentiate in."""
 

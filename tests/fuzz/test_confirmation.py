@@ -14,10 +14,11 @@ from fuzz.case import Case, in_wide_arithmetic, interpreted, lowered, noise_of
 from fuzz.checks.check import Check
 from fuzz.execution import Amplified, assert_executes, wrong_op
 from fuzz.generator import Program, generate
+from fuzz.judgement import assert_agree
 from fuzz.trial import Finding, Rounding, attempt
 from fuzz.wide.formats import copies
 from fuzz.wide.machine import wide_run
-from wengert.lab.agreement.agreement import Mismatch, assert_agree
+from wengert.lab.agreement.agreement import Mismatch
 from wengert.lab.agreement.noise.machine import noisy_run
 
 CHAOTIC = """func.func public @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi1>) {{
@@ -151,3 +152,33 @@ def test_cases_in_wide_arithmetic_have_the_same_directions() -> None:
         for a, b in zip([*case.x_dots, *case.y_bars], [*wide.x_dots, *wide.y_bars], strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b)
+
+
+OTHER_WAY = """func.func public @main(%x: tensor<f32>, %y: tensor<f32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %factor = stablehlo.constant dense<3.0> : tensor<f32>
+  %0 = stablehlo.multiply %x, %x : tensor<f32>
+  %1 = stablehlo.compare GT, %0, %zero : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %2 = stablehlo.multiply %y, %factor : tensor<f32>
+  %3 = stablehlo.select %1, %zero, %2 : tensor<i1>, tensor<f32>
+  return %3 : tensor<f32>
+}"""
+
+
+def test_where_wide_arithmetic_takes_another_way_it_says_nothing() -> None:
+    """The square vanishes in f32 only, so that the mistake is nowhere to be seen in wide arithmetic."""
+    program = Program(OTHER_WAY, (np.array(1e-30, np.float32), np.array(1.1, np.float32)))
+    assert isinstance(attempt(Case(program), comparing(lambda text: text.replace("dense<3.0>", "dense<6.0>"))), Finding)
+
+
+def test_the_comparison_that_fails_is_the_one_that_is_made_again() -> None:
+    """Others of the same check hold in one arithmetic and not in the other."""
+
+    def run(case: Case) -> None:
+        assert_agree("first", case.outputs, case.outputs, lambda seed: case.outputs)
+        assert_agree("second", [2 * x for x in case.outputs], case.outputs, lambda seed: case.outputs)
+
+    program = Program(PRODUCT.format(e="f32"), tuple(np.array(x, np.float32) for x in (1.1, 2.3, 0.7)))
+    outcome = attempt(Case(program), Check("two", run))
+    assert isinstance(outcome, Finding)
+    assert outcome.what.startswith("second")

@@ -17,7 +17,7 @@ from fuzz.case import Case
 from fuzz.checks.every_check import CHECKS
 from fuzz.generator import Program, generate
 from fuzz.trial import Finding, Rounding, attempt, chosen
-from wengert.lab.isolation import in_copy
+from wengert.lab.isolation import ProcessEndedError, in_copy
 
 SECONDS = 300.0
 
@@ -56,7 +56,10 @@ def checked(mutation: Mutation, seeds: Sequence[int] = ()) -> Checked:
                     rounding += [check.name] * isinstance(outcome, Rounding)
         return Checked(mutation, tuple(findings), tuple(rounding))
 
-    return in_copy(work, SECONDS)
+    try:
+        return in_copy(work, SECONDS)
+    except ProcessEndedError:
+        return Checked(mutation, ("crash",), ())
 
 
 def _own(mutation: Mutation) -> Program:
@@ -64,7 +67,7 @@ def _own(mutation: Mutation) -> Program:
     rng = np.random.default_rng(7)
 
     def drawn(dtype: Any, shape: tuple[int, ...]) -> Any:
-        return rng.integers(0, 2, shape).astype(dtype) if np.dtype(dtype).kind in "iub" else rng.uniform(0.3, 1.3, shape).astype(dtype)
+        return rng.integers(1, 3, shape).astype(dtype) if np.dtype(dtype).kind in "iub" else rng.uniform(0.3, 1.3, shape).astype(dtype)
 
     arguments = wg.parse(mutation.program).signature.arguments
     return Program(mutation.program, tuple(drawn(a.dtype, a.shape) for a in arguments), smooth=True)

@@ -7,7 +7,8 @@ import numpy as np
 import wengert as wg
 from fuzz.case import Case, direction, interpreted, noise_of
 from fuzz.checks.check import Array, Family
-from wengert.lab.agreement.agreement import Singular, assert_agree
+from fuzz.judgement import assert_agree
+from wengert.lab.agreement.agreement import Singular
 
 check = Family()
 

@@ -7,7 +7,7 @@ import numpy as np
 from fuzz.case import Case, interpreted, noise_of
 from fuzz.checks.check import Family
 from fuzz.execution import assert_executes
-from wengert.lab.agreement.agreement import assert_agree
+from fuzz.judgement import assert_agree
 
 check = Family()
 POLICIES = ("sqrt", "binomial-1", "binomial-2", "binomial-3")

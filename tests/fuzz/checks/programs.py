@@ -7,8 +7,9 @@ from fuzz.case import Case, interpreted_module
 from fuzz.checks.check import Family
 from fuzz.execution import assert_executes
 from fuzz.execution import compiled as compiled_code
+from fuzz.judgement import assert_agree
 from wengert.ir.printing.printer import print_module
-from wengert.lab.agreement.agreement import Mismatch, assert_agree
+from wengert.lab.agreement.agreement import Mismatch
 
 check = Family()
 
