@@ -304,3 +304,14 @@ def test_text_stays_short() -> None:
     for m, n, k in itertools.product((1, 6, 29, 128), (1, 7, 24, 100), (1, 9, 64)):
         plan = planned((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2)
         assert matmul.emit_function(plan, "product").count("\n") < 1200
+
+
+@pytest.mark.parametrize(("element", "n"), [("f32", 5), ("f32", 6), ("f32", 7), ("f64", 3)])
+def test_registers_have_a_power_of_two_of_lanes(element: str, n: int) -> None:
+    plan = planned((4, 9), (9, n), element, lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2)
+    assert (plan.method, plan.tile.lanes) == ("rows", n)
+    text = matmul.emit_function(plan, "product")
+    lanes = 8 if n > 4 else 4
+    assert f"llvm.fmuladd.v{lanes}{element}" in text
+    assert f"llvm.masked.load.v{lanes}{element}" in text
+    assert f"llvm.fmuladd.v{n}{element}" not in text
