@@ -143,7 +143,7 @@ def checked_encoding(encoding: Attribute, shape: Sequence[int]) -> tuple[str, At
 def type_of(value: SSAValue) -> TensorType[Any]:
     """The value's type, which must be a ranked tensor (else a TypeError)."""
     type: Any = value.type
-    if type.__class__ is TensorType or isinstance(type, TensorType):
+    if type.__class__ is TensorType or issubclass(type.__class__, TensorType):
         return type
     raise TypeError(f"expected a ranked tensor, found {type}")
 
