@@ -319,7 +319,7 @@ def test_registers_have_a_power_of_two_of_lanes(element: str, n: int) -> None:
 
 def test_kept_texts_are_those_that_would_be_emitted() -> None:
     plans = [planned((5, 9), (9, n), element, lhs_contracting=(1,), rhs_contracting=(0,)) for n in (1, 3, 17) for element in ("f32", "f64", "c64")]
-    for _ in range(2):
-        texts = [matmul.emit_function(plan, "product", linkage) for plan in plans for linkage in ("", "internal")]
+    first, texts = [[matmul.emit_function(plan, "product", linkage) for plan in plans for linkage in ("", "internal")] for _ in range(2)]
+    assert first == texts
     assert texts == [matmul.emit_function.__wrapped__(plan, "product", linkage) for plan in plans for linkage in ("", "internal")]
     assert len(set(texts)) == len(texts)
