@@ -18,7 +18,7 @@ from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import dtype_of, element, element_of, shape, tensor
-from wengert.numpy.dispatch import Array, ArrayLike
+from wengert.numpy.dispatch import Array, ArrayLike, copied
 from wengert.numpy.elementwise_calls import Emit, binary, is_infinite, kind_of, single_op, unary
 
 # -- arithmetic
@@ -52,26 +52,32 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
     zero, one = b.full_like(x, 0), b.full_like(x, 1)
     nothing = b.compare("EQ", y, zero)
-    if kind_of(x) in "iu":
-        return b.select(nothing, zero, _floor_divide_by(b, x, b.select(nothing, one, y)))
-    return b.select(nothing, b.round_nearest_even(b.divide(x, y)), _floor_divide_by(b, x, y)) if kind_of(x) == "f" else _floor_divide_by(b, x, y)
-
-
-def _floor_divide_by(b: OpBuilder, x: Value, y: Value) -> Value:
-    zero, one = b.full_like(x, 0), b.full_like(x, 1)
-    if kind_of(x) in "bu":
-        return b.divide(x, y)
+    if kind_of(x) in "biu":
+        return b.select(nothing, zero, _integer_floor_divide(b, x, b.select(nothing, one, y)))
+    plain = b.divide(x, y)
     rest = b.remainder(x, y)
-    differs = b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
-    if kind_of(x) == "i":
-        quotient = b.divide(x, y)
-        return b.select(differs, b.subtract(quotient, one), quotient)
     quotient = b.divide(b.subtract(x, rest), y)
-    return b.round_nearest_even(b.select(differs, b.subtract(quotient, one), quotient))
+    quotient = b.round_nearest_even(b.select(_lies_beyond(b, rest, y), b.subtract(quotient, one), quotient))
+    # What is 0 has the sign of the plain quotient; the select keeps derivatives at 0 in any case, as rounding does.
+    signed_zero = b.select(_signbit(b, plain), b.full_like(x, -0.0), zero)
+    return b.select(nothing, b.round_nearest_even(plain), b.select(b.compare("EQ", quotient, zero), signed_zero, quotient))
+
+
+def _integer_floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
+    quotient = b.divide(x, y)
+    if kind_of(x) in "bu":
+        return quotient
+    return b.select(_lies_beyond(b, b.remainder(x, y), y), b.subtract(quotient, b.full_like(x, 1)), quotient)
+
+
+def _lies_beyond(b: OpBuilder, rest: Value, y: Value) -> Value:
+    """Whether a remainder of truncated division has the other sign than the divisor, so that floored division goes one further."""
+    zero = b.full_like(rest, 0)
+    return b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
 
 
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of floor division, which has the sign of ``x2``. By zero it is 0 for integers, and NaN for floats, as in NumPy."""
+    """The remainder of floor division, which has the sign of ``x2``, also where it is 0. By zero it is 0 for integers, and NaN for floats, as in NumPy."""
     return binary(np.remainder, _remainder, x1, x2)
 
 
@@ -79,19 +85,19 @@ mod = remainder
 
 
 def _remainder(b: OpBuilder, x: Value, y: Value) -> Value:
-    if kind_of(x) in "iu":
-        nothing = b.compare("EQ", y, b.full_like(y, 0))
-        return b.select(nothing, b.full_like(x, 0), _remainder_by(b, x, b.select(nothing, b.full_like(y, 1), y)))
-    return _remainder_by(b, x, y)
+    zero = b.full_like(x, 0)
+    if kind_of(x) in "biu":
+        nothing = b.compare("EQ", y, zero)
+        return b.select(nothing, zero, _remainder_by(b, x, b.select(nothing, b.full_like(y, 1), y)))
+    rest = _remainder_by(b, x, y)
+    # Both -0 + 0 and 0 + 0 are 0. A select between constants would lose the derivative at multiples of y, which is 1.
+    upward, downward = b.add(rest, zero), b.negate(b.add(b.negate(rest), zero))
+    return b.select(b.compare("LT", y, zero), downward, upward)
 
 
 def _remainder_by(b: OpBuilder, x: Value, y: Value) -> Value:
     rest = b.remainder(x, y)
-    if kind_of(x) in "bu":
-        return rest
-    zero = b.full_like(x, 0)
-    differs = b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
-    return b.select(differs, b.add(rest, y), rest)
+    return rest if kind_of(x) in "bu" else b.select(_lies_beyond(b, rest, y), b.add(rest, y), rest)
 
 
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -125,7 +131,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 def positive(x: ArrayLike, /) -> Array:
     """``+x``, which is ``x``."""
-    return x if isinstance(x, TracedArray) else np.positive(x)
+    return copied(x) if isinstance(x, TracedArray) else np.positive(x)
 
 
 def abs(x: ArrayLike, /) -> Array:
@@ -141,7 +147,7 @@ def _abs(x: ArrayLike) -> Array:
 
 def _unary_kept(numpy_function: Callable[..., Any], x: ArrayLike) -> Array:
     """A function that leaves such elements as they are."""
-    return x if isinstance(x, TracedArray) else numpy_function(x)
+    return copied(x) if isinstance(x, TracedArray) else numpy_function(x)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -155,8 +161,12 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
 
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1; of complex numbers ``x / |x|``, and 0 at 0."""
-    return unary(np.sign, lambda b, x: x if kind_of(x) == "b" else _unsigned_sign(b, x) if kind_of(x) == "u" else b.sign(x), x)
+    """-1, 0 or 1; of complex numbers ``x / |x|``. At -0 it is 0, as the standard says."""
+    return unary(np.sign, lambda b, x: _unsigned_sign(b, x) if kind_of(x) == "u" else _signed_sign(b, x), x)
+
+
+def _signed_sign(b: OpBuilder, x: Value) -> Value:
+    return b.sign(x) if kind_of(x) == "i" else b.add(b.sign(x), b.full_like(x, 0))  # -0 + 0 is 0
 
 
 def _unsigned_sign(b: OpBuilder, x: Value) -> Value:
@@ -179,7 +189,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         return np.clip(x, min, max)
     if min is not None:
         x = maximum(x, min)
-    return x if max is None else minimum(x, max)
+    return copied(x) if max is None else minimum(x, max)
 
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -223,12 +233,21 @@ def log1p(x: ArrayLike, /) -> Array:
 
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm of base 2."""
-    return unary(np.log2, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(2.0)))), x)
+    return unary(np.log2, lambda b, x: _scaled_log(b, x, 2.0), x)
 
 
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm of base 10."""
-    return unary(np.log10, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(10.0)))), x)
+    return unary(np.log10, lambda b, x: _scaled_log(b, x, 10.0), x)
+
+
+def _scaled_log(b: OpBuilder, x: Value, base: float) -> Value:
+    """The logarithm of a base; of complex numbers part by part, as a complex quotient makes NaN of infinite parts."""
+    logarithm = b.log(x)
+    if kind_of(x) != "c":
+        return b.divide(logarithm, b.full_like(x, float(np.log(base))))
+    scale = b.full_like(b.real(x), float(np.log(base)))
+    return b.complex(b.divide(b.real(logarithm), scale), b.divide(b.imag(logarithm), scale))
 
 
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -321,7 +340,7 @@ def atanh(x: ArrayLike, /) -> Array:
 def _rounded(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike) -> Array:
     """A function that leaves integers and booleans as they are."""
     if isinstance(x, TracedArray) and x.dtype.kind in "biu":
-        return x
+        return copied(x)
     return unary(numpy_function, emit, x)
 
 
@@ -355,7 +374,7 @@ def real(x: ArrayLike, /) -> Array:
     """The real part."""
     if not isinstance(x, TracedArray):
         return np.real(x)
-    return traced(builder().real(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().real(value_of(x))).viewing(x) if x.dtype.kind == "c" else x
 
 
 def imag(x: ArrayLike, /) -> Array:
@@ -363,14 +382,14 @@ def imag(x: ArrayLike, /) -> Array:
     if not isinstance(x, TracedArray):
         return np.imag(x)
     value = value_of(x)
-    return traced(builder().imag(value) if x.dtype.kind == "c" else builder().full_like(value, 0))
+    return traced(builder().imag(value)).viewing(x) if x.dtype.kind == "c" else traced(builder().full_like(value, 0))
 
 
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate."""
     if not isinstance(x, TracedArray):
         return np.conj(x)
-    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else copied(x)
 
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
