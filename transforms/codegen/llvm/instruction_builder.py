@@ -1,9 +1,9 @@
 """Writes LLVM instructions as text: fresh names, typed operations, memory and addresses, index arithmetic, vectors.
 
 A value is the name of a register (``%12``), of a parameter, or a literal; its type is given with every instruction, as in
-LLVM's own text. Registers are numbered in the order in which they stand in the text, as LLVM demands of registers without a name: it keeps names in a
-table and makes new ones where functions are inlined, which takes it a twentieth of its time. Nothing here depends on a processor: callers choose how wide vectors are, which address spaces there are and which
-functions are called.
+LLVM's own text. Registers are numbered as they follow one another in the text, which LLVM demands of those without a name: names go into a table,
+and are made anew where functions are inlined, which takes it a twentieth of its time. Nothing here depends on a processor: callers choose how wide
+vectors are, which address spaces there are and which functions are called.
 """
 
 from __future__ import annotations
