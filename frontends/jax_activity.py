@@ -1,8 +1,8 @@
 """Which values of a jaxpr can have a tangent, and which depend on one that is an argument.
 
-A forward data-flow analysis over equations, to a fixed point over loops. It may call a value active whose tangent turns out to be zero, never the reverse. A rule is then
-traced for the arguments that are active where it is called; the others have *symbolic* zeros, on which rules of libraries depend (they refuse, or leave out what
-is zero).
+A forward data-flow analysis over equations, to a fixed point over loops. It may call a value active whose tangent turns out to be zero, never the
+reverse. A rule is then traced for the arguments that are active where it is called; the others have *symbolic* zeros, on which rules of libraries depend
+(they refuse a tangent, or leave out what is zero).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FLAT = frozenset(("floor", "ceil", "round", "sign", "stop_gradient", "wengert_s
 def has_tangents(aval: Any) -> bool:
     """Whether values of this type can have a tangent."""
     dtype = getattr(aval, "dtype", None)
-    return dtype is not None and (np.issubdtype(dtype, np.inexact) or dtype.name == "bfloat16")
+    return dtype is not None and bool(import_module("jax.numpy").issubdtype(dtype, np.inexact))
 
 
 def restricted(avals: Sequence[Any], levels: Levels) -> list[Level]:

@@ -129,7 +129,7 @@ def rule_of_call(call: Call, active: Sequence[int]) -> Rule:
     except Exception as error:
         if not active:
             return Rule([], (), refused)
-        reason = _reason(error)
+        reason = reason_of(error)
     taken: list[int] = []
     parts: Sequence[Any] = []
     for i in active:
@@ -140,7 +140,7 @@ def rule_of_call(call: Call, active: Sequence[int]) -> Rule:
     return Rule(parts, taken, refused)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """The first paragraph of what a rule says."""
     text = str(error).strip().split("\n\n")[0]
     return " ".join(text.split()) or type(error).__name__

@@ -35,16 +35,29 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from wengert.frontends import jax_callbacks as callbacks
+from wengert.frontends import jax_foreign as foreign
 from wengert.frontends import jax_linear_solves as linear_solves
 from wengert.frontends.jax_activity import Flow, Level, Levels, through
-from wengert.frontends.jax_rule_traces import PRIMITIVES, Rule, check_closed, constants_of, evaluation, jax_module, moving_positions, rule_of, spec_of
+from wengert.frontends.jax_rule_traces import (
+    PRIMITIVES,
+    Rule,
+    check_closed,
+    constants_of,
+    evaluation,
+    jax_module,
+    moving_positions,
+    rule_of,
+    rule_of_call,
+    spec_of,
+)
 from wengert.ir.symbols import rename_references
 from wengert.runtime.loading import parse
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
-_PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose")}
+_PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose"), foreign.KIND: ("jvp", "transpose")}
 """What the functions of a rule are called."""
 _DEPTH = 6
 """The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
@@ -53,8 +66,15 @@ that a text can only say the first few derivatives; asking for more is an error.
 
 @dataclass(frozen=True)
 class CustomFunction:
-    """A function with a rule: ``[jvp]`` or ``[forward, backward]`` as closed jaxprs without equations of that kind, or nothing where it
-    stands too deep in other rules, or refuses all tangents. ``refused`` has what the rule says of the tangent of each operand, if it refuses one."""
+    """A function with a rule.
+
+    Attributes:
+        rules: ``[jvp]`` or ``[forward, backward]`` as closed jaxprs without equations of that kind, or nothing where it stands too deep in other rules, or
+            refuses all tangents.
+        refused: what the rule says of the tangent of each operand, if it refuses one.
+        linear: a function that is called on tangents is linear in so many of its last operands.
+        because: why that has no transpose.
+    """
 
     name: str
     kind: str
@@ -62,6 +82,8 @@ class CustomFunction:
     symbolic_zeros: bool = False
     refused: Sequence[str] = ()
     too_deep: bool = False
+    linear: int = 0
+    because: str = ""
 
 
 @dataclass
@@ -86,11 +108,73 @@ class CustomFunctions:
 
     def _replaced(self, jaxpr: Any, levels: Levels) -> Any:
         flow, solving = Flow(jaxpr, levels), _only_for_solving(jaxpr)
-        eqns = [eqn if any(id(v) in solving for v in eqn.outvars) else self._equation(eqn, flow.of(eqn.invars)) for eqn in jaxpr.eqns]
-        return jaxpr if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
+        eqns: list[Any] = []
+        for eqn in jaxpr.eqns:
+            levels = flow.of(eqn.invars)
+            if any(id(v) in solving for v in eqn.outvars):
+                eqns.append(eqn)
+            elif foreign.is_foreign(eqn.primitive):
+                eqns += self._foreign(eqn, levels)
+            else:
+                eqns.append(self._equation(eqn, levels))
+        same = len(eqns) == len(jaxpr.eqns) and all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True))
+        return jaxpr if same and not callbacks.has_tokens(jaxpr.effects) else callbacks.with_effects(jaxpr, eqns)
+
+    def _foreign(self, eqn: Any, levels: Levels) -> list[Any]:
+        """A call of a library's primitive: of a private function with its rule, or on tangents a linear call, or what it computes where it has neither."""
+        written, constant = foreign.implementation(eqn), [Level.CONSTANT] * len(levels)
+        if Level.TANGENT in levels and eqn.primitive in jax_module("jax.interpreters.ad").primitive_transposes:
+            linear = foreign.LinearCall(eqn, levels)
+            others = [v for j, v in enumerate(eqn.outvars) if j not in linear.results]
+            params = {"symbol": self._linear_symbol(eqn, linear, levels), "body": self.replaced(linear.body(written), constant)}
+            call = eqn.replace(
+                primitive=_primitive(), params=params, invars=[eqn.invars[i] for i in linear.order], outvars=[eqn.outvars[j] for j in linear.results]
+            )
+            return [self._written_out(eqn, written, constant), call] if foreign.used(others) else [call]
+        if Level.TANGENT in levels or not any(levels) or not moving_positions([v.aval for v in eqn.outvars]):
+            return [self._written_out(eqn, written, levels)]
+        return [self._call(eqn, self.replaced(written, constant), levels)]
+
+    def _written_out(self, eqn: Any, body: Any, levels: Levels) -> Any:
+        return eqn.replace(primitive=_inlined(), params={"body": self.replaced(body, levels)})
+
+    def _linear_symbol(self, eqn: Any, linear: foreign.LinearCall, levels: Levels) -> str:
+        """The name of the private function for a linear call."""
+        call, own = linear.call, [levels[i] for i in linear.order]
+        rule, transpose = rule_of_call(call, [i for i in moving_positions(call.inputs) if own[i]]), linear.transpose()
+        body = linear.body(foreign.implementation(eqn))
+        parts = [*rule.parts, *([] if isinstance(transpose, str) else [transpose])]
+        check_closed(call.name, parts)
+        at_first = _key(foreign.KIND, body, parts, [*rule.refused, str(linear.linear)])
+        if at_first in self._open:
+            return self._open[at_first]
+        symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
+        rules, too_deep = list[Any](), len(self._open) >= _DEPTH
+        if not too_deep:
+            self._open[at_first] = symbol
+            moving = [Level.TANGENT if i in rule.active else Level.CONSTANT for i in moving_positions(call.inputs)]
+            others: list[Level] = [min(level, Level.ACTIVE) for level in own]
+            rules = [self.replaced(part, [*others, *moving]) for part in rule.parts]
+            if not isinstance(transpose, str):
+                outputs = [Level.TANGENT] * len(call.outputs)
+                rules.append(self.replaced(transpose, [*others[: len(own) - linear.linear], *outputs]))
+            del self._open[at_first]
+        key = _key(foreign.KIND, body, rules, [*rule.refused, str(linear.linear)], symbol)
+        if key not in self._known:
+            self._known[key] = symbol
+            because = transpose if isinstance(transpose, str) else ""
+            refused = _refused(call.inputs, rule)
+            self.by_symbol[symbol] = CustomFunction(
+                _readable(call.name), foreign.KIND, rules, refused=refused, too_deep=too_deep, linear=linear.linear, because=because
+            )
+        return self._known[key]
 
     def _equation(self, eqn: Any, levels: Levels) -> Any:
         name = eqn.primitive.name
+        if name == "custom_jvp_call" and Level.TANGENT in levels:  # linear in tangents by its text; JAX writes it out there too
+            return self._written_out(eqn, eqn.params["call_jaxpr"], levels)
+        if name in callbacks.NAMES:
+            return callbacks.replaced(eqn)
         if name in _KINDS and any(levels) and moving_positions([v.aval for v in eqn.outvars]):
             return self._call(eqn, self.replaced(eqn.params["call_jaxpr"], levels), levels)
         if name in PRIMITIVES:
@@ -103,7 +187,7 @@ class CustomFunctions:
             return eqn.replace(primitive=_stop())
         inner, _ = through(eqn, levels)
         params = {key: self._parameter(value, inner) for key, value in eqn.params.items()}
-        return eqn if all(params[key] is eqn.params[key] for key in params) else eqn.replace(params=params)
+        return eqn if all(params[key] is eqn.params[key] for key in params) else callbacks.without_tokens(eqn.replace(params=params))
 
     def _call(self, eqn: Any, body: Any, levels: Levels) -> Any:
         """The call of a private function with a rule."""
@@ -128,7 +212,7 @@ class CustomFunctions:
         """The name of the private function for a call."""
         active = [i for i in moving_positions([v.aval for v in eqn.invars]) if levels[i]]
         rule = rule_of(eqn, active)
-        name = "solve" if eqn.primitive.name == linear_solves.NAME else str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
+        name = _name(eqn)
         check_closed(name, rule.parts)
         at_first = _key(eqn.primitive.name, body, rule.parts, rule.refused)
         if at_first in self._open:
@@ -143,9 +227,8 @@ class CustomFunctions:
         if key not in self._known:
             self._known[key] = symbol
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
-            readable = re.sub(r"\W+", "_", name).strip("_") or "f"
             refused = _refused([v.aval for v in eqn.invars], rule) if kind != linear_solves.KIND and eqn.primitive.name not in PRIMITIVES else ()
-            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep)
+            self.by_symbol[symbol] = CustomFunction(_readable(name), kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep)
         return self._known[key]
 
     def _rules(self, eqn: Any, rule: Rule, levels: Levels) -> list[Any]:
@@ -162,6 +245,16 @@ class CustomFunctions:
                 own = [*levels, *(Level.TANGENT if i in rule.active else Level.CONSTANT for i in moving)][:count]
             parts.append(self.replaced(part, own))
         return parts
+
+
+def _name(eqn: Any) -> str:
+    if eqn.primitive.name == linear_solves.NAME:
+        return "solve"
+    return str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name) if "call_jaxpr" in eqn.params else eqn.primitive.name
+
+
+def _readable(name: str) -> str:
+    return re.sub(r"\W+", "_", name).strip("_") or "f"
 
 
 def _refused(avals: Sequence[Any], rule: Rule) -> Sequence[str]:
@@ -216,6 +309,24 @@ def _primitive() -> Any:
 
 
 @cache
+def _inlined() -> Any:
+    """What a primitive of a library computes, in place of its call."""
+    mlir = jax_module("jax.interpreters.mlir")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_inlined")
+    primitive.multiple_results = True
+
+    def types(*_: Any, body: Any) -> list[Any]:
+        return body.out_avals
+
+    def written(*inputs: Any, body: Any) -> Any:
+        return jax_module("jax.extend.core").jaxpr_as_fun(body)(*inputs)
+
+    primitive.def_abstract_eval(types)
+    mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
+    return primitive
+
+
+@cache
 def _stop() -> Any:
     """The identity, marked."""
     mlir, ir = jax_module("jax.interpreters.mlir"), jax_module("jaxlib.mlir.ir")
@@ -254,13 +365,13 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
     """
     custom = CustomFunctions()
     closed = custom.replaced(traced.jaxpr, [Level.ACTIVE] * len(traced.jaxpr.in_avals))
-    if not custom.by_symbol and not custom.stops:
+    if closed is traced.jaxpr:
         return None
     merged = _Merged(custom)
     merged.add(_text(closed, name), name, "main")
     declared: dict[str, list[str]] = {}
     for symbol, function in custom.by_symbol.items():
-        names = _PARTS[function.kind] if function.too_deep else _PARTS[function.kind][: len(function.rules)]
+        names = _parts_of(function)
         if function.too_deep:  # a reference to nothing: an error for whoever asks for this derivative
             declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{_DEPTH}_rules_deep"] * len(names)
             continue
@@ -270,6 +381,16 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
     for symbol, symbols in declared.items():
         merged.declare(symbol, custom.by_symbol[symbol], symbols)
     return merged.module
+
+
+def _parts_of(function: CustomFunction) -> Sequence[str]:
+    """What the functions of its rule are called."""
+    names = _PARTS[function.kind]
+    if function.too_deep:
+        return names
+    if function.kind == foreign.KIND:  # either may be missing
+        return names if len(function.rules) == len(names) else names[:1] if function.because else names[1:]
+    return names[: len(function.rules)]
 
 
 def _text(closed: Any, name: str) -> str:
@@ -321,6 +442,8 @@ class _Merged:
         references = [SymbolRefAttr(rule) for rule in rules]
         if (function := self._functions.get(self._symbols[symbol])) is not None and declared.kind == linear_solves.KIND:
             linear_solves.declare_solves(self.module, function, list(rules))
+        elif function is not None and declared.kind == foreign.KIND:
+            self._declare_linear(function, declared, rules)
         elif function is not None:
             if references:
                 function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
@@ -328,3 +451,12 @@ class _Merged:
                 function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
             if declared.symbolic_zeros:
                 function.attributes[SYMBOLIC_ZEROS] = UnitAttr()
+
+    def _declare_linear(self, function: FuncOp, declared: CustomFunction, rules: Sequence[str]) -> None:
+        """Makes calls of a function linear calls, and gives it its rule for derivatives by its other operands."""
+        parts = dict(zip(_parts_of(declared), rules, strict=True))
+        if (jvp := parts.get("jvp")) is not None:
+            function.attributes[CUSTOM_JVP] = SymbolRefAttr(jvp)
+        if any(declared.refused):
+            function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
+        foreign.declare_linear(self.module, function.sym_name.data, declared.linear, parts.get("transpose"), declared.because)

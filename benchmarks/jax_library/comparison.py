@@ -21,7 +21,7 @@ KINDS = ("values", "reverse", "JVP", "second")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one kind of results in one precision: an error, or the message of a refusal, or neither where it is not asked for; ``by_jax``: JAX refuses too."""
+    """What came of one kind of results in one precision: an error, or the message of a refusal (``by_jax``: JAX's), or neither where it is not asked for."""
 
     error: float | None = None
     refused: str = ""
@@ -57,7 +57,10 @@ def compared(program: Program, precision: str) -> Comparison:
             return Comparison(precision, skipped=str(missing))
         except Exception as failure:
             return Comparison(precision, unmade=_first_line(failure))
-        return Comparison(precision, _Sides(function, arguments).outcomes(program))
+        outcomes = _Sides(function, arguments).outcomes(program)
+        if outcomes["values"].by_jax:  # no program of JAX either
+            return Comparison(precision, unmade=outcomes["values"].refused)
+        return Comparison(precision, outcomes)
 
 
 def error(actual: Sequence[Any], expected: Sequence[Any]) -> float:

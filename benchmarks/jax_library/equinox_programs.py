@@ -103,6 +103,7 @@ PROGRAMS = (
     Program("equinox", "convolutions, max pooling", convolutions),
     Program("equinox", "attention, mask and dropout by a typed key", attention, second=True),
     Program("equinox", "LSTM over a sequence", lstm, second=True),
+    Program("equinox", "error_if, also in a loop", checked, second=True),
     Program("equinox", "checkpointed while loop", bounded_loop, reverse_only=True),
     Program("equinox", "filter_custom_vjp under vmap", filtered_rule, reverse_only=True),
 )

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, SSAValue
 
+from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import is_differentiable, type_of
 from wengert.transforms.ad.direct.adjoint import Pullback, step
@@ -40,6 +41,16 @@ def call(sweep: Sweep, op: CallOp) -> Pullback:
     raise refuse(op, f"of @{callee.sym_name.data} was not inlined, and the function declares no derivative of its own")
 
 
+@step(ad.LinearCallOp)
+def linear_call(sweep: Sweep, op: ad.LinearCallOp) -> Pullback:
+    """By the function's declared derivative."""
+    callee = function_named(sweep.module, op.callee.string_value())
+    check_differentiable(op, callee, [sweep.has_cotangent(sweep.primal(v)) for v in op.operands])
+    if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
+        return _by_jvp(sweep, op, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()))
+    raise refuse(op, f"of @{callee.sym_name.data} declares no derivative of its own")
+
+
 def _by_vjp(sweep: Sweep, op: CallOp, forward: FuncOp, backward: FuncOp) -> Pullback:
     operands = [sweep.primal(v) for v in op.operands]
     check_inputs(op, forward, [v.type for v in operands])
@@ -61,7 +72,7 @@ def _by_vjp(sweep: Sweep, op: CallOp, forward: FuncOp, backward: FuncOp) -> Pull
     return pullback
 
 
-def _by_jvp(sweep: Sweep, op: CallOp, jvp: FuncOp) -> Pullback:
+def _by_jvp(sweep: Sweep, op: CallOp | ad.LinearCallOp, jvp: FuncOp) -> Pullback:
     operands = [sweep.primal(v) for v in op.operands]
     differentiable = [x for x in operands if is_differentiable(x.type)]
     check_inputs(op, jvp, [v.type for v in (*operands, *differentiable)])
