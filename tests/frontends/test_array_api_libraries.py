@@ -96,7 +96,7 @@ def test_the_namespace_for_libraries_is_traced() -> None:
     result = wg.jit(call)(X)
     np.testing.assert_array_equal(result, np.array([*X[0, 0, :2], 0, 0]) + 2.0 * np.linspace(0, 1, 4))
     assert seen == {"types": {"TracedArray"}, "same": True, "pi": np.pi, "dtype": 64}
-    with pytest.raises(wg.TracingError, match="there is no version '2030[.]12' of the array API standard here"):
+    with pytest.raises(wg.TracingError, match=r"there is no version .2030.12. of the array API standard here"):
         wg.jit(lambda x: x.__array_namespace__(api_version="2030.12").sin(x))(X)
 
 
