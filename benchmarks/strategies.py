@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.edge_pushing import edge_pushing
 from benchmarks.elimination import elimination
 from benchmarks.problems.checkpoint_peers import tables
 from benchmarks.problems.sparse import HESSIANS, JACOBIANS
@@ -334,6 +335,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "taylor": taylor,
     "sparsity": sparsity,
     "elimination": elimination,
+    "edge-pushing": edge_pushing,
     "implicit": implicit,
     "stochastic": stochastic,
 }

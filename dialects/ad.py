@@ -31,7 +31,7 @@ A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``
 differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
 not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
-linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+linear in the cotangents. ``ad.not_differentiable = ["", "reason"]`` says of its operands why a derivative by them is an error, which an empty text does not. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
 
 Values that are given by an equation (``ad.custom_linear_solve``, ``ad.custom_root``, ``ad.custom_fixed_point``) are in
 :mod:`wengert.dialects.ad_implicit`.

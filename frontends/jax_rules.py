@@ -36,10 +36,11 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
 from wengert.frontends import jax_linear_solves as linear_solves
-from wengert.frontends.jax_rule_traces import PRIMITIVES, constants_of, evaluation, jax_module, moving_positions, rules_of, spec_of
+from wengert.frontends.jax_activity import Flow, Level, Levels, through
+from wengert.frontends.jax_rule_traces import PRIMITIVES, Rule, check_closed, constants_of, evaluation, jax_module, moving_positions, rule_of, spec_of
 from wengert.ir.symbols import rename_references
 from wengert.runtime.loading import parse
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
@@ -53,12 +54,14 @@ that a text can only say the first few derivatives; asking for more is an error.
 @dataclass(frozen=True)
 class CustomFunction:
     """A function with a rule: ``[jvp]`` or ``[forward, backward]`` as closed jaxprs without equations of that kind, or nothing where it
-    stands too deep in other rules."""
+    stands too deep in other rules, or refuses all tangents. ``refused`` has what the rule says of the tangent of each operand, if it refuses one."""
 
     name: str
     kind: str
     rules: Sequence[Any]
     symbolic_zeros: bool = False
+    refused: Sequence[str] = ()
+    too_deep: bool = False
 
 
 @dataclass
@@ -76,70 +79,96 @@ class CustomFunctions:
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
     _count: int = 0
 
-    def replaced(self, closed: Any) -> Any:
-        """A closed jaxpr with the calls of functions with rules replaced; the same object where it holds none."""
-        jaxpr = self._replaced(closed.jaxpr)
+    def replaced(self, closed: Any, levels: Levels) -> Any:
+        """A closed jaxpr with the calls of functions with rules replaced, whose arguments are active as ``levels`` say; the same object where it holds none."""
+        jaxpr = self._replaced(closed.jaxpr, levels)
         return closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
 
-    def _replaced(self, jaxpr: Any) -> Any:
-        solving = _only_for_solving(jaxpr)
-        eqns = [eqn if any(id(v) in solving for v in eqn.outvars) else self._equation(eqn) for eqn in jaxpr.eqns]
+    def _replaced(self, jaxpr: Any, levels: Levels) -> Any:
+        flow, solving = Flow(jaxpr, levels), _only_for_solving(jaxpr)
+        eqns = [eqn if any(id(v) in solving for v in eqn.outvars) else self._equation(eqn, flow.of(eqn.invars)) for eqn in jaxpr.eqns]
         return jaxpr if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
 
-    def _equation(self, eqn: Any) -> Any:
-        if eqn.primitive.name in _KINDS and moving_positions(eqn.params["call_jaxpr"].in_avals) and moving_positions(eqn.params["call_jaxpr"].out_avals):
-            return self._call(eqn)
-        if eqn.primitive.name in PRIMITIVES:
-            return self._call(eqn.replace(params={"call_jaxpr": evaluation(eqn), "num_consts": 0}))
-        if eqn.primitive.name == linear_solves.NAME and not linear_solves.by_factors(eqn):
-            body = self.replaced(linear_solves.solver_of(eqn))
-            return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
-        if eqn.primitive.name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
+    def _equation(self, eqn: Any, levels: Levels) -> Any:
+        name = eqn.primitive.name
+        if name in _KINDS and any(levels) and moving_positions([v.aval for v in eqn.outvars]):
+            return self._call(eqn, self.replaced(eqn.params["call_jaxpr"], levels), levels)
+        if name in PRIMITIVES:
+            call = evaluation(eqn)
+            return self._call(eqn.replace(params={"call_jaxpr": call, "num_consts": 0}), call, [Level.ACTIVE] * len(levels))
+        if name == linear_solves.NAME and not linear_solves.by_factors(eqn):
+            return self._call(eqn, self.replaced(linear_solves.solver_of(eqn), levels), levels)
+        if name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
             self.stops = True
             return eqn.replace(primitive=_stop())
-        params = {key: self._parameter(value) for key, value in eqn.params.items()}
+        inner, _ = through(eqn, levels)
+        params = {key: self._parameter(value, inner) for key, value in eqn.params.items()}
         return eqn if all(params[key] is eqn.params[key] for key in params) else eqn.replace(params=params)
 
-    def _call(self, eqn: Any) -> Any:
+    def _call(self, eqn: Any, body: Any, levels: Levels) -> Any:
         """The call of a private function with a rule."""
-        body = eqn.params["call_jaxpr"] if eqn.primitive.name in PRIMITIVES else self.replaced(eqn.params["call_jaxpr"])
-        return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
+        return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body, levels), "body": body})
 
-    def _parameter(self, value: Any) -> Any:
+    def _parameter(self, value: Any, inner: dict[int, list[Level]]) -> Any:
+        """A parameter of an equation, whose jaxprs' arguments have these levels."""
         core = jax_module("jax.extend.core")
         if isinstance(value, core.ClosedJaxpr):
-            return self.replaced(value)
+            return self.replaced(value, inner[id(value.jaxpr)])
         if isinstance(value, core.Jaxpr):
-            return self._replaced(value)
+            return self._replaced(value, inner[id(value)])
         if isinstance(value, tuple):
             items = cast("tuple[Any, ...]", value)
-            new = [self._parameter(item) for item in items]
+            new = [self._parameter(item, inner) for item in items]
             if any(n is not old for n, old in zip(new, items, strict=True)):
                 return type(items)(*new) if hasattr(items, "_fields") else tuple(new)
             return items
         return value
 
-    def _symbol(self, eqn: Any, body: Any) -> str:
+    def _symbol(self, eqn: Any, body: Any, levels: Levels) -> str:
         """The name of the private function for a call."""
-        rules = rules_of(eqn)
-        at_first = _key(eqn.primitive.name, body, rules)
+        active = [i for i in moving_positions([v.aval for v in eqn.invars]) if levels[i]]
+        rule = rule_of(eqn, active)
+        name = "solve" if eqn.primitive.name == linear_solves.NAME else str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
+        check_closed(name, rule.parts)
+        at_first = _key(eqn.primitive.name, body, rule.parts, rule.refused)
         if at_first in self._open:
             return self._open[at_first]
-        name = "solve" if eqn.primitive.name == linear_solves.NAME else str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
-        if len(self._open) < _DEPTH:
+        rules, too_deep = list[Any](), len(self._open) >= _DEPTH
+        if not too_deep:
             self._open[at_first] = symbol
-            rules = [self.replaced(rule) for rule in rules]
+            rules = self._rules(eqn, rule, levels)
             del self._open[at_first]
-        else:
-            rules = []
-        key = _key(eqn.primitive.name, body, rules, symbol)
+        key = _key(eqn.primitive.name, body, rules, rule.refused, symbol)
         if key not in self._known:
             self._known[key] = symbol
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
             readable = re.sub(r"\W+", "_", name).strip("_") or "f"
-            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES)
+            refused = _refused([v.aval for v in eqn.invars], rule) if kind != linear_solves.KIND and eqn.primitive.name not in PRIMITIVES else ()
+            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep)
         return self._known[key]
+
+    def _rules(self, eqn: Any, rule: Rule, levels: Levels) -> list[Any]:
+        """The parts of a rule with the calls of functions with rules replaced."""
+        parts = list[Any]()
+        for number, part in enumerate(rule.parts):
+            count = len(part.in_avals)
+            if eqn.primitive.name == linear_solves.NAME:
+                own: list[Level] = [*levels, *[Level.ACTIVE] * count][:count]
+            elif number:  # residuals and cotangents
+                own = [Level.ACTIVE] * count
+            else:  # and tangents
+                moving = moving_positions([v.aval for v in eqn.invars])
+                own = [*levels, *(Level.TANGENT if i in rule.active else Level.CONSTANT for i in moving)][:count]
+            parts.append(self.replaced(part, own))
+        return parts
+
+
+def _refused(avals: Sequence[Any], rule: Rule) -> Sequence[str]:
+    """What is said of the tangent of each operand that the rule is not for; nothing where it is for all."""
+    constant = "was constant where the function was imported"
+    said = [rule.refused[i] or constant if i in moving_positions(avals) and i not in rule.active else "" for i in range(len(avals))]
+    return said if any(said) else ()
 
 
 def _only_for_solving(jaxpr: Any) -> set[int]:
@@ -158,11 +187,11 @@ def _only_for_solving(jaxpr: Any) -> set[int]:
     return {id(eqn.outvars[0]) for eqn in jaxpr.eqns if eqn.primitive.name == "stop_gradient"} - taken
 
 
-def _key(kind: str, body: Any, rules: Sequence[Any], own: str = "") -> Any:
-    """The key of a function with rules: the texts of all parts, and the arrays in them. Its own name does not count."""
+def _key(kind: str, body: Any, rules: Sequence[Any], refused: Sequence[str], own: str = "") -> Any:
+    """The key of a function with rules: the texts of all parts, what they refuse, and the arrays in them. Its own name does not count."""
     texts = [str(part.jaxpr) for part in (body, *rules)]
     arrays = [np.asarray(x) for part in (body, *rules) for x in constants_of(part)]
-    return kind, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
+    return kind, *refused, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
 
 
 # -- lowering
@@ -224,15 +253,15 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
         InputError: a rule cannot be traced.
     """
     custom = CustomFunctions()
-    closed = custom.replaced(traced.jaxpr)
+    closed = custom.replaced(traced.jaxpr, [Level.ACTIVE] * len(traced.jaxpr.in_avals))
     if not custom.by_symbol and not custom.stops:
         return None
     merged = _Merged(custom)
     merged.add(_text(closed, name), name, "main")
     declared: dict[str, list[str]] = {}
     for symbol, function in custom.by_symbol.items():
-        names = _PARTS[function.kind][: len(function.rules) or None]
-        if not function.rules:  # a reference to nothing: an error for whoever asks for this derivative
+        names = _PARTS[function.kind] if function.too_deep else _PARTS[function.kind][: len(function.rules)]
+        if function.too_deep:  # a reference to nothing: an error for whoever asks for this derivative
             declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{_DEPTH}_rules_deep"] * len(names)
             continue
         declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
@@ -293,6 +322,9 @@ class _Merged:
         if (function := self._functions.get(self._symbols[symbol])) is not None and declared.kind == linear_solves.KIND:
             linear_solves.declare_solves(self.module, function, list(rules))
         elif function is not None:
-            function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
+            if references:
+                function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
+            if declared.refused:
+                function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
             if declared.symbolic_zeros:
                 function.attributes[SYMBOLIC_ZEROS] = UnitAttr()

@@ -19,7 +19,7 @@ if __name__ != "wengert.eager":
 import numpy as _np
 
 from wengert.eager import autograd, library
-from wengert.eager.checkpoint import checkpoint
+from wengert.eager.checkpoint import checkpoint, checkpoint_sequential, set_checkpoint_early_stop
 from wengert.eager.compilation.compile import Compiled, compile
 from wengert.eager.errors import (
     AnomalyError,
@@ -60,6 +60,7 @@ from wengert.eager.operations.creation import (
 from wengert.eager.operations.einsum import einsum
 from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, is_inference, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.operations.joining import cat, stack
+from wengert.eager.operations.layout import device, strided
 from wengert.eager.operations.promotion import default_dtype as get_default_dtype
 from wengert.eager.operations.promotion import set_default_dtype
 from wengert.eager.recording.memory import saved_bytes
@@ -73,6 +74,7 @@ float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np
 _DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "int": int32} | {
     name: _np.dtype(name) for name in ("int8", "int16", "uint8", "float16", "complex64", "complex128")
 }
+_DTYPES |= {name: _np.dtype(of) for name, of in {"half": "float16", "short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}.items()}
 
 
 def __getattr__(name: str) -> Any:
@@ -111,7 +113,9 @@ __all__ = [
     "bool_",
     "cat",
     "checkpoint",
+    "checkpoint_sequential",
     "compile",
+    "device",
     "einsum",
     "enable_grad",
     "equal",
@@ -143,10 +147,12 @@ __all__ = [
     "randn",
     "randperm",
     "saved_bytes",
+    "set_checkpoint_early_stop",
     "set_default_dtype",
     "set_grad_enabled",
     "special",
     "stack",
+    "strided",
     "tape_of",
     "tensor",
     "where",

@@ -77,11 +77,14 @@ class Context:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The saved tensors. Raises FreedTapeError or ModifiedError."""
         if self.kept is None:
-            raise FreedTapeError("what this function saved was given up after the first backward pass; say retain_graph=True the first time")
+            raise FreedTapeError("what this function saved was given up after the first backward pass; Specify retain_graph=True the first time")
         for storage, version in self.marks:
             if storage.version != version:
                 place = describe(self.record.place if self.record else None)
-                raise ModifiedError(f"a tensor that was saved at {place} for a derivative was changed in place at {describe(storage.place)}")
+                raise ModifiedError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation:"
+                    f" what was saved at {place} was changed in place at {describe(storage.place)}"
+                )
         return tuple(self.kept if isinstance(self.kept, list) else self.kept.fetch())
 
 
@@ -161,14 +164,14 @@ class FunctionRecord(Record):
     def _fitted(self, position: int, cotangent: Any) -> Tensor:
         """A cotangent in the shape and dtype of its argument: what was broadcast is summed; an AutogradError where it does not fit."""
         if not hasattr(cotangent, "array"):
-            raise AutogradError(f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected a tensor or None")
+            raise AutogradError(f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected Variable (a tensor) or None")
         shape, dtype = self.argument_types[position]
         fitted: Tensor = cotangent
         if fitted.array.shape != shape:
             first = fitted.array.ndim - len(shape)
             if first < 0 or any(n not in (1, m) for n, m in zip(shape, fitted.array.shape[first:], strict=True)):
                 shown = list(fitted.array.shape), list(shape)
-                raise AutogradError(f"{self.name()} returned a gradient of shape {shown[0]} for argument {position}, expected {shown[1]}")
+                raise AutogradError(f"{self.name()} returned an invalid gradient at index {position} - got {shown[0]} but expected shape compatible with {shown[1]}")
             spread = [d for d in range(fitted.array.ndim) if d < first or shape[d - first] != fitted.array.shape[d]]
             fitted = fitted.sum(tuple(spread)).reshape(*shape) if spread else fitted
         return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
@@ -190,17 +193,17 @@ class Function:
     @staticmethod
     def forward(*args: Any) -> Any:
         """Computes the results; nothing is recorded inside."""
-        raise NotImplementedError("a Function needs a forward")
+        raise NotImplementedError("a Function must implement the forward function: a static method forward(ctx, *args)")
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         """The cotangents of the arguments from those of the results; None for what has none."""
-        raise NotImplementedError("a Function needs a backward to be differentiated")
+        raise NotImplementedError("a Function must implement the backward function to be differentiated: a static method backward(ctx, *cotangents)")
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangents of the results from those of the arguments, None where there is none."""
-        raise NotImplementedError("a Function needs a jvp to be differentiated in forward mode")
+        raise NotImplementedError("a Function must implement the jvp function to be differentiated in forward mode: a static method jvp(ctx, *tangents)")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -5,6 +5,7 @@ What has to do with gradients is here. All other methods are functions in files 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
@@ -23,6 +24,7 @@ from wengert.eager.operations import (
     elementwise,
     indexing,
     joining,
+    layout,
     operators,
     ordering,
     reading,
@@ -86,9 +88,13 @@ class Tensor:
             STATE.tape.gradient_set(self)
         self._grad = value
 
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
     def _check_gradient(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"grad must be a tensor or None, found {type(value).__name__}")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
         if value is self:
             raise AutogradError("a tensor cannot be its own grad")
         if (value.array.shape, value.array.dtype) != (self.array.shape, self.array.dtype):
@@ -170,9 +176,14 @@ class Tensor:
         """Whether its elements are complex."""
         return self.array.dtype.kind == "c"
 
-    def is_contiguous(self) -> bool:
-        """Whether its elements lie in memory in row-major order."""
-        return self.array.flags.c_contiguous
+    is_contiguous, stride, storage_offset = layout.is_contiguous, layout.stride, layout.storage_offset
+    data_ptr, element_size = layout.data_ptr, layout.element_size
+    device, layout = layout.CPU, layout.strided
+    is_sparse = is_cuda = is_quantized = is_meta = is_mkldnn = False
+
+    def _is_view(self) -> builtins.bool:
+        """Whether it shares the memory of another tensor."""
+        return self.view_of is not None
 
     # -- gradients
 
@@ -206,7 +217,7 @@ class Tensor:
             raise AutogradError("only leaves can be told not to require a gradient; use detach()")
         if requires_grad and not (self.is_floating_point() or self.is_complex()):
             raise AutogradError(f"only tensors of floats can require gradients, found {self.array.dtype.name}")
-        if requires_grad and self.is_inference_tensor:
+        if requires_grad and self.is_inference_tensor and not STATE.inference:
             raise AutogradError("a tensor made in inference mode cannot require a gradient outside of it; clone() it first")
         self.tracked = bool(requires_grad)
         return self

@@ -16,7 +16,7 @@
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
-``jacfwd`` (reverse over forward, forward over forward).
+``jacfwd`` (reverse over forward, forward over forward); ``edge pushing`` collects the second derivatives of one number on its graph, each pair once.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ MOST_COMPRESSED = 1 << 22
 """The pattern of a Jacobian with more elements is not looked at."""
 MOST_ELIMINATED, MOST_SEARCHED, SEARCH_STEPS = 2000, 200, 200
 """Programs of more ops have no row for elimination, or none for a search, which tries so many orders."""
+MOST_PUSHED = 500
+"""Programs of more ops have no row for edge pushing, which goes through second derivatives of all of them."""
 
 
 def plans(
@@ -136,12 +138,16 @@ def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: S
 
 def _eliminated(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
     """Elimination on the linearised graph."""
-    ops = sum(len(list(block.ops)) for block in _bodies(program))
+    ops = _count(program)
     if blocks.columns * blocks.rows > MOST_COMPRESSED or ops > MOST_ELIMINATED:
         return
     yield _by_pass(program, "eliminated", "vertices, the best order by rule", blocks, None, "eliminate{order=best", wrt, of, 0)
     if ops <= MOST_SEARCHED:
         yield _by_pass(program, "eliminated search", "vertices, an order by search", blocks, None, f"eliminate{{order=search steps={SEARCH_STEPS}", wrt, of, 0)
+
+
+def _count(program: Program) -> int:
+    return sum(len(list(block.ops)) for block in _bodies(program))
 
 
 def _bodies(program: Program) -> Iterator[Block]:
@@ -234,6 +240,13 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
             yield Plan("hvps", "forward over reverse, one by one", blocks, along, "forward", 0)
             yield from _compressed_hessian(gradient, blocks, wrt)
             yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward")
+    yield from _pushed(program, _blocks(inner["reverse"], wrt, range(len(of) * len(wrt))), wrt, of)
+
+
+def _pushed(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
+    """Edge pushing, which is for one number."""
+    if blocks.columns == blocks.rows and len(of) == 1 and blocks.columns**2 <= MOST_COMPRESSED and _count(program) <= MOST_PUSHED:
+        yield _by_pass(program, "edge pushing", "arcs on the graph, each pair once", blocks, None, "edge-pushing", wrt, of, 0)
 
 
 def _compressed_hessian(gradient: Program, blocks: Blocks, wrt: Sequence[int]) -> Iterator[Plan]:

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the rule table)
+from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
 from wengert.dialects.registry import foreign_ops
@@ -174,6 +175,10 @@ def _to_core(module: ModuleOp) -> None:
         from wengert.transforms.ad.rewrites.reduce_regions import expand_regions  # with all of batching, which most programs do without
 
         expand_regions(module)
+    if ops_of(module, core.AllReduceOp, core.ReduceScatterOp, hlo.AllReduceOp, hlo.ReduceScatterOp):
+        from wengert.transforms.ad.rewrites.collective_regions import expand_collectives  # as above
+
+        expand_collectives(module)
     expand_selections(module)
     if ops_of(module, hlo.ScatterOp):
         from wengert.transforms.ad.rewrites.scatter_regions import expand_scatters  # as above

@@ -73,15 +73,22 @@ class Sweep:
         if STATE.depth >= MOST_NESTED:
             return self._elsewhere(action)
         before = STATE.sweep, STATE.grad, STATE.inference
+        keeper, mutations = STATE.keeper, STATE.mutations
         STATE.sweep = self
         STATE.depth += 1
         STATE.set(self.create, False)
         try:
-            return action()
+            result = action()
+            if before[0] is None:
+                _call_queued()
+            return result
         finally:
             STATE.depth -= 1
             STATE.sweep = before[0]
+            if before[0] is None:
+                STATE.callbacks.clear()
             STATE.set(*before[1:])
+            STATE.keeper, STATE.mutations = keeper, mutations  # what user code entered inside and did not leave
 
     def _elsewhere(self, action: Callable[[], Result]) -> Result:
         """The same in a thread of its own, whose stack is empty: passes inside of passes may go deeper than a stack."""
@@ -288,6 +295,16 @@ class Sweep:
             kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
         if (record.number, number) in inside:
             self.captured[record.number, number] = cotangent
+
+
+def _call_queued() -> None:
+    """Runs what was queued for the end of the pass, which may queue more."""
+    queued = STATE.callbacks
+    try:
+        while queued:
+            queued.pop(0)()
+    finally:
+        queued.clear()
 
 
 def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Tensor) -> Tensor:

@@ -32,15 +32,15 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
     roots: list[tuple[Tensor, Tensor]] = []
     for y, cotangent in zip(outputs, cotangents, strict=True):
         if not y.tracked:
-            raise NotTrackedError("a gradient is asked of a tensor that was not computed from any that requires one")
+            raise NotTrackedError("a gradient is asked of a tensor that does not require grad: nothing that it was computed from does")
         if cotangent is None:
             if y.array.size != 1:
                 raise NonScalarError(
-                    f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default"
+                    f"grad can be implicitly created only for scalar outputs; the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape"
                 )
             cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
         elif cotangent.array.shape != y.array.shape:
-            raise ShapeError(f"the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")
+            raise ShapeError(f"Mismatch in shape: the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")
         roots.append((y, cotangent.to(y.array.dtype)))
     return roots
 
@@ -55,7 +55,7 @@ def backward(
     """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
     wanted = None if inputs is None else edges.tensors(inputs)
     if wanted is not None and not wanted:
-        raise NotTrackedError("backward: inputs is empty")
+        raise NotTrackedError("backward: inputs cannot be empty")
     roots = _roots(edges.tensors(tensors), grad_tensors)
     sweep = Sweep(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.running(lambda: _accumulate_all(sweep, wanted))
@@ -147,7 +147,7 @@ def grad(
     wanted = edges.tensors(inputs)
     for x in wanted:
         if not x.tracked:
-            raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
+            raise NotTrackedError("a gradient is asked with respect to a tensor that does not require grad")
     roots = _roots(edges.tensors(outputs), grad_outputs)
     sweep = Sweep(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.early = True
@@ -168,7 +168,7 @@ def _collected(sweep: Sweep, wanted: Sequence[Tensor], allow_unused: bool, mater
         if cotangent is None and materialize_grads:
             cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
         if cotangent is None and not allow_unused:
-            raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
+            raise UnusedInputError(f"input {position} was not used to compute the outputs. Set allow_unused=True to get None for it")
         gradients.append(cotangent)
     return tuple(gradients)
 

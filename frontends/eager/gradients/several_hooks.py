@@ -43,7 +43,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
         mode: "all" or "any".
     """
     if mode not in ("all", "any"):
-        raise AutogradError(f"register_multi_grad_hook: mode must be 'all' or 'any', found {mode!r}")
+        raise ValueError(f"register_multi_grad_hook: Expects mode to be one of 'all' or 'any', found {mode!r}")
     hook = _All(tensors, fn) if mode == "all" else _Any(fn)
     return Handles([register_hook(x, lambda gradient, i=i: hook.arrived(i, gradient)) for i, x in enumerate(tensors)])
 

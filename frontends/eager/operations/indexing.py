@@ -232,9 +232,12 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return dispatch.apply(INDEX_SELECT, (x, vector_index(index, "index_select")), (dimension(dim, x.array.ndim, "index_select"),))
 
 
-def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """result[i][j] = x[index[i][j]][j] for dim = 0, and so on."""
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """result[i][j] = x[index[i][j]][j] for dim = 0, and so on; a tensor of no dimensions counts as one of one element. Gradients are dense."""
     d = dimension(dim, x.array.ndim, "gather")
+    if x.array.ndim == 0 or index.array.ndim == 0:
+        rows, places = (t.reshape(1) if t.array.ndim == 0 else t for t in (x, index))
+        return gather(rows, dim, places).reshape(*index.array.shape)
     return dispatch.apply(GATHER, (x, full_index(x, d, index, "gather")), d)
 
 

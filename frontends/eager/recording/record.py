@@ -146,6 +146,18 @@ class Record:
         self.node_prehooks = self.node_prehooks or []
         return RemovableHandle(self.node_prehooks, hook)
 
+    def __getattr__(self, name: str) -> Any:
+        """What the node keeps, by PyTorch's names: ``_saved_self``, ``_saved_other``, ``_saved_result``, and ``_raw_saved_...``."""
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from wengert.eager.recording.kept_values import kept_value
+
+            return kept_value(self, name)
+        raise AttributeError(f"{self.name()} has no attribute {name!r}")
+
+    def _sequence_nr(self) -> int:
+        """Its number on the tape."""
+        return self.number
+
     def __repr__(self) -> str:
         return f"<{self.name()} at {describe(self.place)}>"
 
@@ -177,7 +189,7 @@ class Record:
         if saved is None:
             raise FreedTapeError(
                 f"the tape is run backwards a second time, but the values that '{self.signature.operation.name}' ({describe(self.place)}) kept were given up"
-                " after the first; say retain_graph=True the first time"
+                " after the first. Specify retain_graph=True the first time"
             )
         if isinstance(saved, Deferred):
             self._check(saved.marks)
@@ -209,7 +221,8 @@ class Record:
         which = f"operand {kept}" if kept < count else "the result"
         shape, dtype = (*self.signature.types, *self.result_types)[kept]
         return ModifiedError(
-            f"{which} of '{self.signature.operation.name}' ({dtype.name}{list(shape)}) is needed for its derivative, but was changed in place:"
+            "one of the variables needed for gradient computation has been modified by an inplace operation:"
+            f" {which} of '{self.signature.operation.name}' ({dtype.name}{list(shape)}) is needed for its derivative, but was changed in place:"
             f" kept at {describe(self.place)} (version {version}), changed at {describe(storage.place)} (version {storage.version})"
         )
 

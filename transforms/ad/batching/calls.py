@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from wengert.transforms.ad.batching.function import Axes, batch_function
 from wengert.transforms.ad.batching.rule import Batching, Functions, Operands, Results, batches
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED
 from wengert.transforms.ad.requests.request import function_named
 
 
@@ -40,6 +40,8 @@ def batched_function(functions: Functions, name: str, in_axes: Axes | None = Non
     for kind in (CUSTOM_JVP, CUSTOM_VJP):
         if (declared := original.attributes.get(kind)) is not None:
             function.attributes[kind] = _batched_symbols(functions, declared)
+    if (refused := original.attributes.get(REFUSED)) is not None:
+        function.attributes[REFUSED] = refused
     return new_name
 
 

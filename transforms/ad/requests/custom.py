@@ -8,6 +8,8 @@ linear map is known, so it is ``ad.transposed_call @f_bwd`` in the linear progra
 
 A zero tangent is passed to ``f_jvp`` as an explicit zero, as in JAX's ``custom_jvp``: times an infinite coefficient it is NaN.
 With ``ad.symbolic_zeros`` on the function it is absent instead, and so are the results of linear ops on it.
+
+``ad.not_differentiable = ["", "reason"]`` has a text for each operand that may not have a tangent; differentiating by it is an error with that text.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -36,7 +38,7 @@ from wengert.transforms.core.inline import CUSTOM_DERIVATIVES
 if TYPE_CHECKING:
     from wengert.transforms.ad.forward.sweep import ForwardSweep
 
-CUSTOM_JVP, CUSTOM_VJP = CUSTOM_DERIVATIVES
+CUSTOM_JVP, CUSTOM_VJP, REFUSED = CUSTOM_DERIVATIVES
 SYMBOLIC_ZEROS = "ad.symbolic_zeros"
 
 
@@ -46,6 +48,7 @@ def _step(sweep: ForwardSweep, call: CallOp) -> None:
         sweep.bind(call.results, sweep.b.copy(call, [sweep.primal(x) for x in call.operands]), [None] * len(call.results))
         return
     callee = function_named(sweep.module, call.callee.string_value())
+    check_differentiable(call, callee, [sweep.tangent(x) is not None for x in call.operands])
     if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
         _by_jvp(sweep, call, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()), SYMBOLIC_ZEROS in callee.attributes)
     elif (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
@@ -56,6 +59,13 @@ def _step(sweep: ForwardSweep, call: CallOp) -> None:
 
 
 STEPS[CallOp] = _step
+
+
+def check_differentiable(call: CallOp, callee: FuncOp, active: Sequence[bool]) -> None:
+    """Raises a DiagnosticError if the function refuses the tangent of an active operand."""
+    for position, reason in enumerate(cast("ArrayAttr[StringAttr]", callee.attributes.get(REFUSED, ArrayAttr([])))):
+        if reason.data and active[position]:
+            raise refuse(call, f"of @{callee.sym_name.data} is not differentiable by operand #{position}: {reason.data}")
 
 
 def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp, symbolic_zeros: bool) -> None:

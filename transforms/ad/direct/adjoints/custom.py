@@ -23,7 +23,7 @@ from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_ops
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, check_inputs, inline_body
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, check_differentiable, check_inputs, inline_body
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import Tangent
 
@@ -31,6 +31,7 @@ from wengert.transforms.ad.rule import Tangent
 @step(CallOp)
 def call(sweep: Sweep, op: CallOp) -> Pullback:
     callee = function_named(sweep.module, op.callee.string_value())
+    check_differentiable(op, callee, [sweep.has_cotangent(sweep.primal(v)) for v in op.operands])
     if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
         return _by_jvp(sweep, op, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()))
     if (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
