@@ -209,7 +209,7 @@ def gradient(entry: Entry, dtype: DType) -> Tally:
     for call in entry.smooth(dtype) if entry.smooth else []:
         given = arrays_of(call)
         try:
-            found = _gradient_difference(lambda *a, call=call: _determined(entry, function, call, a), given)
+            found = gradient_difference(lambda *a, call=call: _determined(entry, function, call, a), given)
         except wg.TracingError as error:
             tally.refused.append(f"{shown(entry, call)}: {str(error).splitlines()[0].split('error: ')[-1]}")
             continue
@@ -226,7 +226,7 @@ def _determined(entry: Entry, function: Callable[..., Any], call: Call, given: t
     return entry.result(result) if entry.result and hasattr(result, "_fields") else result
 
 
-def _gradient_difference(function: Callable[..., Any], given: list[Any]) -> str:
+def gradient_difference(function: Callable[..., Any], given: list[Any]) -> str:
     rng = np.random.default_rng(1)
 
     def draw(x: Any) -> Any:

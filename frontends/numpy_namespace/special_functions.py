@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from math import inf, nan, sqrt
+from math import inf, nan, pi
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,10 +17,10 @@ import numpy as np
 from wengert.dialects import chlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.tracing.operands import builder, is_traced, matched, traced, value_of
-from wengert.numpy.comparisons import isnan, where
+from wengert.numpy.comparisons import isfinite, isnan, where
 from wengert.numpy.dispatch import Array, ArrayLike
 from wengert.numpy.dtypes import astype, result_type
-from wengert.numpy.elementwise import abs, copysign, exp, floor, log, log1p, pow
+from wengert.numpy.elementwise import abs, copysign, exp, expm1, floor, log, log1p, pow, sin, sqrt
 from wengert.numpy.elementwise_calls import single_op
 from wengert.transforms.ad.rules.special import bessel_i0e
 
@@ -98,7 +98,7 @@ def _zeta(b: OpBuilder, x: Value, q: Value) -> Value:
 
 @concrete_by_scipy
 def zeta(x: ArrayLike, q: ArrayLike = 1.0, /) -> Array:
-    """The Hurwitz zeta function, Riemann's for q = 1."""
+    """The Hurwitz zeta function for positive q, Riemann's for q = 1."""
     return _op(_zeta, x, q)
 
 
@@ -144,7 +144,7 @@ def kl_div(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``rel_entr(x, y) - x + y``, and infinity where that has no meaning."""
     x, y = _floats(x, y)
     outside = (x < 0) | (y < 0) | ((x > 0) & (y == 0))
-    return where(outside, inf, rel_entr(x, y) - x + y)
+    return where(outside & ~isnan(x) & ~isnan(y), inf, rel_entr(x, y) - x + y)
 
 
 @concrete_by_scipy
@@ -171,7 +171,7 @@ def log_expit(x: ArrayLike, /) -> Array:
 def ndtr(x: ArrayLike, /) -> Array:
     """The distribution function of the normal distribution."""
     (x,) = _floats(x)
-    return 0.5 * _op(single_op(chlo.ErfcOp), x * -sqrt(0.5))
+    return 0.5 * _op(single_op(chlo.ErfcOp), x * -(0.5**0.5))
 
 
 @concrete_by_scipy
@@ -181,7 +181,74 @@ def huber(delta: ArrayLike, r: ArrayLike, /) -> Array:
     return where(delta < 0, inf, where(abs(r) <= delta, 0.5 * r * r, delta * (abs(r) - 0.5 * delta)))
 
 
-# -- powers and Bessel's functions
+@concrete_by_scipy
+def pseudo_huber(delta: ArrayLike, r: ArrayLike, /) -> Array:
+    """``delta^2 (sqrt(1 + (r / delta)^2) - 1)``, 0 for delta = 0, infinity for a negative one."""
+    delta, r = _floats(delta, r)
+    ratio = r / where(delta <= 0, 1.0, delta)
+    # delta^2 (sqrt(1 + u^2) - 1) is r^2 / (sqrt(1 + u^2) + 1), without cancellation
+    usual = where(abs(r) == inf, inf, r * r / (sqrt(1 + ratio * ratio) + 1))
+    return where(delta < 0, inf, where(delta == 0, 0.0, usual))
+
+
+# -- powers and trigonometry
+
+
+@concrete_by_scipy
+def boxcox(x: ArrayLike, lmbda: ArrayLike, /) -> Array:
+    """``(x^lmbda - 1) / lmbda``, the logarithm for lmbda = 0."""
+    x, lmbda = _floats(x, lmbda)
+    return _power_less_one(log(x), lmbda)
+
+
+@concrete_by_scipy
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike, /) -> Array:
+    """:func:`boxcox` of ``1 + x``."""
+    x, lmbda = _floats(x, lmbda)
+    return _power_less_one(log1p(x), lmbda)
+
+
+def _power_less_one(logarithm: Any, exponent: Any) -> Any:
+    small = abs(exponent) < 1e-19
+    safe = where(small, 1.0, exponent)
+    # the first two terms of the series, so that the derivative by the exponent is right at 0
+    return where(small, logarithm * (1 + exponent * where(isfinite(logarithm), logarithm, 0.0) / 2), expm1(safe * logarithm) / safe)
+
+
+@concrete_by_scipy
+def inv_boxcox(y: ArrayLike, lmbda: ArrayLike, /) -> Array:
+    """The inverse of :func:`boxcox`."""
+    y, lmbda = _floats(y, lmbda)
+    safe = where(lmbda == 0, 1.0, lmbda)
+    return where(lmbda == 0, exp(y), exp(log1p(safe * y) / safe))
+
+
+@concrete_by_scipy
+def exprel(x: ArrayLike, /) -> Array:
+    """``(exp(x) - 1) / x``, and 1 at 0."""
+    (x,) = _floats(x)
+    small = abs(x) < 1e-16
+    safe = where(small, 1.0, x)
+    return where(small, 1 + x / 2, where(x == inf, inf, expm1(safe) / safe))
+
+
+@concrete_by_scipy
+def sinc(x: ArrayLike, /) -> Array:
+    """``sin(pi x) / (pi x)``, and 1 at 0."""
+    (x,) = _floats(x)
+    safe = pi * where(x == 0, 1.0, x)
+    return where(x == 0, 1.0 - x * x * (pi * pi / 6), sin(safe) / safe)
+
+
+@concrete_by_scipy
+def cosm1(x: ArrayLike, /) -> Array:
+    """``cos(x) - 1``, exact for small x."""
+    (x,) = _floats(x)
+    half = sin(x / 2)
+    return -2 * half * half
+
+
+# -- exponentials and Bessel's functions
 
 
 @concrete_by_scipy
@@ -227,6 +294,34 @@ def i1(x: ArrayLike, /) -> Array:
 
 
 __all__ = [
-    "betaln", "cbrt", "entr", "exp2", "exp10", "expit", "gamma", "gammaln", "gammasgn", "huber", "i0", "i0e", "i1", "i1e", "kl_div", "log_expit", "logit",
-    "ndtr", "psi", "rel_entr", "xlog1py", "xlogy", "zeta",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "cbrt",
+    "cosm1",
+    "entr",
+    "exp2",
+    "exp10",
+    "expit",
+    "exprel",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "huber",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "inv_boxcox",
+    "kl_div",
+    "log_expit",
+    "logit",
+    "ndtr",
+    "pseudo_huber",
+    "psi",
+    "rel_entr",
+    "sinc",
+    "xlog1py",
+    "xlogy",
+    "zeta",
 ]  # fmt: skip

@@ -208,12 +208,16 @@ class TracedArray:
             raise type_error(f"{self!r} has no dimensions to iterate over")
         return iter([self[i] for i in range(self._shape[0])])
 
-    # -- NumPy's functions on traced values are those of the namespace
+    # -- NumPy's (and SciPy's elementwise) functions on traced values are those of the namespace
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        counterpart: Any = getattr(namespace(), str(_RENAMED.get(ufunc.__name__, ufunc.__name__)), None)
+        name = str(_RENAMED.get(ufunc.__name__, ufunc.__name__))
+        counterpart: Any = getattr(namespace(), name, None) or getattr(namespace().special, name, None)  # SciPy's are in the latter
         if method != "__call__" or options or counterpart is None:
-            raise type_error(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} does not take traced values", "see wengert.numpy")
+            asked = f"np.{ufunc.__name__}" if hasattr(np, ufunc.__name__) else f"the ufunc {ufunc.__name__}"
+            raise type_error(
+                f"{asked}{'' if method == '__call__' else '.' + method} does not take traced values", "see wengert.numpy, and wengert.numpy.special"
+            )
         return counterpart(*inputs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
