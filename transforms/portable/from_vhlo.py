@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp, NoneType, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp, NoneType, StringAttr, SymbolRefAttr, UnitAttr, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -20,7 +20,7 @@ from wengert.dialects.vhlo.attributes import CustomCallApiVersion, VhloAttribute
 from wengert.dialects.vhlo.operations import VhloOperation
 from wengert.dialects.vhlo.tables import ARRAYS, LACKING, RECORDS, SYMBOLS, parameters, stablehlo_name
 from wengert.ir.attributes import bool_array, int_array, int_attr
-from wengert.ir.construction import append, block_with
+from wengert.ir.construction import append, block_with, copy_op
 from wengert.ir.location.locations import error_at
 from wengert.ir.parsing.operations import property_names
 from wengert.ir.tensor_types import i1
@@ -58,12 +58,8 @@ def from_vhlo(module: ModuleOp) -> ModuleOp:
     converted = ModuleOp([], dict(module.attributes), module.sym_name)
     converted.location = module.location
     reader = _Reader(make_context())
-    for op in list(module.body.block.ops):
-        if isinstance(op, VhloOperation):
-            append(converted.body.block, reader.operation(op, "builtin.module"))
-        else:
-            op.detach()
-            converted.body.block.add_op(op)
+    for op in module.body.block.ops:
+        reader.append(converted.body.block, op, "builtin.module")
     return converted
 
 
@@ -74,10 +70,17 @@ class _Reader:
         self._context = context
         self._values: dict[SSAValue, SSAValue] = {}
 
-    def operation(self, op: Operation, around: str) -> Operation:
+    def append(self, block: Block, op: Operation, around: str) -> None:
+        """Puts what an op stands for at the end of a block: the value of a cast for its result, an op of another dialect as it is."""
+        if isinstance(op, VhloOperation):
+            append(block, self._operation(op, around))
+        elif isinstance(op, UnrealizedConversionCastOp) and len(op.operands) == len(op.results):
+            self._values.update(zip(op.results, [self._values[operand] for operand in op.operands], strict=True))
+        else:
+            append(block, copy_op(op, self._values))
+
+    def _operation(self, op: VhloOperation, around: str) -> Operation:
         """The op of StableHLO that one of VHLO stands for; ``around`` is the name of the op around it."""
-        if not isinstance(op, VhloOperation):
-            raise error_at(op.location, f"'{op.name}' is not of VHLO, but stands in a program that is")
         name = "stablehlo.return" if op.OP == "return" and around != "func.func" else stablehlo_name(op.OP)
         cls = self._context.get_optional_op(name)
         assert cls is not None
@@ -100,7 +103,7 @@ class _Reader:
         made = [self._block(block) for block in blocks]
         for block, new in zip(blocks, made, strict=True):
             for op in block.ops:
-                append(new, self.operation(op, around))
+                self.append(new, op, around)
         converted = Region()
         converted.add_block(made)
         return converted
@@ -185,5 +188,3 @@ def _symbols(value: Attribute) -> Attribute:
 
 def _type(type: Attribute) -> Attribute:
     return type.of if isinstance(type, VhloType) else type
-
-
