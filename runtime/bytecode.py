@@ -18,10 +18,10 @@ def is_bytecode(data: bytes) -> bool:
 
 def read_module(data: bytes, filename: str) -> ModuleOp:
     """The module in bytecode; that of a portable artifact in StableHLO. Raises DiagnosticError with the place of a byte that is wrong."""
-    from wengert.ir.bytecode import reader
+    from wengert.dialects.bytecode import files
     from wengert.transforms.portable.from_vhlo import from_vhlo, has_vhlo
 
-    module = reader.read_module(data, filename)
+    module = files.read_module(data, filename)
     return from_vhlo(module) if has_vhlo(module) else module
 
 
@@ -47,7 +47,7 @@ def write(module: ModuleOp, *, version: int | None = None, portable: str | None 
         ValueError: there is no such version of the format, or one is given for an artifact, whose target says it.
         DiagnosticError: the target is no version of StableHLO, or lacks what the module has; names the op and its place.
     """
-    from wengert.ir.bytecode.writer import write_module
+    from wengert.dialects.bytecode.files import write_module
 
     if portable is None:
         return write_module(module, locations=locations) if version is None else write_module(module, version=version, locations=locations)

@@ -4,6 +4,9 @@ An attribute of VHLO is held as what it stands for, and so is all that is inside
 in a program that mixes them (since version 1.11).
 """
 
+# Tables of functions on the generic classes of xDSL, which have no types of their own here.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -280,7 +283,7 @@ _TYPES = (
     *(_only(code, of) for code, of in _SINGLE),
     _type(1, ComplexType, (TYPE,), ComplexType, lambda of: (of.element_type,)),
     _type(8, FunctionType, (TYPES, TYPES), FunctionType.from_lists, lambda of: (of.inputs.data, of.outputs.data)),
-    _type(23, TupleType, (TYPES,), TupleType, lambda of: (of.types.data,)),
+    _type(23, TupleType, (TYPES,), lambda types: TupleType(ArrayAttr(types)), lambda of: (of.types.data,)),
     _type(24, UniformQuantizedType, (VARINT, TYPE, TYPE, DOUBLE, SIGNED, SIGNED, SIGNED), _quantized, cast("Parts", _quantized_parts)),
     _type(25, UnrankedTensorType, (TYPE,), UnrankedTensorType, lambda of: (of.element_type,)),
     _type(

@@ -106,9 +106,10 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     from wengert.dialects.registry import CLOSED, OPAQUE, REFUSED, context_for
 
     if isinstance(text, bytes) and text.startswith(MAGIC):
+        from wengert.dialects.registry import vocabulary_for
         from wengert.ir.bytecode.reader import read_module
 
-        return read_module(text, filename, context)
+        return read_module(text, filename, lambda names: vocabulary_for(context, names))
     decoded_text = _decoded(text, filename)
     parser = ModuleParser(context or context_for(decoded_text), decoded_text, filename, frozenset(CLOSED), OPAQUE, REFUSED)
     try:

@@ -12,6 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp, NoneType, StringAttr, SymbolRefAttr, UnitAttr, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.bytecode.properties import properties_of
 from wengert.dialects.registry import make_context
@@ -75,19 +76,28 @@ class _Reader:
         if isinstance(op, VhloOperation):
             append(block, self._operation(op, around))
         elif isinstance(op, UnrealizedConversionCastOp) and len(op.operands) == len(op.results):
-            self._values.update(zip(op.results, [self._values[operand] for operand in op.operands], strict=True))
+            self._values.update(zip(op.results, self._operands(op), strict=True))
         else:
             append(block, copy_op(op, self._values))
+
+    def _operands(self, op: Operation) -> list[SSAValue]:
+        missing = next((number for number, operand in enumerate(op.operands) if operand not in self._values), None)
+        if missing is not None:
+            raise error_at(op.location, f"operand {missing} of '{op.name}' is used before it is defined")
+        return [self._values[operand] for operand in op.operands]
 
     def _operation(self, op: VhloOperation, around: str) -> Operation:
         """The op of StableHLO that one of VHLO stands for; ``around`` is the name of the op around it."""
         name = "stablehlo.return" if op.OP == "return" and around != "func.func" else stablehlo_name(op.OP)
         cls = self._context.get_optional_op(name)
         assert cls is not None
-        given = self._attributes(op)
+        try:
+            given = self._attributes(op)
+        except (VerifyException, ValueError, TypeError, AttributeError, LookupError) as error:  # what no op of StableHLO can have
+            raise error_at(op.location, f"the properties of '{op.name}' do not fit it: {' '.join(str(error).split())}") from None
         known = property_names(cls)
         made = cls.create(
-            operands=[self._values[operand] for operand in op.operands],
+            operands=self._operands(op),
             result_types=[_type(result.type) for result in op.results],
             properties={key: value for key, value in given.items() if key in known},
             attributes={key: value for key, value in given.items() if key not in known},
@@ -131,8 +141,13 @@ class _Reader:
                 written.setdefault(key, lacking_default(op.OP, key, written))
         if op.OP == "dynamic_conv":
             written.pop("padding", None)
-        given = {key: value for key, value in written.items() if default(op.OP, key, written) != value}
+        given = {key: value for key, value in written.items() if default(op.OP, key, written) != value and not _is_empty(key, value)}
         return {**_with_records(op.OP, given), **kept}
+
+
+def _is_empty(key: str, value: Attribute) -> bool:
+    """Whether these are attributes of arguments or results, and none has any."""
+    return key in ("arg_attrs", "res_attrs") and not any(getattr(entry, "data", True) for entry in getattr(value, "data", ()))
 
 
 def _with_records(op: str, given: dict[str, Attribute]) -> dict[str, Attribute]:

@@ -129,7 +129,10 @@ class _Conversion:
 
     def _foreign(self, values: dict[SSAValue, SSAValue]) -> list[Operation]:
         op = self._op
-        before = [UnrealizedConversionCastOp.create(operands=[values[x]], result_types=[x.type], location=op.location) for x in op.operands]
+        before = [
+            UnrealizedConversionCastOp.create(operands=[x], result_types=[old.type], location=op.location)
+            for x, old in zip(self._operands(values), op.operands, strict=True)
+        ]
         made = type(op).create(
             operands=[made.results[0] for made in before],
             result_types=[result.type for result in op.results],
@@ -150,7 +153,7 @@ class _Conversion:
         names = vhlo_properties(self._name, version)
         self._check(given)
         made = vhlo_class(f"{self._name}_v{version}").create(
-            operands=[values[operand] for operand in op.operands],
+            operands=self._operands(values),
             result_types=[self._type(result.type) for result in op.results],
             properties={name: _wrapped(given.pop(name)) for name in names},
             attributes={name: _wrapped(value) for name, value in given.items()},
@@ -159,6 +162,11 @@ class _Conversion:
         )
         values.update(zip(op.results, made.results, strict=True))
         return made
+
+    def _operands(self, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
+        if any(operand not in values for operand in self._op.operands):
+            self._refuse(f"'{self._op.name}' uses a value before it is defined")
+        return [values[operand] for operand in self._op.operands]
 
     # -- properties
 
@@ -208,8 +216,9 @@ class _Conversion:
             return ArrayAttr([self._portable(name, item) for item in cast("ArrayAttr[Attribute]", value)])
         if isinstance(value, DictionaryAttr):
             return DictionaryAttr({key: self._portable(key, item) for key, item in value.data.items()})
-        if isinstance(value, DenseArrayBase) and value.elt_type in (i1, i64):
-            return booleans(list(bools(value))) if value.elt_type == i1 else integers(list(ints(value)))
+        if isinstance(value, DenseArrayBase) and (kind := cast("Any", value).elt_type) in (i1, i64):
+            array = cast(Attribute, value)
+            return booleans(list(bools(array))) if kind == i1 else integers(list(ints(array)))
         if isinstance(value, SymbolRefAttr) and not value.nested_references.data:
             return value.root_reference
         if isinstance(value, TypeAttribute):
@@ -220,7 +229,7 @@ class _Conversion:
             return value
         elif not isinstance(value, StringAttr | OutputOperandAliasAttr | ResultAccuracyAttr | EnumAttribute):
             self._refuse(f"attribute '{name}' of '{self._op.name}' cannot be in a portable artifact: {value}")
-        return value
+        return cast(Attribute, value)
 
     def _check(self, given: Mapping[str, Attribute]) -> None:
         """Refuses what only later versions allow without another op or type for it."""
