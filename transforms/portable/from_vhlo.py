@@ -78,7 +78,22 @@ class _Reader:
         elif isinstance(op, UnrealizedConversionCastOp) and len(op.operands) == len(op.results):
             self._values.update(zip(op.results, self._operands(op), strict=True))
         else:
-            append(block, copy_op(op, self._values))
+            append(block, self._foreign(op))
+
+    def _foreign(self, op: Operation) -> Operation:
+        """An op of another dialect, with what is inside of it converted."""
+        if not op.regions:
+            return copy_op(op, self._values)
+        made = type(op).create(
+            operands=self._operands(op),
+            result_types=[result.type for result in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=[self._region(region, op.name) for region in op.regions],
+            location=op.location,
+        )
+        self._values.update(zip(op.results, made.results, strict=True))
+        return made
 
     def _operands(self, op: Operation) -> list[SSAValue]:
         missing = next((number for number, operand in enumerate(op.operands) if operand not in self._values), None)

@@ -109,7 +109,7 @@ class _Conversion:
         self._target, self._op = target, op
         dialect, _, name = op.name.partition(".")
         self._name = FUNCTIONS.get(op.name, name if dialect == "stablehlo" else "")
-        if not self._name and (target < MIXED or dialect in _OURS or op.regions or op.successors):
+        if not self._name and (target < MIXED or dialect in _OURS or op.successors):
             known = f"version {target} of StableHLO does" if dialect not in _OURS and target < MIXED else "portable artifacts do"
             hint = (
                 "the pass from-core writes core-level IR in StableHLO"
@@ -138,6 +138,7 @@ class _Conversion:
             result_types=[result.type for result in op.results],
             properties=op.properties,
             attributes=op.attributes,
+            regions=[self._region(region, values, foreign=True) for region in op.regions],
             location=op.location,
         )
         after = [UnrealizedConversionCastOp.create(operands=[x], result_types=[self._type(x.type)], location=op.location) for x in made.results]
@@ -254,9 +255,10 @@ class _Conversion:
                 self._refuse(f"type {element} came with version {since} of StableHLO, {self._target} does not have it")
         return converted
 
-    def _region(self, region: Region, values: dict[SSAValue, SSAValue]) -> Region:
+    def _region(self, region: Region, values: dict[SSAValue, SSAValue], foreign: bool = False) -> Region:
+        """A region with what is inside of it converted; the arguments of a foreign op's blocks keep their types, and are cast."""
         blocks = list(region.blocks)
-        made = [self._block(block, values) for block in blocks]
+        made = [self._foreign_block(block, values) if foreign else self._block(block, values) for block in blocks]
         for block, new in zip(blocks, made, strict=True):
             for op in block.ops:
                 if op.successors:
@@ -266,6 +268,15 @@ class _Conversion:
         converted = Region()
         converted.add_block(made)
         return converted
+
+    def _foreign_block(self, block: Block, values: dict[SSAValue, SSAValue]) -> Block:
+        made = block_with([argument.type for argument in block.args])
+        for old, new in zip(block.args, made.args, strict=True):
+            new.location = old.location
+            cast_argument = UnrealizedConversionCastOp.create(operands=[new], result_types=[self._type(old.type)], location=old.location)
+            append(made, cast_argument)
+            values[old] = cast_argument.results[0]
+        return made
 
     def _block(self, block: Block, values: dict[SSAValue, SSAValue]) -> Block:
         made = block_with([self._type(argument.type) for argument in block.args])
