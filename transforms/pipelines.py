@@ -39,6 +39,7 @@ PASS_PATHS = {
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
     # transforms/portable: VHLO, which portable artifacts are made of
+    "chlo-to-stablehlo": "wengert.transforms.portable.chlo_ops:ChloToStablehloPass",
     "stablehlo-to-vhlo": "wengert.transforms.portable.to_vhlo:StablehloToVhloPass",
     "vhlo-to-stablehlo": "wengert.transforms.portable.from_vhlo:VhloToStablehloPass",
     # transforms/ad: derivatives

@@ -1,7 +1,7 @@
 """The properties of ops in the order in which bytecode has them, by dialect: those of the definitions in StableHLO and in upstream MLIR.
 
-A line is the properties, then the ops that have these: names in alphabetical order, with ``?`` for those that an op may lack (or has a default for) and ``+`` for those that came later; then the
-numbers of groups of operands and of results. Ops that are not named have no properties.
+A line is the properties, then the ops that have these. Names stand in alphabetical order, with ``?`` for those that an op may lack (or has a default for) and
+``+`` for those that came later; then the numbers of groups of operands and of results.
 """
 
 from __future__ import annotations

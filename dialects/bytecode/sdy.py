@@ -3,6 +3,9 @@
 What only stands inside of another attribute (an axis, the sharding of a dimension) is read as a string of the text that it has there.
 """
 
+# Tables of functions on the generic classes of xDSL, which have no types of their own here.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

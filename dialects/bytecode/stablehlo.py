@@ -1,5 +1,8 @@
 """How bytecode encodes StableHLO's attributes and types (the numbers are those of StableHLO's StablehloBytecode.cpp)."""
 
+# Tables of functions on the generic classes of xDSL, which have no types of their own here.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, cast

@@ -4,6 +4,9 @@
 what is inside of one is held as what it stands for.
 """
 
+# Tables of functions on the generic classes of xDSL, which have no types of their own here.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from functools import lru_cache

@@ -27,5 +27,3 @@ def vhlo_class(name: str) -> type[VhloOperation]:
     traits = {"func": traits_def(IsolatedFromAbove()), "return": traits_def(IsTerminator())}.get(op, traits_def())
     fields = {"name": f"vhlo.{name}", "OP": op, "VERSION": version, "PROPERTY_NAMES": frozenset(vhlo_properties(op, version)), "traits": traits}
     return type(f"Vhlo_{name}", (VhloOperation,), fields)
-
-

@@ -41,9 +41,29 @@ LACKING: dict[str, tuple[str, ...]] = {
 """The properties that the first version of an op lacks."""
 
 ARRAYS = frozenset(
-    """broadcast_dimensions broadcast_sizes window_strides lhs_dilation rhs_dilation window_reversal permutation slice_sizes start_indices limit_indices strides
-    edge_padding_low edge_padding_high interior_padding dimensions fft_length window_dimensions base_dilations window_dilations known_expanding_dimensions
-    known_nonexpanding_dimensions""".split()
+    [
+        "broadcast_dimensions",
+        "broadcast_sizes",
+        "window_strides",
+        "lhs_dilation",
+        "rhs_dilation",
+        "window_reversal",
+        "permutation",
+        "slice_sizes",
+        "start_indices",
+        "limit_indices",
+        "strides",
+        "edge_padding_low",
+        "edge_padding_high",
+        "interior_padding",
+        "dimensions",
+        "fft_length",
+        "window_dimensions",
+        "base_dilations",
+        "window_dilations",
+        "known_expanding_dimensions",
+        "known_nonexpanding_dimensions",
+    ]
 )
 """Properties that are arrays in StableHLO and constants of one dimension here."""
 
@@ -98,4 +118,3 @@ def split_name(name: str) -> tuple[str, int]:
     """``vhlo.add_v1`` as add and 1."""
     op, _, version = name.removeprefix("vhlo.").rpartition("_v")
     return op, int(version)
-

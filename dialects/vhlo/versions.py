@@ -1,7 +1,7 @@
 """Versions of VHLO: which there are, and since which of them (or up to which) an op or a type is there.
 
-The history is that of StableHLO's ``VhloDialect.td``: a version adds ops and types, or a second version of an op. Bytecode of an artifact is of the version that
-MLIR wrote at that time.
+The history is that of StableHLO's ``VhloDialect.td``: a version adds ops and types, or a second version of an op. The bytecode of an artifact is of the
+version that MLIR wrote at that time.
 """
 
 from __future__ import annotations
@@ -64,6 +64,9 @@ PER_AXIS = Version(0, 18)
 DICTIONARY_CONFIGURATIONS = Version(1, 3)
 """The version since which a custom call is configured by a dictionary."""
 
+MIXED = Version(1, 11)
+"""The version since which ops and attributes of other dialects may stand in a program of VHLO, with casts between the types."""
+
 WIDER_REDUCTIONS = Version(0, 17)
 """The version since which reductions may sum in wider numbers than they are given."""
 
@@ -81,7 +84,7 @@ def read_version(text: str) -> Version:
     if match is None:
         raise DiagnosticError(Diagnostic(f"'{text}' is not a version of StableHLO", "<target>", hint=f"write it as in 1.0.0, from {MINIMUM} to {CURRENT}"))
     version = Version(*map(int, match.groups()))
-    if not MINIMUM <= version[:2] + (0,) <= CURRENT:
+    if not MINIMUM <= (*version[:2], 0) <= CURRENT:
         raise DiagnosticError(Diagnostic(f"version {version} of StableHLO is not known", "<target>", hint=f"there are those from {MINIMUM} to {CURRENT}"))
     return version
 

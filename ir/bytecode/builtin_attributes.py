@@ -3,6 +3,9 @@
 A type that is used as an attribute is one here; MLIR wraps it. What has no layout (affine maps, strided layouts) is written in MLIR's assembly format.
 """
 
+# Tables of functions on the generic classes of xDSL, which have no types of their own here.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, NoReturn, cast
@@ -248,7 +251,7 @@ def _dictionary_parts(attribute: DictionaryAttr) -> tuple[list[tuple[Attribute, 
 
 
 def _fused_parts(location: FusedLoc) -> tuple[Any, Any]:
-    return location.locations.data, location.metadata
+    return cast("ArrayAttr[Attribute]", location.locations).data, location.metadata
 
 
 _ENTRIES = list_of(pair_of(ATTRIBUTE, ATTRIBUTE), "entries")

@@ -4,6 +4,9 @@ A type without a layout here is written in MLIR's assembly format, which every r
 readers know their numbers only since version 22.
 """
 
+# Tables of functions on the generic classes of xDSL, which have no types of their own here.
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, cast
@@ -157,7 +160,7 @@ BUILTIN_TYPES = (
     _plain(12, NoneType),
     Layout(13, TensorType, (SHAPE, TYPE), tensor, lambda t: (_extents(t), t.element_type) if t.encoding == _NONE else None),
     Layout(14, TensorType, (ATTRIBUTE, SHAPE, TYPE), _encoded_tensor, lambda t: (t.encoding, _extents(t), t.element_type)),
-    Layout(15, TupleType, (TYPES,), TupleType, lambda t: (t.types.data,)),
+    Layout(15, TupleType, (TYPES,), lambda types: TupleType(ArrayAttr(types)), lambda t: (t.types.data,)),
     Layout(16, UnrankedMemRefType, (TYPE,), UnrankedMemRefType.from_type, lambda t: (t.element_type,) if t.memory_space == _NONE else None),
     Layout(17, UnrankedMemRefType, (ATTRIBUTE, TYPE), lambda space, t: UnrankedMemRefType.from_type(t, space), lambda t: (t.memory_space, t.element_type)),
     Layout(18, UnrankedTensorType, (TYPE,), UnrankedTensorType, lambda t: (t.element_type,)),

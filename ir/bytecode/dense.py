@@ -7,7 +7,7 @@ element, of equal booleans one byte. Here every boolean is a byte, and integers 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, IntegerType
@@ -57,21 +57,20 @@ def stored(constant: DenseIntOrFPElementsAttr[Any]) -> bytes:
             return (b"\xff" if values.size and values[0] else b"\0") if count else b""
         return np.packbits(values, bitorder="little").tobytes()
     if _is_narrow(element):
-        return (np.frombuffer(data, np.uint8) & (1 << element.width.data) - 1).tobytes()  # pyright: ignore[reportAttributeAccessIssue]
+        return (np.frombuffer(data, np.uint8) & (1 << element.width.data) - 1).tobytes()
     return data
 
 
-def _is_narrow(element: Attribute) -> bool:
-    return isinstance(element, IntegerType) and element.width.data in (2, 4)
+def _is_narrow(element: Attribute) -> TypeGuard[IntegerType]:
+    return is_integer(element) and element.width.data in (2, 4)
 
 
-def _with_sign(data: bytes, element: Attribute) -> bytes:
-    assert isinstance(element, IntegerType)
+def _with_sign(data: bytes, element: IntegerType) -> bytes:
     low = np.frombuffer(data, np.uint8) & (1 << element.width.data) - 1
     if is_unsigned(element):
         return low.tobytes()
     half = 1 << element.width.data - 1
-    return ((low.astype(np.int8) ^ half) - half).tobytes()
+    return ((low.astype(np.int8) ^ half) - half).astype(dtype_of(element)).tobytes()
 
 
 def constant(type: Attribute, data: bytes) -> DenseIntOrFPElementsAttr[Any]:

@@ -1,22 +1,18 @@
 """Reading bytecode: bytes in, a module out, as the parser makes one from text.
 
 Every op has the location that the file gives it. What is damaged is refused with the position of the byte; nothing is made for a number of things that the
-bytes cannot hold::
-
-    module = read_module(open("f.mlirbc", "rb").read(), "f.mlirbc")
+bytes cannot hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser.core import ForwardDeclaredValue
 
-from wengert.ir.bytecode.cursor import MAGIC, Cursor
+from wengert.ir.bytecode.cursor import Cursor
 from wengert.ir.bytecode.entries import Entries, Vocabulary
 from wengert.ir.bytecode.names import Names, OpName, read_names
 from wengert.ir.bytecode.properties import Properties
@@ -34,25 +30,23 @@ _DEPTH = 64
 _ATTRIBUTES, _RESULTS, _OPERANDS, _SUCCESSORS, _REGIONS, _USES, _PROPERTIES = 1, 2, 4, 8, 16, 32, 64
 """What an op has, as bits of a byte."""
 
-_NO_ATTRIBUTES: dict[str, Attribute] = {}
+VocabularyOf = Callable[[Sequence[str]], Vocabulary]
 
 
-def is_bytecode(data: bytes) -> bool:
-    """Whether these bytes are meant to be MLIR bytecode."""
-    return data.startswith(MAGIC)
-
-
-def read_module(data: bytes, filename: str = "<bytes>", context: Context | None = None) -> ModuleOp:
+def read_module(data: bytes, filename: str, vocabulary_of: VocabularyOf) -> ModuleOp:
     """The module that bytecode means.
+
+    Args:
+        data: the bytes.
+        filename: what diagnostics call them.
+        vocabulary_of: what is known of dialects, for a file that has ops of these names.
 
     Raises:
         DiagnosticError: the bytes are not a module; the diagnostic says what is wrong and at which byte.
     """
-    from wengert.dialects.registry import vocabulary_for
-
     cursor = Cursor(data, filename, 0, len(data))
     try:
-        return _read(cursor, context, vocabulary_for)
+        return _read(cursor, vocabulary_of)
     except DiagnosticError:
         raise
     except RecursionError:
@@ -68,12 +62,12 @@ def _unreadable(filename: str, why: str) -> DiagnosticError:
 
 
 @stage()
-def _read(cursor: Cursor, context: Context | None, vocabulary_for: Any) -> ModuleOp:
+def _read(cursor: Cursor, vocabulary_of: VocabularyOf) -> ModuleOp:
     version, _ = read_header(cursor)
     sections = read_sections(cursor)
     strings = Strings(sections[Section.STRINGS])
     names = read_names(sections[Section.DIALECTS], strings, version)
-    vocabulary: Vocabulary = vocabulary_for(context, [op.name for op in names.ops])
+    vocabulary = vocabulary_of([op.name for op in names.ops])
     resources = Resources(sections, strings, names.dialects)
     entries = Entries(sections[Section.ENTRIES], sections[Section.OFFSETS], names.dialects, strings, resources, vocabulary)
     properties = Properties(sections.get(Section.PROPERTIES), entries, version)

@@ -1,6 +1,4 @@
-"""Writing bytecode: a module in, bytes out that any MLIR reads whose version of the format is not older::
-
-    data = write_module(module, version=4)
+"""Writing bytecode: a module in, bytes out that any MLIR reads whose version of the format is not older.
 
 Before version 5 everything that an op has is an attribute. From then on properties are encoded as upstream's definitions of the ops have them, those of ops
 that upstream does not know as a dictionary.
@@ -42,6 +40,10 @@ _ATTRIBUTES, _RESULTS, _OPERANDS, _SUCCESSORS, _REGIONS, _PROPERTIES = 1, 2, 4, 
 _SEGMENTS = "SegmentSizes:"
 
 
+EncodingOf = Callable[[str], Encoding | None]
+PropertiesOf = Callable[[str], tuple[str, ...] | None]
+
+
 class Parts(Struct, frozen=True):
     """What an op has, as it is written: attributes, and properties as pairs of a name as in the table of properties and a value, or as a dictionary."""
 
@@ -55,39 +57,30 @@ class Parts(Struct, frozen=True):
         return (_ATTRIBUTES if self.attributes is not None else 0) | (_PROPERTIES if self.native or self.dictionary is not None else 0)
 
 
-def write_module(
-    module: Operation,
-    *,
-    version: int = LATEST,
-    locations: bool = True,
-    producer: str = "wengert",
-    encoding: Callable[[str], Encoding | None] | None = None,
-) -> bytes:
+def write_module(module: Operation, encoding: EncodingOf, properties: PropertiesOf, *, version: int, locations: bool, producer: str) -> bytes:
     """A module as bytecode.
 
     Args:
         module: the module.
+        encoding: the encoding of a dialect by its name, None for one whose attributes are written as text.
+        properties: the properties of an op by its name, in the order of bytecode, None for one of which they are not known.
         version: the version of the format, 0 to 6.
         locations: whether to write where ops come from.
         producer: what the file says that it was written by.
-        encoding: the encodings of dialects; by default all that are known.
 
     Raises:
         ValueError: there is no such version.
-        DiagnosticError: an op lacks a property that its definition demands.
+        DiagnosticError: an op lacks a property that its definition demands, or is held in a form that only text has.
     """
-    from wengert.dialects.bytecode.encodings import encoding_of
-    from wengert.dialects.bytecode.properties import properties_of
-
     if not 0 <= version <= LATEST:
         raise ValueError(f"there are the bytecode versions 0 to {LATEST}, not {version}")
-    return _Writer(version, locations, encoding or encoding_of, properties_of).write(module, producer)
+    return _Writer(version, locations, encoding, properties).write(module, producer)
 
 
 class _Writer:
     """Writes a module: first all that is referred to is numbered, then the ops are written."""
 
-    def __init__(self, version: int, locations: bool, encoding: Callable[[str], Encoding | None], properties: Callable[[str], tuple[str, ...] | None]):
+    def __init__(self, version: int, locations: bool, encoding: EncodingOf, properties: PropertiesOf):
         text = AttributeWriter()
         self._version, self._locations, self._table = version, locations, properties
         self._numbering = Numbering(encoding, text.attribute_text)
@@ -150,6 +143,8 @@ class _Writer:
         return location if self._locations else UNKNOWN_LOC
 
     def _parts_of(self, op: Operation, name: str) -> Parts:
+        if name.startswith("linalg.") and not op.regions and name != "linalg.yield" and name != "linalg.index":
+            raise error_at(op.location, f"'{name}' cannot be written as bytecode, which has its region", "write text, which mlir-opt --emit-bytecode reads")
         attributes: Mapping[str, Attribute] = op.attributes
         if isinstance(op, UnregisteredOp):
             attributes = {key: value for key, value in attributes.items() if value is not op.op_name}

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp, NoneType, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp, NoneType, StringAttr, SymbolRefAttr, UnitAttr, UnrealizedConversionCastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.bytecode.properties import properties_of
 from wengert.dialects.registry import make_context
@@ -20,7 +21,7 @@ from wengert.dialects.vhlo.attributes import CustomCallApiVersion, VhloAttribute
 from wengert.dialects.vhlo.operations import VhloOperation
 from wengert.dialects.vhlo.tables import ARRAYS, LACKING, RECORDS, SYMBOLS, parameters, stablehlo_name
 from wengert.ir.attributes import bool_array, int_array, int_attr
-from wengert.ir.construction import append, block_with
+from wengert.ir.construction import append, block_with, copy_op
 from wengert.ir.location.locations import error_at
 from wengert.ir.parsing.operations import property_names
 from wengert.ir.tensor_types import i1
@@ -58,12 +59,8 @@ def from_vhlo(module: ModuleOp) -> ModuleOp:
     converted = ModuleOp([], dict(module.attributes), module.sym_name)
     converted.location = module.location
     reader = _Reader(make_context())
-    for op in list(module.body.block.ops):
-        if isinstance(op, VhloOperation):
-            append(converted.body.block, reader.operation(op, "builtin.module"))
-        else:
-            op.detach()
-            converted.body.block.add_op(op)
+    for op in module.body.block.ops:
+        reader.append(converted.body.block, op, "builtin.module")
     return converted
 
 
@@ -74,17 +71,48 @@ class _Reader:
         self._context = context
         self._values: dict[SSAValue, SSAValue] = {}
 
-    def operation(self, op: Operation, around: str) -> Operation:
+    def append(self, block: Block, op: Operation, around: str) -> None:
+        """Puts what an op stands for at the end of a block: the value of a cast for its result, an op of another dialect as it is."""
+        if isinstance(op, VhloOperation):
+            append(block, self._operation(op, around))
+        elif isinstance(op, UnrealizedConversionCastOp) and len(op.operands) == len(op.results):
+            self._values.update(zip(op.results, self._operands(op), strict=True))
+        else:
+            append(block, self._foreign(op))
+
+    def _foreign(self, op: Operation) -> Operation:
+        """An op of another dialect, with what is inside of it converted."""
+        if not op.regions:
+            return copy_op(op, self._values)
+        made = type(op).create(
+            operands=self._operands(op),
+            result_types=[result.type for result in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=[self._region(region, op.name) for region in op.regions],
+            location=op.location,
+        )
+        self._values.update(zip(op.results, made.results, strict=True))
+        return made
+
+    def _operands(self, op: Operation) -> list[SSAValue]:
+        missing = next((number for number, operand in enumerate(op.operands) if operand not in self._values), None)
+        if missing is not None:
+            raise error_at(op.location, f"operand {missing} of '{op.name}' is used before it is defined")
+        return [self._values[operand] for operand in op.operands]
+
+    def _operation(self, op: VhloOperation, around: str) -> Operation:
         """The op of StableHLO that one of VHLO stands for; ``around`` is the name of the op around it."""
-        if not isinstance(op, VhloOperation):
-            raise error_at(op.location, f"'{op.name}' is not of VHLO, but stands in a program that is")
         name = "stablehlo.return" if op.OP == "return" and around != "func.func" else stablehlo_name(op.OP)
         cls = self._context.get_optional_op(name)
         assert cls is not None
-        given = self._attributes(op)
+        try:
+            given = self._attributes(op)
+        except (VerifyException, ValueError, TypeError, AttributeError, LookupError) as error:  # what no op of StableHLO can have
+            raise error_at(op.location, f"the properties of '{op.name}' do not fit it: {' '.join(str(error).split())}") from None
         known = property_names(cls)
         made = cls.create(
-            operands=[self._values[operand] for operand in op.operands],
+            operands=self._operands(op),
             result_types=[_type(result.type) for result in op.results],
             properties={key: value for key, value in given.items() if key in known},
             attributes={key: value for key, value in given.items() if key not in known},
@@ -100,7 +128,7 @@ class _Reader:
         made = [self._block(block) for block in blocks]
         for block, new in zip(blocks, made, strict=True):
             for op in block.ops:
-                append(new, self.operation(op, around))
+                self.append(new, op, around)
         converted = Region()
         converted.add_block(made)
         return converted
@@ -128,8 +156,13 @@ class _Reader:
                 written.setdefault(key, lacking_default(op.OP, key, written))
         if op.OP == "dynamic_conv":
             written.pop("padding", None)
-        given = {key: value for key, value in written.items() if default(op.OP, key, written) != value}
+        given = {key: value for key, value in written.items() if default(op.OP, key, written) != value and not _is_empty(key, value)}
         return {**_with_records(op.OP, given), **kept}
+
+
+def _is_empty(key: str, value: Attribute) -> bool:
+    """Whether these are attributes of arguments or results, and none has any."""
+    return key in ("arg_attrs", "res_attrs") and not any(getattr(entry, "data", True) for entry in getattr(value, "data", ()))
 
 
 def _with_records(op: str, given: dict[str, Attribute]) -> dict[str, Attribute]:
@@ -185,5 +218,3 @@ def _symbols(value: Attribute) -> Attribute:
 
 def _type(type: Attribute) -> Attribute:
     return type.of if isinstance(type, VhloType) else type
-
-

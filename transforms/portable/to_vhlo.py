@@ -9,7 +9,8 @@ Before and after::
                                                                  })
 
 Of an op that VHLO has two versions of, the one that the target knows is written. What the target does not have is refused by name and place: an op or a type
-that came later, a property that is not the default where the first version of an op lacks it.
+that came later, a property that is not the default where the first version of an op lacks it. Ops and attributes of other dialects stay as they are for
+targets since 1.11, with casts around them; earlier ones hold none.
 """
 
 from __future__ import annotations
@@ -19,7 +20,19 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, DictionaryAttr, FloatAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnrealizedConversionCastOp,
+    UnregisteredAttr,
+)
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.passes import ModulePass
@@ -34,6 +47,7 @@ from wengert.dialects.vhlo.versions import (
     CURRENT,
     DICTIONARY_CONFIGURATIONS,
     FIRST,
+    MIXED,
     PER_AXIS,
     SECOND,
     TYPES,
@@ -46,7 +60,11 @@ from wengert.ir.attributes import bool_attr, bools, int_attr, int_of, ints
 from wengert.ir.construction import append, block_with
 from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import i1, i64
+from wengert.ir.unregistered import written_name
 from wengert.transforms.portable.defaults import booleans, default, integers, lacking_default
+
+_OURS = ("core", "ad", "kernel", "arith", "func", "builtin")
+"""Dialects whose ops nobody is to find in an artifact: ours, and those that programs of StableHLO do not mix with."""
 
 _ONE_OPERAND = ("all_gather", "all_reduce", "all_to_all")
 _REDUCTIONS = ("reduce", "reduce_window", "all_reduce", "reduce_scatter", "scatter", "select_and_scatter")
@@ -79,7 +97,8 @@ def to_vhlo(module: ModuleOp, target: Version = CURRENT) -> ModuleOp:
     converted.location = module.location
     values: dict[SSAValue, SSAValue] = {}
     for op in module.body.block.ops:
-        append(converted.body.block, _Conversion(target, op).result(values))
+        for made in _Conversion(target, op).results(values):
+            append(converted.body.block, made)
     return converted
 
 
@@ -89,16 +108,44 @@ class _Conversion:
     def __init__(self, target: Version, op: Operation):
         self._target, self._op = target, op
         dialect, _, name = op.name.partition(".")
-        known = FUNCTIONS.get(op.name, name if dialect == "stablehlo" else "")
-        if not known:
-            self._refuse(f"'{op.name}' is not of StableHLO, and portable artifacts hold nothing else")
-        self._name = known
+        self._name = FUNCTIONS.get(op.name, name if dialect == "stablehlo" else "")
+        if not self._name and (target < MIXED or dialect in _OURS or op.successors):
+            known = f"version {target} of StableHLO does" if dialect not in _OURS and target < MIXED else "portable artifacts do"
+            hint = (
+                "the pass from-core writes core-level IR in StableHLO"
+                if dialect in _OURS
+                else f"versions since {MIXED} hold it as it is"
+                if target < MIXED
+                else ""
+            )
+            self._refuse(f"'{written_name(op)}' is not of StableHLO, and {known} not hold it", hint)
 
     def _refuse(self, why: str, hint: str = "") -> Any:
         raise error_at(self._op.location, why, hint)
 
-    def result(self, values: dict[SSAValue, SSAValue]) -> Operation:
-        """The op of VHLO, with what is inside of it."""
+    def results(self, values: dict[SSAValue, SSAValue]) -> list[Operation]:
+        """The op of VHLO, with what is inside of it; an op of another dialect between casts."""
+        return [self._result(values)] if self._name else self._foreign(values)
+
+    def _foreign(self, values: dict[SSAValue, SSAValue]) -> list[Operation]:
+        op = self._op
+        before = [
+            UnrealizedConversionCastOp.create(operands=[x], result_types=[old.type], location=op.location)
+            for x, old in zip(self._operands(values), op.operands, strict=True)
+        ]
+        made = type(op).create(
+            operands=[made.results[0] for made in before],
+            result_types=[result.type for result in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            regions=[self._region(region, values, foreign=True) for region in op.regions],
+            location=op.location,
+        )
+        after = [UnrealizedConversionCastOp.create(operands=[x], result_types=[self._type(x.type)], location=op.location) for x in made.results]
+        values.update(zip(op.results, [made.results[0] for made in after], strict=True))
+        return [*before, made, *after]
+
+    def _result(self, values: dict[SSAValue, SSAValue]) -> Operation:
         op, version = self._op, op_version(self._name, self._target)
         if version is None:
             self._refuse(f"'{op.name}' came with version {FIRST[self._name]} of StableHLO, {self._target} does not have it")
@@ -107,16 +154,20 @@ class _Conversion:
         names = vhlo_properties(self._name, version)
         self._check(given)
         made = vhlo_class(f"{self._name}_v{version}").create(
-            operands=[values[operand] for operand in op.operands],
+            operands=self._operands(values),
             result_types=[self._type(result.type) for result in op.results],
-            properties={name: VhloAttribute(given.pop(name)) for name in names},
-            attributes={name: VhloAttribute(value) for name, value in given.items()},
+            properties={name: _wrapped(given.pop(name)) for name in names},
+            attributes={name: _wrapped(value) for name, value in given.items()},
             regions=[self._region(region, values) for region in op.regions],
             location=op.location,
         )
-        for old, new in zip(op.results, made.results, strict=True):
-            values[old] = new
+        values.update(zip(op.results, made.results, strict=True))
         return made
+
+    def _operands(self, values: dict[SSAValue, SSAValue]) -> list[SSAValue]:
+        if any(operand not in values for operand in self._op.operands):
+            self._refuse(f"'{self._op.name}' uses a value before it is defined")
+        return [values[operand] for operand in self._op.operands]
 
     # -- properties
 
@@ -166,17 +217,20 @@ class _Conversion:
             return ArrayAttr([self._portable(name, item) for item in cast("ArrayAttr[Attribute]", value)])
         if isinstance(value, DictionaryAttr):
             return DictionaryAttr({key: self._portable(key, item) for key, item in value.data.items()})
-        if isinstance(value, DenseArrayBase) and value.elt_type in (i1, i64):
-            return booleans(list(bools(value))) if value.elt_type == i1 else integers(list(ints(value)))
+        if isinstance(value, DenseArrayBase) and (kind := cast("Any", value).elt_type) in (i1, i64):
+            array = cast(Attribute, value)
+            return booleans(list(bools(array))) if kind == i1 else integers(list(ints(array)))
         if isinstance(value, SymbolRefAttr) and not value.nested_references.data:
             return value.root_reference
         if isinstance(value, TypeAttribute):
             self._type(value)
         elif isinstance(value, IntegerAttr | FloatAttr | DenseIntOrFPElementsAttr):
             self._type(cast("Any", value).type)
+        elif self._target >= MIXED and isinstance(value, UnregisteredAttr) and value.attr_name.data.partition(".")[0] != "stablehlo":
+            return value
         elif not isinstance(value, StringAttr | OutputOperandAliasAttr | ResultAccuracyAttr | EnumAttribute):
             self._refuse(f"attribute '{name}' of '{self._op.name}' cannot be in a portable artifact: {value}")
-        return value
+        return cast(Attribute, value)
 
     def _check(self, given: Mapping[str, Attribute]) -> None:
         """Refuses what only later versions allow without another op or type for it."""
@@ -201,17 +255,28 @@ class _Conversion:
                 self._refuse(f"type {element} came with version {since} of StableHLO, {self._target} does not have it")
         return converted
 
-    def _region(self, region: Region, values: dict[SSAValue, SSAValue]) -> Region:
+    def _region(self, region: Region, values: dict[SSAValue, SSAValue], foreign: bool = False) -> Region:
+        """A region with what is inside of it converted; the arguments of a foreign op's blocks keep their types, and are cast."""
         blocks = list(region.blocks)
-        made = [self._block(block, values) for block in blocks]
+        made = [self._foreign_block(block, values) if foreign else self._block(block, values) for block in blocks]
         for block, new in zip(blocks, made, strict=True):
             for op in block.ops:
                 if op.successors:
                     self._refuse(f"'{op.name}' jumps, which portable artifacts cannot hold")
-                append(new, _Conversion(self._target, op).result(values))
+                for inner in _Conversion(self._target, op).results(values):
+                    append(new, inner)
         converted = Region()
         converted.add_block(made)
         return converted
+
+    def _foreign_block(self, block: Block, values: dict[SSAValue, SSAValue]) -> Block:
+        made = block_with([argument.type for argument in block.args])
+        for old, new in zip(block.args, made.args, strict=True):
+            new.location = old.location
+            cast_argument = UnrealizedConversionCastOp.create(operands=[new], result_types=[self._type(old.type)], location=old.location)
+            append(made, cast_argument)
+            values[old] = cast_argument.results[0]
+        return made
 
     def _block(self, block: Block, values: dict[SSAValue, SSAValue]) -> Block:
         made = block_with([self._type(argument.type) for argument in block.args])
@@ -219,6 +284,11 @@ class _Conversion:
             new.location = old.location
             values[old] = new
         return made
+
+
+def _wrapped(value: Attribute) -> Attribute:
+    """An attribute of VHLO; one of another dialect stays what it is."""
+    return value if isinstance(value, UnregisteredAttr) else VhloAttribute(value)
 
 
 def _parameter(part: Attribute) -> Attribute:
