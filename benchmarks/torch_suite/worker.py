@@ -63,7 +63,7 @@ def outcome(case: unittest.TestCase, seconds: int) -> tuple[str, str]:
 
 def _message(lines: list[str]) -> str:
     """The last line that begins as an exception does."""
-    starts = [i for i, line in enumerate(lines) if line[:1].isalpha() and ":" in line or line.endswith(("Error", "Exception"))]
+    starts = [i for i, line in enumerate(lines) if (line[:1].isalpha() and ":" in line) or line.endswith(("Error", "Exception"))]
     last = [i for i in starts if not lines[i].startswith("This message")]
     return " ".join(lines[last[-1] :][:4])[:600] if last else " ".join(lines[-3:])[:600]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from wengert.eager.library.calling import Function, aten
+from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import divide, where
 from wengert.eager.operations.promotion import floating
@@ -196,7 +197,8 @@ ELEMENTWISE.update(
         "less": lambda x, other: x < other,
         "less_equal": lambda x, other: x <= other,
         "not_equal": lambda x, other: x != other,
-        "real": lambda x: x if x.array.dtype.kind != "c" else aten("real.default")(x),
+        "real": complex_views.real,
+        "imag": complex_views.imag,
         "conj": lambda x: aten("conj.default")(x) if x.array.dtype.kind == "c" else x,
         "conj_physical": aten("conj_physical.default"),
         "complex": aten("complex.default"),

@@ -15,6 +15,7 @@ import numpy
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten
+from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
 from wengert.eager.recording import dispatch
@@ -340,8 +341,8 @@ SHAPES: dict[str, Function] = {
     "tril_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.tril_indices(row, offset, col), dtype or numpy.int64)),
     "triu_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.triu_indices(row, offset, col), dtype or numpy.int64)),
     "broadcast_shapes": numpy.broadcast_shapes,
-    "view_as_real": aten("view_as_real.default"),
-    "view_as_complex": aten("view_as_complex.default"),
+    "view_as_real": complex_views.view_as_real,
+    "view_as_complex": complex_views.view_as_complex,
     "isin": lambda elements, test_elements, assume_unique=False, invert=False: dispatch.new(
         numpy.isin(as_tensor(elements).array, as_tensor(test_elements).array, invert=invert)
     ),
