@@ -17,7 +17,8 @@ from typing import Any
 def plain(path: Path) -> ModuleType:
     """The file as PyTorch runs it."""
     spec = importlib.util.spec_from_file_location("plain_torch_test", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     sys.path.insert(0, str(path.parent))
     module = sys.modules["plain_torch_test"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

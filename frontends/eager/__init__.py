@@ -39,7 +39,7 @@ from wengert.eager.errors import (
     UnusedInputError,
     missing,
 )
-from wengert.eager.library import fft, linalg, special
+from wengert.eager.library import fft, linalg, masked, signal, special
 from wengert.eager.operations.contraction import addmm
 from wengert.eager.operations.creation import (
     Generator,
@@ -160,6 +160,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "manual_seed",
+    "masked",
     "no_grad",
     "ones",
     "outer",
@@ -171,6 +172,7 @@ __all__ = [
     "set_checkpoint_early_stop",
     "set_default_dtype",
     "set_grad_enabled",
+    "signal",
     "special",
     "stack",
     "strided",

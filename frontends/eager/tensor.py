@@ -391,6 +391,8 @@ class Tensor:
     # -- dtypes and copies; last, because some are called as Python's own types are
 
     detach, detach_, clone, contiguous, to = conversion.detach, conversion.detach_in_place, conversion.clone, conversion.contiguous, conversion.to
+    half, cfloat, cdouble = conversion.into("float16"), conversion.into("complex64"), conversion.into("complex128")
+    byte, char, short, int = conversion.into("uint8"), conversion.into("int8"), conversion.into("int16"), conversion.into("int32")
     float, double, long, bool = conversion.to_float32, conversion.to_float64, conversion.to_int64, conversion.to_bool
 
 

@@ -36,7 +36,8 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
         if cotangent is None:
             if y.array.size != 1:
                 raise NonScalarError(
-                    f"grad can be implicitly created only for scalar outputs; the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape"
+                    "grad can be implicitly created only for scalar outputs;"
+                    f" the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape"
                 )
             cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
         elif cotangent.array.shape != y.array.shape:

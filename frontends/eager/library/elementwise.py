@@ -203,6 +203,7 @@ ELEMENTWISE.update(
         "conj_physical": aten("conj_physical.default"),
         "complex": aten("complex.default"),
         "polar": aten("polar.default"),
+        "i0": aten("i0.default"),
         "resolve_conj": lambda x: x,
         "resolve_neg": lambda x: x,
     }
@@ -222,7 +223,8 @@ SPECIAL: dict[str, Function] = {
     "log_softmax": lambda x, dim, dtype=None: x.log_softmax(dim, dtype=dtype),
     "logsumexp": lambda x, dim, keepdim=False: x.logsumexp(dim, keepdim),
     "xlog1py": lambda x, other: xlogy(x, other, "log1p"),
-    "i1e": aten("special_i1e.default"),
+    **{name: aten(f"special_{name}.default") for name in ("erfcx", "i0e", "i1", "i1e", "log_ndtr")},
+    "i0": aten("i0.default"),
     "entr": lambda x: where(x.detach() < 0, 0 * x.detach() - inf, -xlogy(x, where(x.detach() <= 0, 0 * x + 1, x))),
     "ndtr": lambda x: 0.5 * ELEMENTWISE["erfc"](_wide(x) * -(0.5**0.5)),
     "ndtri": lambda x: ELEMENTWISE["erfinv"](2 * _wide(x) - 1) * 2**0.5,

@@ -341,6 +341,10 @@ SHAPES: dict[str, Function] = {
     "tril_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.tril_indices(row, offset, col), dtype or numpy.int64)),
     "triu_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.triu_indices(row, offset, col), dtype or numpy.int64)),
     "broadcast_shapes": numpy.broadcast_shapes,
+    "constant_pad_nd": lambda x, pad, value=0: aten("constant_pad_nd.default")(x, list(pad), value),
+    "masked_scatter": aten("masked_scatter.default"),
+    "slice": lambda x, dim=0, start=None, end=None, step=1: x[(slice(None),) * (dim % x.array.ndim) + (slice(start, end, step),)],
+    "as_strided_copy": lambda x, size, stride, storage_offset=None: aten("as_strided.default")(x, list(size), list(stride), storage_offset),
     "view_as_real": complex_views.view_as_real,
     "view_as_complex": complex_views.view_as_complex,
     "isin": lambda elements, test_elements, assume_unique=False, invert=False: dispatch.new(
