@@ -367,6 +367,7 @@ class Tensor:
     permute, transpose, t, flip = shapes.permute, shapes.transpose, shapes.t, shapes.flip
     real, imag = property(complex_views.real, complex_views.write_real), property(complex_views.imag, complex_views.write_imag)
     T, mT = property(shapes.reversed_dimensions), property(shapes.transposed_matrices)  # noqa: N815  (the names under which they are known)
+    H = mH = property(shapes.adjoint)  # noqa: N815
     squeeze, unsqueeze, select, narrow = views.squeeze, views.unsqueeze, views.select, views.narrow
     flatten, split, chunk, unbind = joining.flatten, joining.split, joining.chunk, joining.unbind
     __getitem__, __setitem__, index_select, gather = indexing.get, indexing.put, indexing.index_select, indexing.gather

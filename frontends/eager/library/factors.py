@@ -43,6 +43,8 @@ def _geqrf(x: Any) -> Any:
     (a,) = arrays("geqrf", x)
     flat = a.reshape(-1, *a.shape[-2:])
     raw = [numpy.linalg.qr(m, mode="raw") for m in flat]
+    if not raw:
+        return made((a.copy(), numpy.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)))
     packed, tau = numpy.stack([h.T for h, _ in raw]), numpy.stack([t for _, t in raw])
     return made((numpy.ascontiguousarray(packed.reshape(a.shape)), tau.reshape(*a.shape[:-2], tau.shape[-1])))
 

@@ -13,20 +13,24 @@ from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
 from wengert.eager.recording import dispatch
 
+_NORMALISED, _EVALUATED = (aten(f"_native_batch_norm_legit{name}", tracked=(0,)) for name in (".no_stats", "_no_training.default"))
+
 
 def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
     """Slices of a source combined into those of x at positions along a dimension: by their product, mean, largest or smallest."""
-    d = dim % max(x.array.ndim, 1)
+    if x.array.ndim == 0:
+        return index_reduce(x.reshape(1), dim, index.reshape(-1), source.reshape(-1), reduce, include_self=include_self).reshape(())
+    d = dim % x.array.ndim
     shape = [index.array.size if i == d else 1 for i in range(x.array.ndim)]
-    places = index.reshape(*shape).expand(*source.array.shape) if x.array.ndim else index.reshape(())
+    places = index.reshape(*shape).expand(*source.array.shape)
     return REDUCTIONS["scatter_reduce"](x, dim, places, source, reduce, include_self=include_self)
 
 
 def native_batch_norm(x: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float) -> Any:
     """x normalised by channels, the mean and the inverse deviation of the batch; the running statistics are moved."""
     if not training:
-        return aten("_native_batch_norm_legit_no_training.default")(x, weight, bias, running_mean, running_var, momentum, eps)
-    made = aten("_native_batch_norm_legit.no_stats")(x, weight, bias, True, momentum, eps)
+        return _EVALUATED(x, weight, bias, running_mean, running_var, momentum, eps)
+    made = _NORMALISED(x, weight, bias, True, momentum, eps)
     rows = x.array.size // x.array.shape[1]
     for running, now in ((running_mean, made[1].detach()), (running_var, x.detach().movedim(1, 0).reshape(x.array.shape[1], -1).var(1))):
         if running is not None and rows > 1:
@@ -61,12 +65,15 @@ def _slope(x: Any, d: int, step: Any, order: int) -> Any:
 def gradient(x: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """Slopes of a function that is known at points, along each dimension."""
     dims = list(range(x.array.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(dims)
     return tuple(_slope(x, d % x.array.ndim, step, edge_order) for d, step in zip(dims, steps, strict=True))
 
 
 def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
     """:func:`quantile` of what is not NaN; a row of NaN alone is NaN."""
+    if x.array.ndim == 0:
+        return nanquantile(x.reshape(1), q, 0, interpolation=interpolation)
     rows = (x.reshape(-1) if dim is None else x.movedim(dim, -1)).detach()
     if not bool((rows != rows).any()):
         return quantile(x, q, dim, keepdim, interpolation=interpolation)
@@ -83,8 +90,8 @@ def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *
 
 STATISTICS: dict[str, Function] = {
     "index_reduce": index_reduce,
-    "native_layer_norm": aten("native_layer_norm.default"),
-    "native_group_norm": aten("native_group_norm.default"),
+    "native_layer_norm": aten("native_layer_norm.default", tracked=(0,)),
+    "native_group_norm": aten("native_group_norm.default", tracked=(0,)),
     "native_batch_norm": native_batch_norm,
     "native_dropout_backward": lambda gradient, mask, scale: gradient * mask.to(gradient.array.dtype) * scale,
     "gradient": gradient,

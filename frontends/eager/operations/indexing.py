@@ -230,7 +230,9 @@ def full_index(x: Tensor, dim: int, index: Tensor, name: str) -> Tensor:
 
 
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The positions of an index along a dimension."""
+    """The positions of an index along a dimension; of a tensor of no dimensions its only element."""
+    if x.array.ndim == 0:
+        return index_select(x.reshape(1), dimension(dim, 0, "index_select"), index).reshape(())
     return dispatch.apply(INDEX_SELECT, (x, vector_index(index, "index_select")), (dimension(dim, x.array.ndim, "index_select"),))
 
 
@@ -245,4 +247,6 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
 
 def embedding(index: Tensor, weight: Tensor) -> Tensor:
     """The rows of a matrix at the positions of an index."""
+    if index.array.ndim == 0:
+        return embedding(index.reshape(1), weight).reshape(*weight.array.shape[1:])
     return dispatch.apply(EMBEDDING, (weight, index), (0,))
