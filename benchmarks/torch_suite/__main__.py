@@ -38,7 +38,8 @@ def _some(path: Path, side: str, chosen: Sequence[str], seconds: int) -> tuple[l
     results: list[Result] = []
     running = ""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         process.stdin.write(json.dumps(list(chosen)))
         process.stdin.close()
         for line in process.stdout:

@@ -86,4 +86,6 @@ def names(module: str) -> dict[str, Any]:
         return {**checks, "TestCase": _comparing(internal.TestCase)}
     if module.endswith("common_device_type"):
         return {name: _of_types(getattr(internal, name)) for name in ("dtypes", "dtypesIfCUDA", "dtypesIfMPS")}
+    if module.endswith("common_methods_invocations"):
+        return {"mask_not_all_zeros": lambda shape: ours(internal.mask_not_all_zeros(shape))}
     return {}

@@ -14,10 +14,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from benchmarks.torch_suite import comparing, helpers
+
 import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
-from benchmarks.torch_suite import comparing, helpers
+from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.record import AccumulateGrad
 from wengert.nn import functional as nn_functional
 
@@ -78,6 +80,7 @@ def _modules() -> dict[str, Any]:
     table: dict[str, tuple[Sequence[Any], dict[str, Any]]] = {
         "torch": ((eager,), {"Size": tuple}),
         "torch._C": ((eager,), {"_WeakTensorRef": helpers.WeakTensorRef}),
+        "torch._C._autograd": ((), {"_saved_tensors_hooks_is_enabled": lambda: STATE.no_saved_hooks is None}),
         "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.delayed_error, "AccumulateGrad": AccumulateGrad}),
         "torch.nn": ((nn,), {}),
         "torch.nn.functional": ((nn_functional,), {}),

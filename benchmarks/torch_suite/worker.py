@@ -17,7 +17,8 @@ from typing import Any
 def plain(path: Path) -> ModuleType:
     """The file as PyTorch runs it."""
     spec = importlib.util.spec_from_file_location("plain_torch_test", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     sys.path.insert(0, str(path.parent))
     module = sys.modules["plain_torch_test"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -63,7 +64,7 @@ def outcome(case: unittest.TestCase, seconds: int) -> tuple[str, str]:
 
 def _message(lines: list[str]) -> str:
     """The last line that begins as an exception does."""
-    starts = [i for i, line in enumerate(lines) if line[:1].isalpha() and ":" in line or line.endswith(("Error", "Exception"))]
+    starts = [i for i, line in enumerate(lines) if (line[:1].isalpha() and ":" in line) or line.endswith(("Error", "Exception"))]
     last = [i for i in starts if not lines[i].startswith("This message")]
     return " ".join(lines[last[-1] :][:4])[:600] if last else " ".join(lines[-3:])[:600]
 

@@ -17,6 +17,7 @@ import numpy as np
 from wengert.eager import library
 from wengert.eager.errors import AutogradError, missing
 from wengert.eager.operations import (
+    complex_views,
     contraction,
     conversion,
     diagonals,
@@ -68,8 +69,8 @@ class Tensor:
     """Whether a module takes it for its parameter."""
     leaf_hooks: list[Hook] | None = None
     accumulate_hooks: list[Callable[[Tensor], Any]] | None = None
-    accumulator: AccumulateGrad | None = None
-    """Its node, once somebody has asked for it."""
+    accumulator: AccumulateGrad | ref[AccumulateGrad] | None = None
+    """Its node, once somebody has asked for it; weakly unless there are hooks on it."""
     __array_ufunc__ = None
     """Arithmetic with NumPy arrays is that of tensors, on either side."""
 
@@ -271,6 +272,8 @@ class Tensor:
             functions = library.functions()
             if name in functions:
                 return partial(functions[name], self)
+            if name in updates.SEEN_OTHERWISE:
+                return partial(updates.see_otherwise, self, getattr(Tensor, name[:-1], None) or functions[name[:-1]])
             function = functions.get(name[:-1]) or getattr(Tensor, name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
             if callable(function):
                 return partial(self._changed_by, function)
@@ -362,7 +365,9 @@ class Tensor:
 
     view, view_as, reshape, expand, expand_as = shapes.view, shapes.view_as, shapes.reshape, shapes.expand, shapes.expand_as
     permute, transpose, t, flip = shapes.permute, shapes.transpose, shapes.t, shapes.flip
+    real, imag = property(complex_views.real, complex_views.write_real), property(complex_views.imag, complex_views.write_imag)
     T, mT = property(shapes.reversed_dimensions), property(shapes.transposed_matrices)  # noqa: N815  (the names under which they are known)
+    H = mH = property(shapes.adjoint)  # noqa: N815
     squeeze, unsqueeze, select, narrow = views.squeeze, views.unsqueeze, views.select, views.narrow
     flatten, split, chunk, unbind = joining.flatten, joining.split, joining.chunk, joining.unbind
     __getitem__, __setitem__, index_select, gather = indexing.get, indexing.put, indexing.index_select, indexing.gather
@@ -387,6 +392,8 @@ class Tensor:
     # -- dtypes and copies; last, because some are called as Python's own types are
 
     detach, detach_, clone, contiguous, to = conversion.detach, conversion.detach_in_place, conversion.clone, conversion.contiguous, conversion.to
+    half, cfloat, cdouble = conversion.into("float16"), conversion.into("complex64"), conversion.into("complex128")
+    byte, char, short, int = conversion.into("uint8"), conversion.into("int8"), conversion.into("int16"), conversion.into("int32")
     float, double, long, bool = conversion.to_float32, conversion.to_float64, conversion.to_int64, conversion.to_bool
 
 

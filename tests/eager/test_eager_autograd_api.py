@@ -321,7 +321,7 @@ def test_errors(action: Any, message: str) -> None:
 
 
 def test_a_hook_on_several_tensors_is_on_all_or_any() -> None:
-    with pytest.raises(ValueError, match="'all' or 'any'"):
+    with pytest.raises(ValueError, match="'all', 'any'"):
         eager.autograd.graph.register_multi_grad_hook([], print, mode="some")
 
 

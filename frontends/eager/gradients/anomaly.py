@@ -26,7 +26,8 @@ def check(record: Record, arrived: Sequence[Tensor | None]) -> None:
             continue
         count, size = int(np.isnan(cotangent.array).sum()), cotangent.array.size
         raise AnomalyError(
-            f"Function '{record.name()}' returned nan values in its {position}th output. {count} of the {size} elements of the gradient of operand {position} are NaN:"
+            f"Function '{record.name()}' returned nan values in its {position}th output."
+            f" {count} of the {size} elements of the gradient of operand {position} are NaN:"
             f" the derivative of '{record.signature.operation.name}' at {describe(record.place)}"
         )
 

@@ -124,7 +124,8 @@ class Sweep:
         if STATE.tape is not None:
             STATE.tape.swept(records)
         try:
-            if STATE.tape is not None or STATE.anomaly:
+            # Inside of a checkpoint the second run must keep what the first did, so nothing is compiled there.
+            if STATE.tape is not None or STATE.anomaly or STATE.keeper is not None:
                 self._start()
                 self._walk(records, needed, inside)
             elif self.create or inside or any(r.is_special or type(r.saved) is Deferred for r in records):
@@ -225,10 +226,10 @@ class Sweep:
             if cotangents is None:
                 continue
             self._observe(record, cotangents, inside)
+            if record.node_prehooks and (record in needed or not self.early):
+                cotangents = _before_node(record, cotangents)
             if record not in needed or all(c is None for c in cotangents):
                 continue
-            if record.node_prehooks:
-                cotangents = _before_node(record, cotangents)
             arrived = pull(record, cotangents, self.create)
             if STATE.anomaly:
                 anomaly.check(record, arrived)

@@ -13,6 +13,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pushforward import pushforward
 from wengert.eager.operations.inplace import DETACH
@@ -133,6 +135,8 @@ class dual_level:  # noqa: N801  (the name under which it is known)
         tangents = [self.tangent(a) for a in args]
         if all(t is None for t in tangents):
             return
+        if context.materialize:
+            tangents = [_zeros_like(a) if t is None and hasattr(a, "array") and a.array.dtype.kind in "fVc" else t for a, t in zip(args, tangents, strict=True)]
         with self._paused():
             returned: Any = function.jvp(context, *tangents)
         given = cast("Sequence[Any]", returned) if isinstance(returned, tuple | list) else (returned,)
@@ -163,6 +167,10 @@ _LEVELS: list[dual_level] = []
 
 def _ignore(*args: Any) -> None:
     """Nobody listens."""
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    return dispatch.new(np.zeros(x.array.shape, x.array.dtype))
 
 
 def _seen(op: Operation, params: Any, tangent: Any) -> Tensor:

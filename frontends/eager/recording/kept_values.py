@@ -45,10 +45,11 @@ def kept_value(record: Record, name: str) -> Any:
 
 def tensor_at(record: Record, position: int) -> Tensor | float:
     """A kept value as a tensor that stands where it stood on the tape."""
-    value = record.kept()[record.signature.keeps.index(position)][0]
+    value, storage, _ = record.kept()[record.signature.keeps.index(position)]
     if not isinstance(value, np.ndarray):
         return value
     made = dispatch.new(value)
+    made.storage = storage
     count = len(record.signature.types)
     source = record.inputs[position] if position < count else record if len(record.signature.results) == 1 else Output(record, position - count)
     if source is not None and not isinstance(source, int | float) and hasattr(source, "array"):

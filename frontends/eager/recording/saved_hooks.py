@@ -110,7 +110,8 @@ class _Packing(Keeper):
 def pack_one(record: Record, number: int, pack: Pack, unpack: Unpack) -> None:
     """Keeps what ``pack`` makes of one of the values of a record; the others stay as they are."""
     saved = record.saved
-    assert saved is not None and not isinstance(saved, Deferred)
+    assert saved is not None
+    assert not isinstance(saved, Deferred)
     packing = _Packing(pack, unpack, None)
     layout = [i == number and isinstance(value, np.ndarray) for i, (value, _, _) in enumerate(saved)]
     contents = [packing.packed(value, storage) if packed else value for (value, storage, _), packed in zip(saved, layout, strict=True)]
