@@ -306,19 +306,24 @@ def stochastic() -> Section:
             )
             numbers[row.name] = {"flops": float(row.flops.constant or 0), "arena": row.arena, "off": row.plan.off}
     rng = np.random.default_rng(0)
-    u, w = rng.normal(size=(90, 3)), rng.normal(size=(3, 120))
+    u, w, m = rng.normal(size=(90, 3)), rng.normal(size=(3, 120)), rng.normal(size=(3, 3)) / 2
 
     def through_a_bottleneck(x):
         return wnp.sin(u @ wnp.tanh(w @ x))
 
-    narrow = wg.jit(through_a_bottleneck).program(np.zeros(120))
-    table = wg.strategies(narrow, measure=True)
-    for name in ("mixed", "jacfwd", "jacrev"):
-        row = table.row(name)
-        time = row.measured.times.minimum if row.measured is not None else float("nan")
-        predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
-        lines.append(f"120 to 3 to 90, {name}: {float(row.flops.constant or 0):.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
-        numbers[f"bottleneck {name}"] = {"flops": float(row.flops.constant or 0), "predicted": predicted, "measured": time}
+    def through_a_loop(x):
+        return wnp.sin(u @ wg.fori_loop(0, 40, lambda i, s: wnp.tanh(m @ s) + s, wnp.tanh(w @ x)))
+
+    for what, function in (("120 to 3 to 90", through_a_bottleneck), ("with a loop between", through_a_loop)):
+        table = wg.strategies(wg.jit(function).program(np.zeros(120)), measure=True)
+        for row in table.rows:
+            if row.name not in ("mixed", "mixed late", "jacfwd", "jacrev"):
+                continue
+            time = row.measured.times.minimum if row.measured is not None else float("nan")
+            predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
+            flops = float(row.flops.constant or 0)
+            lines.append(f"{what}, {row.name}: {flops:.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
+            numbers[f"{what} {row.name}"] = {"flops": flops, "predicted": predicted, "measured": time}
     return lines, numbers
 
 

@@ -12,7 +12,8 @@
                  both together take fewer still
 ``eliminated``   vertices of the linearised graph are eliminated, in the best order by rule; ``eliminated search`` in one that is searched for
 ``forward xK random``  an unbiased estimate from K random directions, on request
-``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
+``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both; ``mixed late`` from the
+                 last of several such cuts: what is between them is gone through in the other mode
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
@@ -35,7 +36,7 @@ from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
-from wengert.transforms.ad.jacobians.mixed import cut_size
+from wengert.transforms.ad.jacobians.mixed import cuts
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.jacobians.sparse import Colouring
 from wengert.transforms.ad.residuals.policies import policies_for
@@ -131,8 +132,11 @@ def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: S
             yield _by_pass(program, f"jacrev{suffix}", f"reverse{by} in one batch", blocks, "reverse", joined, wrt, of)
     yield from _compressed(program, blocks, wrt, of)
     narrow = min(blocks.columns, blocks.rows)
-    if 0 < (directions := cut_size(program.optimized_module, wrt, of)) < narrow:
-        yield _by_pass(program, "mixed", f"both modes from a cut of {directions}", blocks, None, "mixed-jacobian", wrt, of, directions)
+    directions, where = cuts(program.optimized_module, wrt, of)
+    for nearest in where if 0 < directions < narrow else ():
+        late = nearest == "results"
+        text = "mixed-jacobian{cut=results" if late else "mixed-jacobian"
+        yield _by_pass(program, f"mixed{' late' * late}", f"both modes from a {'later ' * late}cut of {directions}", blocks, None, text, wrt, of, directions)
     yield from _eliminated(program, blocks, wrt, of)
 
 
