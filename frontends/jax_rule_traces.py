@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -52,8 +54,11 @@ def evaluation(eqn: Any) -> Any:
     return jax_module().make_jaxpr(evaluate)(*(spec_of(v.aval) for v in eqn.invars))
 
 
-def rules_of(eqn: Any) -> list[Any]:
-    """``[jvp]``: (inputs, tangents) -> (outputs, tangents), or ``[forward, backward]``, of one equation, as :mod:`wengert.dialects.ad` has them."""
+def rules_of(eqn: Any, maps: Sequence[Around] = ()) -> list[Any]:
+    """``[jvp]``: (inputs, tangents) -> (outputs, tangents), or ``[forward, backward]``, of one equation, as :mod:`wengert.dialects.ad` has them.
+
+    ``maps`` are the ``shard_map``s around it.
+    """
     if eqn.primitive.name == linear_solves.NAME:
         return linear_solves.rules_of(eqn)
     call = eqn.params["call_jaxpr"]
@@ -67,7 +72,10 @@ def rules_of(eqn: Any) -> list[Any]:
 
     name = call.jaxpr.debug_info.func_name
     try:
-        rules = (_vjp_rules if eqn.primitive.name == "custom_vjp_call" else _jvp_rule)(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"])
+        if eqn.primitive.name == "custom_vjp_call":
+            rules = _vjp_rules(evaluate, call.in_avals, call.out_avals, eqn.params["num_consts"], maps)
+        else:
+            rules = _jvp_rule(evaluate, call.in_avals, call.out_avals)
     except Exception as error:
         raise InputError(f"the rule of {name} cannot be traced for {', '.join(map(str, call.in_avals))}: {error}") from error
     if any(isinstance(x, jax_module("jax.core").Tracer) for rule in rules for x in constants_of(rule)):
@@ -75,7 +83,7 @@ def rules_of(eqn: Any) -> list[Any]:
     return rules
 
 
-def _jvp_rule(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int) -> list[Any]:
+def _jvp_rule(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
     jax = jax_module()
     moving, of = moving_positions(inputs), moving_positions(outputs)
 
@@ -88,8 +96,12 @@ def _jvp_rule(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequ
     return [jax.make_jaxpr(rule)(*map(spec_of, inputs), *(spec_of(inputs[i]) for i in moving))]
 
 
-def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int) -> list[Any]:
-    """The rules of a custom VJP. Values from outside the function, its first inputs, have no derivative in JAX, and a derivative of zero here."""
+def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Sequence[Any], outer: int, maps: Sequence[Around]) -> list[Any]:
+    """The rules of a custom VJP. Values from outside the function, its first inputs, have no derivative in JAX, and a derivative of zero here.
+
+    Inside of a ``shard_map`` JAX gives the rule, and takes from it, the whole cotangent of what is the same on several devices; here each of them has a part
+    of it. So cotangents are summed on the way in, and shared on the way out.
+    """
     jax, trees = jax_module(), jax_module("jax.tree_util")
     moving, of = [i for i in moving_positions(inputs) if i >= outer], moving_positions(outputs)
     seen: list[Any] = []
@@ -109,13 +121,125 @@ def _vjp_rules(evaluate: Callable[..., Any], inputs: Sequence[Any], outputs: Seq
 
     def backward(*given: Any) -> list[Any]:
         pending = iter(given[len(residuals) :])
-        y_bars = [next(pending) if j in of else np.zeros(y.shape, jax.dtypes.float0) for j, y in enumerate(outputs)]
+        y_bars = [summed(next(pending), y) if j in of else np.zeros(y.shape, jax.dtypes.float0) for j, y in enumerate(outputs)]
         x_bars = dict(zip(moving, trees.tree_unflatten(seen[0], given[: len(residuals)])(y_bars), strict=True))
-        return [x_bars[i] if i in x_bars else jax.numpy.zeros(inputs[i].shape, inputs[i].dtype) for i in moving_positions(inputs)]
+        return [shared(x_bars[i], inputs[i]) if i in x_bars else jax.numpy.zeros(inputs[i].shape, inputs[i].dtype) for i in moving_positions(inputs)]
+
+    axes = _axes_that_matter([*inputs, *outputs], maps)
+
+    def summed(y_bar: Any, y: Any) -> Any:
+        over = tuple(name for name in axes if name not in varying_axes(y))
+        return jax.lax.psum(_varying(y_bar, over), over) if over else y_bar
+
+    def shared(x_bar: Any, x: Any) -> Any:
+        count = math.prod(size for name, size in axes.items() if name not in varying_axes(x))
+        return x_bar / count if count > 1 else x_bar
 
     return [closed, jax.make_jaxpr(backward)(*map(spec_of, residuals), *(spec_of(outputs[j]) for j in of))]
 
 
-def spec_of(aval: Any) -> Any:
-    """The shape and type of an abstract value, as a function is traced for."""
-    return jax_module().ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+def _axes_that_matter(avals: Sequence[Any], maps: Sequence[Around]) -> dict[str, int]:
+    """The axes of ``shard_map``s along which some of these values vary, with their sizes.
+
+    Along others a function computes the same on all devices, and its rule, which is linear in cotangents, may be given parts of them.
+    """
+    varying = {name for aval in avals for name in varying_axes(aval)}
+    return {name: size for each in maps if each.checked for name, size in dict(each.mesh.shape).items() if name in each.axes & varying}
+
+
+def spec_of(aval: Any, *, inside: bool = True) -> Any:
+    """The shape and type of an abstract value, as a function is traced for; ``inside`` of a ``shard_map`` it also says along which axes the value varies."""
+    varying: dict[str, Any] = {}
+    if inside and (varies := getattr(aval, "mat", None)) is not None and not varies.empty:
+        varying.update(manual_axis_type=varies, sharding=aval.sharding)
+    elif inside and getattr(aval, "vma", None):  # as JAX had it before
+        varying["vma"] = aval.vma
+    return jax_module().ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, **varying)
+
+
+# -- inside of shard_map
+
+
+class Around(NamedTuple):
+    """A ``shard_map`` around a call.
+
+    Attributes:
+        mesh: its mesh.
+        axes: the axes of the mesh that it makes manual.
+        checked: whether values say along which axes they vary.
+    """
+
+    mesh: Any
+    axes: frozenset[str]
+    checked: bool
+
+
+def around(eqn: Any) -> Around:
+    """The ``shard_map`` of an equation."""
+    axes = eqn.params["newly_manual_axes"] if "newly_manual_axes" in eqn.params else eqn.params["manual_axes"]
+    return Around(eqn.params["mesh"], frozenset(axes), bool(eqn.params["check_vma"]))
+
+
+def mapped(function: Callable[..., Any], maps: Sequence[Around]) -> Callable[..., Any]:
+    """A function inside of ``shard_map``s, the outermost first, that gives every device whole arguments and takes the results of one."""
+    jax = jax_module()
+    whole = jax.sharding.PartitionSpec()
+    for each in reversed(maps):
+        function = jax.shard_map(function, mesh=each.mesh, in_specs=whole, out_specs=whole, axis_names=each.axes, check_vma=each.checked)
+    return function
+
+
+def on_devices(closed: Any, maps: Sequence[Around]) -> Callable[..., Any]:
+    """A closed jaxpr as a function that knows the axes of these ``shard_map``s.
+
+    What varies among devices is called so on the way in, and not any more on the way out: as a function of whole values it gives those of some device.
+    """
+    evaluate = jax_module("jax.extend.core").jaxpr_as_fun(closed)
+
+    def inside(*given: Any) -> list[Any]:
+        return [_same_everywhere().bind(y) for y in evaluate(*(_varying(x, varying_axes(aval)) for x, aval in zip(given, closed.in_avals, strict=True)))]
+
+    return mapped(inside, maps) if maps else evaluate
+
+
+def varying_axes(aval: Any) -> tuple[str, ...]:
+    """The axes along which a value varies, inside of a ``shard_map`` that looks at it."""
+    return tuple(sorted(aval.mat.varying if hasattr(aval, "mat") else getattr(aval, "vma", ())))
+
+
+def _varying(x: Any, axes: tuple[str, ...]) -> Any:
+    """x, which varies along these axes from now on."""
+    if not axes:
+        return x
+    lax = jax_module("jax.lax")
+    return lax.pcast(x, axes, to="varying") if hasattr(lax, "pcast") else lax.pvary(x, axes)
+
+
+@cache
+def _same_everywhere() -> Any:
+    """The identity, whose result is taken to be the same on all devices."""
+    primitive = jax_module("jax.extend.core").Primitive("wengert_same_everywhere")
+
+    def typed(x: Any) -> Any:
+        return x.update(manual_axis_type=type(x.mat)()) if hasattr(x, "mat") else x.update(vma=frozenset())
+
+    def written(context: Any, x: Any) -> Any:
+        return [x]
+
+    primitive.def_abstract_eval(typed)
+    jax_module("jax.interpreters.mlir").register_lowering(primitive, written)
+    return primitive
+
+
+def traced_inside(trace: Callable[[], Any], maps: Sequence[Around]) -> Any:
+    """What a function gives that traces others, called where the axes of these ``shard_map``s are known."""
+    if not maps:
+        return trace()
+    results: list[Any] = []
+
+    def body() -> list[Any]:
+        results.append(trace())
+        return []
+
+    jax_module().eval_shape(mapped(body, maps))
+    return results[0]

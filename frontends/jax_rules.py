@@ -35,12 +35,27 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.sdy import MeshOp
 from wengert.frontends import jax_linear_solves as linear_solves
-from wengert.frontends.jax_rule_traces import PRIMITIVES, constants_of, evaluation, jax_module, moving_positions, rules_of, spec_of
+from wengert.frontends.jax_rule_traces import (
+    PRIMITIVES,
+    Around,
+    around,
+    constants_of,
+    evaluation,
+    jax_module,
+    moving_positions,
+    on_devices,
+    rules_of,
+    spec_of,
+    traced_inside,
+)
 from wengert.ir.symbols import rename_references
+from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
+from wengert.transforms.spmd.localize import unwrap_main
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
 _PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose")}
@@ -59,6 +74,8 @@ class CustomFunction:
     kind: str
     rules: Sequence[Any]
     symbolic_zeros: bool = False
+    maps: tuple[Around, ...] = ()
+    """The ``shard_map``s around its calls, the outermost first."""
 
 
 @dataclass
@@ -75,6 +92,7 @@ class CustomFunctions:
     _known: dict[Any, str] = field(default_factory=dict[Any, str])
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
     _count: int = 0
+    _maps: tuple[Around, ...] = ()
 
     def replaced(self, closed: Any) -> Any:
         """A closed jaxpr with the calls of functions with rules replaced; the same object where it holds none."""
@@ -87,10 +105,15 @@ class CustomFunctions:
         return jaxpr if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
 
     def _equation(self, eqn: Any) -> Any:
+        if eqn.primitive.name == "shard_map":
+            outside, self._maps = self._maps, (*self._maps, around(eqn))
+            body = self._replaced(eqn.params["jaxpr"])
+            self._maps = outside
+            return eqn if body is eqn.params["jaxpr"] else eqn.replace(params={**eqn.params, "jaxpr": body})
         if eqn.primitive.name in _KINDS and moving_positions(eqn.params["call_jaxpr"].in_avals) and moving_positions(eqn.params["call_jaxpr"].out_avals):
             return self._call(eqn)
         if eqn.primitive.name in PRIMITIVES:
-            return self._call(eqn.replace(params={"call_jaxpr": evaluation(eqn), "num_consts": 0}))
+            return self._call(eqn.replace(params={"call_jaxpr": traced_inside(lambda: evaluation(eqn), self._maps), "num_consts": 0}))
         if eqn.primitive.name == linear_solves.NAME and not linear_solves.by_factors(eqn):
             body = self.replaced(linear_solves.solver_of(eqn))
             return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
@@ -121,8 +144,8 @@ class CustomFunctions:
 
     def _symbol(self, eqn: Any, body: Any) -> str:
         """The name of the private function for a call."""
-        rules = rules_of(eqn)
-        at_first = _key(eqn.primitive.name, body, rules)
+        rules = traced_inside(lambda: rules_of(eqn, self._maps), self._maps)
+        at_first = self._maps, _key(eqn.primitive.name, body, rules)
         if at_first in self._open:
             return self._open[at_first]
         name = "solve" if eqn.primitive.name == linear_solves.NAME else str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
@@ -133,12 +156,12 @@ class CustomFunctions:
             del self._open[at_first]
         else:
             rules = []
-        key = _key(eqn.primitive.name, body, rules, symbol)
+        key = self._maps, _key(eqn.primitive.name, body, rules, symbol)
         if key not in self._known:
             self._known[key] = symbol
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
             readable = re.sub(r"\W+", "_", name).strip("_") or "f"
-            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES)
+            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES, self._maps)
         return self._known[key]
 
 
@@ -206,8 +229,8 @@ def _stop() -> Any:
     return primitive
 
 
-def _named(closed: Any, name: str) -> Any:
-    evaluate = jax_module("jax.extend.core").jaxpr_as_fun(closed)
+def _named(closed: Any, name: str, maps: Sequence[Around] = ()) -> Any:
+    evaluate = on_devices(closed, maps)
 
     def function(*inputs: Any) -> Any:
         return evaluate(*inputs)
@@ -237,14 +260,16 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
             continue
         declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
         for rule, part, own in zip(function.rules, names, symbols, strict=True):
-            merged.add(_text(rule, f"{function.name}_{part}"), f"{name}, {part} of {function.name}", own)
+            merged.add(_text(rule, f"{function.name}_{part}", function.maps), f"{name}, {part} of {function.name}", own, function.maps)
     for symbol, symbols in declared.items():
         merged.declare(symbol, custom.by_symbol[symbol], symbols)
     return merged.module
 
 
-def _text(closed: Any, name: str) -> str:
-    return _named(closed, name).lower(*map(spec_of, closed.in_avals)).as_text(debug_info=True)
+def _text(closed: Any, name: str, maps: Sequence[Around] = ()) -> str:
+    """A closed jaxpr, which knows the axes of these ``shard_map``s, as a module with as many manual computations around it."""
+    specs = [spec_of(aval, inside=False) for aval in closed.in_avals]
+    return _named(closed, name, maps).lower(*specs).as_text(debug_info=True)
 
 
 class _Merged:
@@ -255,6 +280,7 @@ class _Merged:
         self._taken = {"main"}
         self._symbols = {symbol: self.fresh(f.name) for symbol, f in custom.by_symbol.items()}
         self._functions: dict[str, FuncOp] = {}
+        self._meshes: dict[str, MeshOp] = {}
 
     def fresh(self, base: str) -> str:
         """A name that no function has."""
@@ -262,9 +288,13 @@ class _Merged:
         self._taken.add(name)
         return name
 
-    def add(self, text: str, filename: str, entry: str) -> None:
-        """Adds the functions of a text; its ``@main`` becomes ``entry``. Functions with a rule that are there already are left out."""
+    def add(self, text: str, filename: str, entry: str, maps: Sequence[Around] = ()) -> None:
+        """Adds the functions of a text; its ``@main`` becomes ``entry``, without so many manual computations around it. Functions with a rule that are there
+        already are left out."""
         parsed = parse(text, filename).module
+        for _ in maps:
+            unwrap_main(parsed)
+        self._add_devices(parsed, filename, whole=entry == "main")
         functions = [op for op in parsed.body.block.ops if isinstance(op, FuncOp)]
         names = {f.sym_name.data: self._name(f.sym_name.data, entry) for f in functions}
         rename_references(parsed, names)
@@ -280,6 +310,19 @@ class _Merged:
                 function.properties.pop("res_attrs", None)
             self._functions[name] = function
             self.module.body.block.add_op(function)
+
+    def _add_devices(self, parsed: ModuleOp, filename: str, *, whole: bool) -> None:
+        """Adds the meshes of a text; the number of devices is what the whole program says."""
+        if whole:
+            self.module.attributes.update(parsed.attributes)
+        for mesh in [op for op in parsed.body.block.ops if isinstance(op, MeshOp)]:
+            name = mesh.sym_name.data
+            if name not in self._meshes:
+                mesh.detach()
+                self._meshes[name] = mesh
+                self.module.body.block.add_op(mesh)
+            elif self._meshes[name].mesh != mesh.mesh:
+                raise InputError(f"{filename}: its mesh @{name} is another one than that of the function that calls it")
 
     def _name(self, name: str, entry: str) -> str:
         if name == "main":
