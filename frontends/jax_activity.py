@@ -81,7 +81,7 @@ def through(eqn: Any, inputs: Levels) -> tuple[dict[int, list[Level]], list[Leve
         return {id(branch.jaxpr): list(inputs[1:]) for branch in params["branches"]}, [max(levels) for levels in zip(*flows, strict=True)]
     bodies = list(_jaxprs(list(params.values())))
     highest = max(inputs, default=Level.CONSTANT)
-    if name in ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "custom_jvp_call") and len(bodies) == 1:
+    if name in ("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "shard_map", "custom_jvp_call") and len(bodies) == 1:
         return {id(bodies[0]): list(inputs)}, Flow(bodies[0], inputs).results if name != "custom_jvp_call" else [highest] * len(eqn.outvars)
     return {id(body): [highest] * len(body.invars) for body in bodies}, [highest] * len(eqn.outvars)
 

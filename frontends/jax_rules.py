@@ -26,7 +26,7 @@ of one that is just being treated is taken for a call of that one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
@@ -35,26 +35,33 @@ import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 
+from wengert.dialects.sdy import MeshOp
 from wengert.frontends import jax_callbacks as callbacks
 from wengert.frontends import jax_foreign as foreign
 from wengert.frontends import jax_linear_solves as linear_solves
 from wengert.frontends.jax_activity import Flow, Level, Levels, through
 from wengert.frontends.jax_rule_traces import (
     PRIMITIVES,
+    Around,
     Rule,
+    around,
     check_closed,
     constants_of,
     evaluation,
     jax_module,
     moving_positions,
+    on_devices,
     rule_of,
     rule_of_call,
     spec_of,
+    traced_inside,
 )
 from wengert.ir.symbols import rename_references
+from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
 from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
+from wengert.transforms.spmd.localize import unwrap_main
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
 _PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose"), foreign.KIND: ("jvp", "transpose")}
@@ -84,6 +91,8 @@ class CustomFunction:
     too_deep: bool = False
     linear: int = 0
     because: str = ""
+    maps: tuple[Around, ...] = ()
+    """The ``shard_map``s around its calls, the outermost first."""
 
 
 @dataclass
@@ -100,6 +109,7 @@ class CustomFunctions:
     _known: dict[Any, str] = field(default_factory=dict[Any, str])
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
     _count: int = 0
+    _maps: tuple[Around, ...] = ()
 
     def replaced(self, closed: Any, levels: Levels) -> Any:
         """A closed jaxpr with the calls of functions with rules replaced, whose arguments are active as ``levels`` say; the same object where it holds none."""
@@ -122,7 +132,7 @@ class CustomFunctions:
 
     def _foreign(self, eqn: Any, levels: Levels) -> list[Any]:
         """A call of a library's primitive: of a private function with its rule, or on tangents a linear call, or what it computes where it has neither."""
-        written, constant = foreign.implementation(eqn), [Level.CONSTANT] * len(levels)
+        written, constant = self._inside(lambda: foreign.implementation(eqn)), [Level.CONSTANT] * len(levels)
         if Level.TANGENT in levels and eqn.primitive in jax_module("jax.interpreters.ad").primitive_transposes:
             linear = foreign.LinearCall(eqn, levels)
             others = [v for j, v in enumerate(eqn.outvars) if j not in linear.results]
@@ -141,11 +151,11 @@ class CustomFunctions:
     def _linear_symbol(self, eqn: Any, linear: foreign.LinearCall, levels: Levels) -> str:
         """The name of the private function for a linear call."""
         call, own = linear.call, [levels[i] for i in linear.order]
-        rule, transpose = rule_of_call(call, [i for i in moving_positions(call.inputs) if own[i]]), linear.transpose()
-        body = linear.body(foreign.implementation(eqn))
+        rule = self._inside(lambda: rule_of_call(call, [i for i in moving_positions(call.inputs) if own[i]]))
+        transpose, body = self._inside(linear.transpose), linear.body(self._inside(lambda: foreign.implementation(eqn)))
         parts = [*rule.parts, *([] if isinstance(transpose, str) else [transpose])]
         check_closed(call.name, parts)
-        at_first = _key(foreign.KIND, body, parts, [*rule.refused, str(linear.linear)])
+        at_first = self._maps, _key(foreign.KIND, body, parts, [*rule.refused, str(linear.linear)])
         if at_first in self._open:
             return self._open[at_first]
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
@@ -159,13 +169,13 @@ class CustomFunctions:
                 outputs = [Level.TANGENT] * len(call.outputs)
                 rules.append(self.replaced(transpose, [*others[: len(own) - linear.linear], *outputs]))
             del self._open[at_first]
-        key = _key(foreign.KIND, body, rules, [*rule.refused, str(linear.linear)], symbol)
+        key = self._maps, _key(foreign.KIND, body, rules, [*rule.refused, str(linear.linear)], symbol)
         if key not in self._known:
             self._known[key] = symbol
             because = transpose if isinstance(transpose, str) else ""
             refused = _refused(call.inputs, rule)
             self.by_symbol[symbol] = CustomFunction(
-                _readable(call.name), foreign.KIND, rules, refused=refused, too_deep=too_deep, linear=linear.linear, because=because
+                _readable(call.name), foreign.KIND, rules, refused=refused, too_deep=too_deep, linear=linear.linear, because=because, maps=self._maps
             )
         return self._known[key]
 
@@ -178,7 +188,7 @@ class CustomFunctions:
         if name in _KINDS and any(levels) and moving_positions([v.aval for v in eqn.outvars]):
             return self._call(eqn, self.replaced(eqn.params["call_jaxpr"], levels), levels)
         if name in PRIMITIVES:
-            call = evaluation(eqn)
+            call = self._inside(lambda: evaluation(eqn))
             return self._call(eqn.replace(params={"call_jaxpr": call, "num_consts": 0}), call, [Level.ACTIVE] * len(levels))
         if name == linear_solves.NAME and not linear_solves.by_factors(eqn):
             return self._call(eqn, self.replaced(linear_solves.solver_of(eqn), levels), levels)
@@ -186,8 +196,16 @@ class CustomFunctions:
             self.stops = True
             return eqn.replace(primitive=_stop())
         inner, _ = through(eqn, levels)
+        outside = self._maps
+        if name == "shard_map":
+            self._maps = (*outside, around(eqn))
         params = {key: self._parameter(value, inner) for key, value in eqn.params.items()}
+        self._maps = outside
         return eqn if all(params[key] is eqn.params[key] for key in params) else callbacks.without_tokens(eqn.replace(params=params))
+
+    def _inside(self, trace: Callable[[], Any]) -> Any:
+        """What a function gives that traces others, in the ``shard_map``s that are open."""
+        return traced_inside(trace, self._maps)
 
     def _call(self, eqn: Any, body: Any, levels: Levels) -> Any:
         """The call of a private function with a rule."""
@@ -211,10 +229,10 @@ class CustomFunctions:
     def _symbol(self, eqn: Any, body: Any, levels: Levels) -> str:
         """The name of the private function for a call."""
         active = [i for i in moving_positions([v.aval for v in eqn.invars]) if levels[i]]
-        rule = rule_of(eqn, active)
+        rule = self._inside(lambda: rule_of(eqn, active, self._maps))
         name = _name(eqn)
         check_closed(name, rule.parts)
-        at_first = _key(eqn.primitive.name, body, rule.parts, rule.refused)
+        at_first = self._maps, _key(eqn.primitive.name, body, rule.parts, rule.refused)
         if at_first in self._open:
             return self._open[at_first]
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
@@ -223,12 +241,12 @@ class CustomFunctions:
             self._open[at_first] = symbol
             rules = self._rules(eqn, rule, levels)
             del self._open[at_first]
-        key = _key(eqn.primitive.name, body, rules, rule.refused, symbol)
+        key = self._maps, _key(eqn.primitive.name, body, rules, rule.refused, symbol)
         if key not in self._known:
             self._known[key] = symbol
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
             refused = _refused([v.aval for v in eqn.invars], rule) if kind != linear_solves.KIND and eqn.primitive.name not in PRIMITIVES else ()
-            self.by_symbol[symbol] = CustomFunction(_readable(name), kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep)
+            self.by_symbol[symbol] = CustomFunction(_readable(name), kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep, maps=self._maps)
         return self._known[key]
 
     def _rules(self, eqn: Any, rule: Rule, levels: Levels) -> list[Any]:
@@ -346,8 +364,8 @@ def _stop() -> Any:
     return primitive
 
 
-def _named(closed: Any, name: str) -> Any:
-    evaluate = jax_module("jax.extend.core").jaxpr_as_fun(closed)
+def _named(closed: Any, name: str, maps: Sequence[Around] = ()) -> Any:
+    evaluate = on_devices(closed, maps)
 
     def function(*inputs: Any) -> Any:
         return evaluate(*inputs)
@@ -377,7 +395,7 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
             continue
         declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
         for rule, part, own in zip(function.rules, names, symbols, strict=True):
-            merged.add(_text(rule, f"{function.name}_{part}"), f"{name}, {part} of {function.name}", own)
+            merged.add(_text(rule, f"{function.name}_{part}", function.maps), f"{name}, {part} of {function.name}", own, function.maps)
     for symbol, symbols in declared.items():
         merged.declare(symbol, custom.by_symbol[symbol], symbols)
     return merged.module
@@ -393,8 +411,10 @@ def _parts_of(function: CustomFunction) -> Sequence[str]:
     return names[: len(function.rules)]
 
 
-def _text(closed: Any, name: str) -> str:
-    return _named(closed, name).lower(*map(spec_of, closed.in_avals)).as_text(debug_info=True)
+def _text(closed: Any, name: str, maps: Sequence[Around] = ()) -> str:
+    """A closed jaxpr, which knows the axes of these ``shard_map``s, as a module with as many manual computations around it."""
+    specs = [spec_of(aval, inside=False) for aval in closed.in_avals]
+    return _named(closed, name, maps).lower(*specs).as_text(debug_info=True)
 
 
 class _Merged:
@@ -405,6 +425,7 @@ class _Merged:
         self._taken = {"main"}
         self._symbols = {symbol: self.fresh(f.name) for symbol, f in custom.by_symbol.items()}
         self._functions: dict[str, FuncOp] = {}
+        self._meshes: dict[str, MeshOp] = {}
 
     def fresh(self, base: str) -> str:
         """A name that no function has."""
@@ -412,9 +433,13 @@ class _Merged:
         self._taken.add(name)
         return name
 
-    def add(self, text: str, filename: str, entry: str) -> None:
-        """Adds the functions of a text; its ``@main`` becomes ``entry``. Functions with a rule that are there already are left out."""
+    def add(self, text: str, filename: str, entry: str, maps: Sequence[Around] = ()) -> None:
+        """Adds the functions of a text; its ``@main`` becomes ``entry``, without so many manual computations around it. Functions with a rule that are there
+        already are left out."""
         parsed = parse(text, filename).module
+        for _ in maps:
+            unwrap_main(parsed)
+        self._add_devices(parsed, filename, whole=entry == "main")
         functions = [op for op in parsed.body.block.ops if isinstance(op, FuncOp)]
         names = {f.sym_name.data: self._name(f.sym_name.data, entry) for f in functions}
         rename_references(parsed, names)
@@ -430,6 +455,19 @@ class _Merged:
                 function.properties.pop("res_attrs", None)
             self._functions[name] = function
             self.module.body.block.add_op(function)
+
+    def _add_devices(self, parsed: ModuleOp, filename: str, *, whole: bool) -> None:
+        """Adds the meshes of a text; the number of devices is what the whole program says."""
+        if whole:
+            self.module.attributes.update(parsed.attributes)
+        for mesh in [op for op in parsed.body.block.ops if isinstance(op, MeshOp)]:
+            name = mesh.sym_name.data
+            if name not in self._meshes:
+                mesh.detach()
+                self._meshes[name] = mesh
+                self.module.body.block.add_op(mesh)
+            elif self._meshes[name].mesh != mesh.mesh:
+                raise InputError(f"{filename}: its mesh @{name} is another one than that of the function that calls it")
 
     def _name(self, name: str, entry: str) -> str:
         if name == "main":
