@@ -74,7 +74,10 @@ float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np
 _DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "int": int32} | {
     name: _np.dtype(name) for name in ("int8", "int16", "uint8", "float16", "complex64", "complex128")
 }
-_DTYPES |= {name: _np.dtype(of) for name, of in {"half": "float16", "short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}.items()}
+_DTYPES |= {
+    name: _np.dtype(of)
+    for name, of in {"half": "float16", "short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}.items()
+}
 
 
 def __getattr__(name: str) -> Any:

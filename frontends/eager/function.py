@@ -164,14 +164,18 @@ class FunctionRecord(Record):
     def _fitted(self, position: int, cotangent: Any) -> Tensor:
         """A cotangent in the shape and dtype of its argument: what was broadcast is summed; an AutogradError where it does not fit."""
         if not hasattr(cotangent, "array"):
-            raise AutogradError(f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected Variable (a tensor) or None")
+            raise AutogradError(
+                f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected Variable (a tensor) or None"
+            )
         shape, dtype = self.argument_types[position]
         fitted: Tensor = cotangent
         if fitted.array.shape != shape:
             first = fitted.array.ndim - len(shape)
             if first < 0 or any(n not in (1, m) for n, m in zip(shape, fitted.array.shape[first:], strict=True)):
                 shown = list(fitted.array.shape), list(shape)
-                raise AutogradError(f"{self.name()} returned an invalid gradient at index {position} - got {shown[0]} but expected shape compatible with {shown[1]}")
+                raise AutogradError(
+                    f"{self.name()} returned an invalid gradient at index {position} - got {shown[0]} but expected shape compatible with {shown[1]}"
+                )
             spread = [d for d in range(fitted.array.ndim) if d < first or shape[d - first] != fitted.array.shape[d]]
             fitted = fitted.sum(tuple(spread)).reshape(*shape) if spread else fitted
         return fitted if fitted.array.dtype == dtype else fitted.to(dtype)

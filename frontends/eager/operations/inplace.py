@@ -158,7 +158,9 @@ def check_view(x: Tensor) -> None:
     if view.frozen:
         raise InPlaceError(f"this view cannot be changed in place. {view.frozen}")
     if view.base.tracked and view.base.is_leaf:
-        raise LeafModifiedError("a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()")
+        raise LeafModifiedError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()"
+        )
 
 
 def put_in_base(x: Tensor, value: Tensor) -> None:

@@ -255,7 +255,9 @@ def _saved(signature: Signature, operands: Sequence[Any], made: Tensor) -> tuple
         kept: Any = operands[position] if position < len(operands) else made
         if type(kept) is _Maker.tensor:
             if kept.is_inference_tensor:
-                raise InferenceTensorError(f"'{signature.operation.name}' would keep a tensor made in inference mode. Inference tensors cannot be saved for backward; keep a clone() instead")
+                raise InferenceTensorError(
+                    f"'{signature.operation.name}' would keep a tensor made in inference mode. Inference tensors cannot be saved for backward; keep a clone() instead"
+                )
             storage = kept.storage
             if storage is None:
                 storage = kept.storage = Storage()
@@ -347,7 +349,9 @@ def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor]
             saved.append((kept, None, 0))
             continue
         if kept.is_inference_tensor:
-            raise InferenceTensorError(f"'{signature.operation.name}' would keep a tensor made in inference mode. Inference tensors cannot be saved for backward; keep a clone() instead")
+            raise InferenceTensorError(
+                f"'{signature.operation.name}' would keep a tensor made in inference mode. Inference tensors cannot be saved for backward; keep a clone() instead"
+            )
         storage = storage_of(kept)
         gone = old is not None and 0 < position < len(operands) and storage is storage_of(operands[0])
         saved.append((kept.array, storage, storage.version - gone))
