@@ -95,11 +95,11 @@ def at_once(entry: Entry, dtype: DType, strict: Any) -> Tally:
             found = difference(applied(resolved(wnp, entry.name), call), expected, entry)
         except Exception as error:
             found = f"{type(error).__name__}: {error}"
-        _count(tally, entry, dtype, call, found)
+        count(tally, entry, dtype, call, found)
     return tally
 
 
-def _count(tally: Tally, entry: Entry, dtype: DType, call: Call, found: str) -> None:
+def count(tally: Tally, entry: Entry, dtype: DType, call: Call, found: str) -> None:
     """Counts a call of which this differs (nothing, where it is empty)."""
     if not found:
         tally.passed += 1
@@ -149,7 +149,7 @@ def traced(entry: Entry, dtype: DType, backend: str = "interpreter") -> Tally:
         else:
             pending.append((call, expected))
     for (call, expected), actual in zip(pending, _run(function, [c for c, _ in pending], backend), strict=True):
-        _count(tally, entry, dtype, call, difference(actual, expected, entry))
+        count(tally, entry, dtype, call, difference(actual, expected, entry))
     return tally
 
 

@@ -108,7 +108,11 @@ def sign(x: ArrayLike, /) -> Array:
 
 
 def _signed_sign(b: OpBuilder, x: Value) -> Value:
-    return b.sign(x) if kind_of(x) == "i" else b.add(b.sign(x), b.full_like(x, 0))  # -0 + 0 is 0
+    if kind_of(x) != "c":
+        return b.sign(x) if kind_of(x) == "i" else b.add(b.sign(x), b.full_like(x, 0))  # -0 + 0 is 0
+    zero = b.full_like(x, 0)
+    at_zero = b.compare("EQ", x, zero)
+    return b.select(at_zero, zero, b.sign(b.select(at_zero, b.full_like(x, 1), x)))
 
 
 def _unsigned_sign(b: OpBuilder, x: Value) -> Value:
