@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wengert.ir.bytecode.cursor import MAGIC
 from wengert.ir.parsing.sources import decoded
+from wengert.ir.pipeline.stages import stage
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +17,7 @@ def is_bytecode(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
+@stage()
 def read_module(data: bytes, filename: str) -> ModuleOp:
     """The module in bytecode; that of a portable artifact in StableHLO. Raises DiagnosticError with the place of a byte that is wrong."""
     from wengert.dialects.bytecode import files
