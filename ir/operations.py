@@ -251,6 +251,12 @@ _DEFAULTS: dict[type[IRDLOperation], tuple[tuple[str, Attribute], ...]] = {}
 """By class: the properties that an op has if nobody gives it another."""
 
 
+def made_quickly(cls: type[Operation]) -> None:
+    """Has a class that xDSL knows no definition of made as :class:`DialectOperation` is: without defaults."""
+    _DEFAULTS[cls] = ()  # pyright: ignore[reportArgumentType]
+    cls.create = classmethod(DialectOperation.create.__func__)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def _defaults(cls: type[IRDLOperation]) -> tuple[tuple[str, Attribute], ...]:
     definition = cls.get_irdl_definition()
     assert all(d.default_value is None for d in definition.attributes.values() if not isinstance(d, OptionalDef)), f"{cls}: defaults are for properties"

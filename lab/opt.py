@@ -123,6 +123,13 @@ def _check_bytecode(options: argparse.Namespace, pipeline: Pipeline) -> None:
             raise usage_error(options.prog, words, f"--{flag} belongs to --{needs.replace('_', '-')}", hint=f"add --{needs.replace('_', '-')}")
     if not (options.emit_bytecode or options.serialize):
         return
+    if options.target is not None:
+        from wengert.dialects.vhlo.versions import read_version
+
+        try:
+            read_version(options.target)
+        except DiagnosticError as error:
+            raise usage_error(options.prog, words, error.diagnostic.message, hint=error.diagnostic.hint) from None
     flag = "--serialize" if options.serialize else "--emit-bytecode"
     if pipeline.writes != "mlir":
         raise usage_error(options.prog, words, f"{flag} writes MLIR, and the pipeline ends in {pipeline.writes}")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wengert.ir.bytecode.cursor import MAGIC
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import decoded
+from wengert.ir.pipeline.stages import stage
+from wengert.runtime.errors import InputError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +19,7 @@ def is_bytecode(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
+@stage()
 def read_module(data: bytes, filename: str) -> ModuleOp:
     """The module in bytecode; that of a portable artifact in StableHLO. Raises DiagnosticError with the place of a byte that is wrong."""
     from wengert.dialects.bytecode import files
@@ -45,7 +49,8 @@ def write(module: ModuleOp, *, version: int | None = None, portable: str | None 
 
     Raises:
         ValueError: there is no such version of the format, or one is given for an artifact, whose target says it.
-        DiagnosticError: the target is no version of StableHLO, or lacks what the module has; names the op and its place.
+        InputError: the target is no version of StableHLO that is known.
+        DiagnosticError: the target lacks what the module has; names the op and its place.
     """
     from wengert.dialects.bytecode.files import write_module
 
@@ -58,7 +63,10 @@ def write(module: ModuleOp, *, version: int | None = None, portable: str | None 
 
     if version is not None:
         raise ValueError("the version of bytecode follows from the target of a portable artifact")
-    target = read_version(portable)
+    try:
+        target = read_version(portable)
+    except DiagnosticError as error:
+        raise InputError(f"{error.diagnostic.message}; {error.diagnostic.hint}") from None
     if has_written(module):
         module = copy_module(module)
         chlo_to_stablehlo(module)

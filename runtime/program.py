@@ -298,7 +298,7 @@ class Program(Derivable):
 
         return plain_text(self.module, locations=locations, generic=generic)
 
-    def to_bytes(self, *, portable: str | None = None, version: int | None = None, locations: bool = False) -> bytes:
+    def to_bytes(self, *, portable: str | None = None, version: int | None = None, locations: bool = True) -> bytes:
         """The program as plain StableHLO in MLIR bytecode, which ``mlir-opt`` and JAX read.
 
         Args:
@@ -309,19 +309,23 @@ class Program(Derivable):
 
         Raises:
             ValueError: there is no such version of bytecode.
-            DiagnosticError: there is no such version of StableHLO, or it lacks what the program has; names the op.
+            InputError: there is no such version of StableHLO.
+            DiagnosticError: it lacks what the program has; names the op.
         """
         from wengert.runtime.bytecode import write
         from wengert.runtime.derived.derivation import plain_module
 
         return write(plain_module(self.module), version=version, portable=portable, locations=locations)
 
-    def save(self, path: PathLike, *, locations: bool = False, portable: str | None = None) -> None:
-        """Writes :meth:`text` to a file; :meth:`to_bytes` to one that is called ``.mlirbc``, or for a version of StableHLO that a portable artifact is for."""
+    def save(self, path: PathLike, *, locations: bool | None = None, portable: str | None = None) -> None:
+        """Writes :meth:`text` to a file; :meth:`to_bytes` to one that is called ``.mlirbc``, or for a version of StableHLO that a portable artifact is for.
+
+        ``locations`` says whether to write where ops come from: bytes have that if nothing is said, text has not.
+        """
         if portable is not None or Path(path).suffix == ".mlirbc":
-            Path(path).write_bytes(self.to_bytes(portable=portable, locations=locations))
+            Path(path).write_bytes(self.to_bytes(portable=portable, locations=locations is not False))
         else:
-            Path(path).write_text(self.text(locations=locations))
+            Path(path).write_text(self.text(locations=bool(locations)))
 
     @staged_property
     def _text(self) -> str:

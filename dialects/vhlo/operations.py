@@ -10,10 +10,13 @@ from xdsl.irdl import traits_def
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from wengert.dialects.vhlo.tables import split_name, vhlo_properties
+from wengert.ir.operations import made_quickly
 
 
 class VhloOperation(Operation):
     """An op of VHLO. Nothing is demanded of it: it is checked as the op of StableHLO that it stands for."""
+
+    __hash__ = object.__hash__
 
     PROPERTY_NAMES: ClassVar[frozenset[str]] = frozenset()
     OP: ClassVar[str] = ""
@@ -26,4 +29,6 @@ def vhlo_class(name: str) -> type[VhloOperation]:
     op, version = split_name(name)
     traits = {"func": traits_def(IsolatedFromAbove()), "return": traits_def(IsTerminator())}.get(op, traits_def())
     fields = {"name": f"vhlo.{name}", "OP": op, "VERSION": version, "PROPERTY_NAMES": frozenset(vhlo_properties(op, version)), "traits": traits}
-    return type(f"Vhlo_{name}", (VhloOperation,), fields)
+    cls = type(f"Vhlo_{name}", (VhloOperation,), fields)
+    made_quickly(cls)
+    return cls

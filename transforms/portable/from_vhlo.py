@@ -5,6 +5,7 @@ The first version of an op becomes what it stands for today. Properties that hav
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -70,6 +71,8 @@ class _Reader:
     def __init__(self, context: Context):
         self._context = context
         self._values: dict[SSAValue, SSAValue] = {}
+        self._known: dict[tuple[Any, ...], tuple[tuple[Attribute, ...], dict[str, Attribute]]] = {}
+        self._classes: dict[tuple[str, bool], tuple[type[Operation], frozenset[str]]] = {}
 
     def append(self, block: Block, op: Operation, around: str) -> None:
         """Puts what an op stands for at the end of a block: the value of a cast for its result, an op of another dialect as it is."""
@@ -79,6 +82,15 @@ class _Reader:
             self._values.update(zip(op.results, self._operands(op), strict=True))
         else:
             append(block, self._foreign(op))
+
+    def _class(self, op: str, in_function: bool) -> tuple[type[Operation], frozenset[str]]:
+        """The class of the op of StableHLO or func, and the names of its properties."""
+        known = self._classes.get((op, in_function))
+        if known is None:
+            cls = self._context.get_optional_op("stablehlo.return" if op == "return" and not in_function else stablehlo_name(op))
+            assert cls is not None
+            known = self._classes[op, in_function] = cls, property_names(cls)
+        return known
 
     def _foreign(self, op: Operation) -> Operation:
         """An op of another dialect, with what is inside of it converted."""
@@ -96,27 +108,24 @@ class _Reader:
         return made
 
     def _operands(self, op: Operation) -> list[SSAValue]:
-        missing = next((number for number, operand in enumerate(op.operands) if operand not in self._values), None)
-        if missing is not None:
-            raise error_at(op.location, f"operand {missing} of '{op.name}' is used before it is defined")
-        return [self._values[operand] for operand in op.operands]
+        try:
+            return [self._values[operand] for operand in op.operands]
+        except KeyError:
+            raise error_at(op.location, f"'{op.name}' uses a value before it is defined") from None
 
     def _operation(self, op: VhloOperation, around: str) -> Operation:
         """The op of StableHLO that one of VHLO stands for; ``around`` is the name of the op around it."""
-        name = "stablehlo.return" if op.OP == "return" and around != "func.func" else stablehlo_name(op.OP)
-        cls = self._context.get_optional_op(name)
-        assert cls is not None
+        cls, known = self._class(op.OP, around == "func.func")
         try:
             given = self._attributes(op)
         except (VerifyException, ValueError, TypeError, AttributeError, LookupError) as error:  # what no op of StableHLO can have
             raise error_at(op.location, f"the properties of '{op.name}' do not fit it: {' '.join(str(error).split())}") from None
-        known = property_names(cls)
         made = cls.create(
             operands=self._operands(op),
             result_types=[_type(result.type) for result in op.results],
             properties={key: value for key, value in given.items() if key in known},
             attributes={key: value for key, value in given.items() if key not in known},
-            regions=[self._region(region, name) for region in op.regions],
+            regions=[self._region(region, cls.name) for region in op.regions],
             location=op.location,
         )
         for old, new in zip(op.results, made.results, strict=True):
@@ -141,23 +150,38 @@ class _Reader:
         return made
 
     def _attributes(self, op: VhloOperation) -> dict[str, Attribute]:
-        """The attributes of the op of StableHLO."""
-        own = set(op.PROPERTY_NAMES)
-        written: dict[str, Attribute] = {}
+        """The attributes of the op of StableHLO. Ops with the same properties have them converted once."""
+        given = dict(op.properties)
         kept: dict[str, Attribute] = {}
-        for key, value in {**op.attributes, **op.properties}.items():
-            of = value.of if isinstance(value, VhloAttribute) else value
-            (written if key in own else kept)[key] = of
-        missing = next((key for key in sorted(own) if key not in written), None)
-        if missing is not None:
-            raise error_at(op.location, f"'{op.name}' has no '{missing}'")
-        if op.VERSION == 1:
-            for key in LACKING.get(op.OP, ()):
-                written.setdefault(key, lacking_default(op.OP, key, written))
-        if op.OP == "dynamic_conv":
-            written.pop("padding", None)
-        given = {key: value for key, value in written.items() if default(op.OP, key, written) != value and not _is_empty(key, value)}
-        return {**_with_records(op.OP, given), **kept}
+        for key, value in op.attributes.items():
+            if key in op.PROPERTY_NAMES:
+                given.setdefault(key, value)
+            else:
+                kept[key] = _unwrapped(value)
+        if not given and not op.PROPERTY_NAMES:
+            return kept
+        seen = (op.name, *(id(value) for value in given.values()))
+        known = self._known.get(seen)
+        if known is None:
+            known = self._known[seen] = tuple(given.values()), _stablehlo_properties(op, given)
+        return {**known[1], **kept}
+
+
+def _unwrapped(value: Attribute) -> Attribute:
+    return value.of if isinstance(value, VhloAttribute) else value
+
+
+def _stablehlo_properties(op: VhloOperation, given: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    written = {key: _unwrapped(value) for key, value in given.items()}
+    missing = next((key for key in sorted(op.PROPERTY_NAMES) if key not in written), None)
+    if missing is not None:
+        raise error_at(op.location, f"'{op.name}' has no '{missing}'")
+    if op.VERSION == 1:
+        for key in LACKING.get(op.OP, ()):
+            written.setdefault(key, lacking_default(op.OP, key, written))
+    if op.OP == "dynamic_conv":
+        written.pop("padding", None)
+    return _with_records(op.OP, {key: value for key, value in written.items() if default(op.OP, key, written) != value and not _is_empty(key, value)})
 
 
 def _is_empty(key: str, value: Attribute) -> bool:
