@@ -36,6 +36,7 @@ from wengert.transforms.analysis.program_cost import program_cost
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
 from wengert.transforms.checkpoint.order import added_work, arranged
+from wengert.transforms.offload.plan import moved_bytes
 
 Section = tuple[list[str], dict[str, Any]]
 
@@ -100,6 +101,27 @@ def checkpointing() -> Section:
     ratios = list(_against_the_integer_program())
     lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
     numbers |= {"integer program": max(ratios), "optima": len(ratios)}
+    return lines, numbers
+
+
+def offloading() -> Section:
+    """The arena of VJPs whose kept values are on disk in between, the bytes that are moved, and seconds of a call."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    for name, program in (("transformer of 6 layers", transformer(6)), ("8 layers of 256, 1024 rows", network(*[256] * 9, rows=1024))):
+        rng = np.random.default_rng(0)
+        inputs = [rng.standard_normal(x.shape) / 8 for x in program.signature.arguments]
+        for residuals in ("auto", "offload-disk"):
+            vjp = program.vjp(residuals=residuals)
+            compiled = vjp.compile()
+            times = []
+            for _ in range(5):
+                start = time.perf_counter()
+                compiled(*inputs, 1.0)
+                times.append(time.perf_counter() - start)
+            arena, moved = compiled.stats.arena_bytes, 2 * moved_bytes(vjp.module)
+            lines.append(f"{name}, {residuals}: arena {arena} bytes, moved {moved} bytes, {1e3 * min(times):.1f} ms")
+            numbers[f"{name}, {residuals}"] = {"arena": arena, "moved": moved, "seconds": min(times)}
     return lines, numbers
 
 
@@ -337,6 +359,7 @@ def _moments(loss: Any, x: Any, kind: Any, draws: int) -> tuple[Any, Any]:
 SECTIONS: dict[str, Callable[[], Section]] = {
     "checkpointing": checkpointing,
     "checkpointing-loops": checkpoints_of_loops,
+    "offloading": offloading,
     "taylor": taylor,
     "sparsity": sparsity,
     "elimination": elimination,

@@ -59,6 +59,7 @@ PASS_PATHS = {
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "eliminate": "wengert.transforms.ad.elimination.eliminate_pass:EliminatePass",
+    "offload": "wengert.transforms.offload.offload_pass:OffloadPass",
     "edge-pushing": "wengert.transforms.ad.edge_pushing.push_pass:EdgePushingPass",
     "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
     "vjp-within": "wengert.transforms.checkpoint.vjp_within:VjpWithinPass",

@@ -12,8 +12,8 @@
                  both together take fewer still
 ``eliminated``   vertices of the linearised graph are eliminated, in the best order by rule; ``eliminated search`` in one that is searched for
 ``forward xK random``  an unbiased estimate from K random directions, on request
-``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both; ``mixed late`` from the
-                 last of several such cuts: what is between them is gone through in the other mode
+``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both; ``mixed late`` from
+                 the last of several such cuts: what is between them is gone through in the other mode
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
@@ -31,6 +31,7 @@ from xdsl.ir import Block
 
 from wengert.lab.strategies.checkpointed import checkpointed
 from wengert.lab.strategies.estimated import estimated
+from wengert.lab.strategies.offloaded import offloaded
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.derived.requests import positions_text
@@ -229,6 +230,7 @@ def _with_policies(program: Program, wrt: Sequence[int], of: Sequence[int]) -> I
     for policy in policies_for(program.optimized_module):
         if policy != "auto":
             yield Plan(f"vjps {policy}", f"VJP, {policy}", _blocks(program, wrt, of), partial(program.vjp, wrt, of, residuals=policy), "reverse", 0)
+    yield from offloaded(program, _blocks(program, wrt, of), wrt, of)
 
 
 def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:

@@ -17,8 +17,10 @@ from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.ops.lapack import lapack_call, lapack_routine
 from wengert.runtime.interpreter.ops.linalg import lapack_function, over_batches
+from wengert.runtime.interpreter.ops.offload import fetch, offload
 from wengert.runtime.interpreter.ops.sorting import top_k_of
 from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.transforms.core.offloads import FETCH, OFFLOAD
 from wengert.transforms.core.recognisers.shardings import IDENTITIES
 
 TARGETS: dict[str, Callable[[stablehlo.CustomCallOp], Function]] = {}
@@ -79,6 +81,9 @@ def host_function_call(op: stablehlo.CustomCallOp, called: str) -> Variadic:
 
 def _results(op: stablehlo.CustomCallOp) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
     return [(shape(r), dtype_of(element(r))) for r in op.results]
+
+
+TARGETS[OFFLOAD], TARGETS[FETCH] = offload, fetch
 
 
 @_target("LuDecomposition")
