@@ -31,8 +31,8 @@ def active_in(block: Block, arguments: Iterable[SSAValue], results: Iterable[SSA
 def varied_values(block: Block, arguments: Iterable[SSAValue]) -> set[SSAValue]:
     """The values that depend differentiably on some arguments of a block.
 
-    The maximum over devices that a softmax subtracts and that cancels does not: its derivative is zero, and would communicate. (Where it would not, the adjoint is
-    computed, which makes it a check of that analysis.)
+    The maximum over devices that a softmax subtracts and that cancels does not: its derivative is zero, and would communicate. (Where it would not, the
+    adjoint is computed, which makes it a check of that analysis.)
     """
     varied, communicated = set(arguments), _cancelling(block)
     for op in block.ops:
