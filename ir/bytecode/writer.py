@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
-from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, LocationAttr, UnknownLoc, UnregisteredOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, LocationAttr, StringAttr, UnknownLoc, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
@@ -143,8 +143,9 @@ class _Writer:
         return location if self._locations else UNKNOWN_LOC
 
     def _parts_of(self, op: Operation, name: str) -> Parts:
-        if name.startswith("linalg.") and not op.regions and name != "linalg.yield" and name != "linalg.index":
-            raise error_at(op.location, f"'{name}' cannot be written as bytecode, which has its region", "write text, which mlir-opt --emit-bytecode reads")
+        if name.startswith("linalg.") and _is_shortened(op, name):
+            hint = "write text, which mlir-opt --emit-bytecode reads"
+            raise error_at(op.location, f"'{name}' is held in a form that only text has, and cannot be written as bytecode", hint)
         attributes: Mapping[str, Attribute] = op.attributes
         if isinstance(op, UnregisteredOp):
             attributes = {key: value for key, value in attributes.items() if value is not op.op_name}
@@ -325,6 +326,12 @@ class _Writer:
         output.flagged(type, known)
         if known:
             output.varint(self._numbering.attribute(location).number)
+
+
+def _is_shortened(op: Operation, name: str) -> bool:
+    """Whether an op of linalg lacks what its custom form leaves out: the region of a named op, or the enumeration that words of iterators are."""
+    iterators = getattr(op.properties.get("iterator_types", op.attributes.get("iterator_types")), "data", ())
+    return (not op.regions and name not in ("linalg.yield", "linalg.index")) or any(isinstance(word, StringAttr) for word in iterators)
 
 
 def _defined(block: Block) -> list[SSAValue]:

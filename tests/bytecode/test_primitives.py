@@ -155,3 +155,12 @@ def test_values_in_nested_regions_and_before_their_definition() -> None:
     module = parse_module(text)
     for version in range(7):
         assert print_module(read_module(write_module(module, version=version))) == text
+
+
+def test_ops_in_a_form_that_only_text_has_are_refused() -> None:
+    text = """func.func @main(%x: tensor<2x3xf64>, %y: tensor<3x2xf64>, %z: tensor<2x2xf64>) -> tensor<2x2xf64> {
+  %r = linalg.matmul ins(%x, %y : tensor<2x3xf64>, tensor<3x2xf64>) outs(%z : tensor<2x2xf64>) -> tensor<2x2xf64>
+  return %r : tensor<2x2xf64>
+}"""
+    with pytest.raises(DiagnosticError, match=r"f\.mlir:2:3: error: 'linalg\.matmul' is held in a form that only text has"):
+        write_module(parse_module(text, "f.mlir"))
