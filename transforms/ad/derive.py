@@ -77,9 +77,9 @@ def differentiate(
     theirs = foreign_ops(module)
     derive(module, partial(_of_plugin, chosen, mode, make) if is_foreign(chosen) else make, fn, wrt, of)
     if isinstance(policy, Offload) and mode == "vjp":
-        from wengert.transforms.offload.offload_pass import offload_kept_values  # brings the lower half, which derivatives do without
+        from wengert.transforms.pipelines import OPTIMIZE, STACKS, parse_pipeline  # here, as it knows all passes
 
-        offload_kept_values(module, policy.place, fn)
+        parse_pipeline(f"{STACKS},{OPTIMIZE},offload{{to={policy.place} fn={fn}}}").run(module)
     if theirs or is_foreign(chosen):
         _verify(module, [f"strategy '{strategy}' of {owner_of(chosen)}"] if is_foreign(chosen) else [], theirs)
 

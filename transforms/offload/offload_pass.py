@@ -16,7 +16,6 @@ from wengert.ir.byte_counts import byte_count
 from wengert.ir.location.locations import error_at
 from wengert.transforms.core.offloads import Place
 from wengert.transforms.offload.plan import best_plan, rewritten
-from wengert.transforms.pipelines import OPTIMIZE, STACKS, parse_pipeline
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,3 @@ class OffloadPass(ModulePass):
                 raise error_at(op.location, f"offload: {error}") from None
         plan = best_plan(op, self.fn, self.to, budget)
         rewritten(op, plan.values, self.fn, self.to)
-
-
-def offload_kept_values(module: ModuleOp, place: Place, fn: str) -> None:
-    """Optimises a reverse derivative, as it has to be for that, and takes kept values away, in place."""
-    parse_pipeline(f"{STACKS},{OPTIMIZE}").run(module)
-    rewritten(module, best_plan(module, fn, place, None).values, fn, place)
