@@ -21,6 +21,14 @@ func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {
   return %0 : tensor<3xf64>
 }
 """
+NORM = """
+func.func public @main(%x: tensor<3xf64>) -> tensor<f64> {
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : (tensor<3xf64>, tensor<3xf64>) -> tensor<f64>
+  return %0 : tensor<f64>
+}
+"""
+PROGRAMS = {"edge-pushing": NORM}
+"""For passes on functions of one number."""
 PIPELINES = {
     "bufferize": "fuse,bufferize",
     "merge-launches": "fuse,schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu,merge-launches",
@@ -30,6 +38,7 @@ PIPELINES = {
     "join": "linearize,transpose,join",
     "batch": "batch{size=2}",
     "taylor": "taylor{order=3}",
+    "offload": "vjp,tapes-to-stacks,simplify,cse,dce,offload",
     "checkpoint": "vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=4096}",
     "vjp-within": "vjp-within{budget=4096}",
 }
@@ -51,7 +60,7 @@ class TestEveryPass:
         assert not doc.startswith(f"{PASSES.load(name).__name__}("), "dataclass made up the docstring"
 
     def test_runs(self, name: str) -> None:
-        module = parse_module(SQUARE)
+        module = parse_module(PROGRAMS.get(name, SQUARE))
         parse_pipeline(PIPELINES.get(name, name)).run(module)
         verify(module)
         assert "@main" in print_module(module)

@@ -103,7 +103,7 @@ class Graph:
         named = [a for a, name in zip(arguments, self._argument_names, strict=True) if name.startswith(COTANGENT)]
         listed = placed or named
         if not listed:
-            hint = "checkpoint goes behind vjp: vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=65536}"
+            hint = "plans of what is kept are made behind vjp: vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=65536}"
             raise error_at(self.function.location, f"@{self.function.sym_name.data} is no reverse derivative: no argument is a cotangent", hint=hint)
         return listed
 
