@@ -114,9 +114,18 @@ def group_of(groups: Iterable[Group], device: int) -> Group | None:
 
 
 def declared_grid(module: Operation) -> Grid | None:
-    """The devices that a module says it is for (``mhlo.num_replicas``, ``mhlo.num_partitions``); None where it does not."""
-    counts = [_count(module.attributes.get(f"mhlo.num_{what}")) for what in ("replicas", "partitions")]
-    return None if counts == [None, None] else Grid(counts[0] or 1, counts[1] or 1)
+    """The devices that a module says it is for (``mhlo.num_replicas``, ``mhlo.num_partitions``); None where it does not, or says that it is for one."""
+    counts = [_count(module.attributes.get(f"mhlo.num_{what}")) or 1 for what in ("replicas", "partitions")]
+    return None if counts == [1, 1] else Grid(*counts)
+
+
+def known_groups(op: Operation, module: Operation) -> list[Group] | None:
+    """The groups of a collective as devices, where the text says all of them: its module says how many devices there are, or its table is complete."""
+    grid = declared_grid(module)
+    if grid is not None:
+        return groups_of(op, grid)
+    named = [tuple(row) for row in rows(op.properties["replica_groups"]) or [] if row]
+    return named if named and mode_of(op) is not Mode.REPLICAS_WITH_PARTITIONS else None
 
 
 def _count(attribute: Attribute | None) -> int | None:
@@ -159,7 +168,7 @@ def grid_for(ops_: Sequence[Operation], module: Operation, devices: int | None) 
     Raises ValueError where the module is for another number of devices.
     """
     declared = declared_grid(module)
-    if declared is not None and declared.size > 1:
+    if declared is not None:
         if devices is not None and declared.size != devices:
             raise ValueError(f"the program is for {declared.size} devices (mhlo.num_replicas x mhlo.num_partitions), not for {devices}")
         return declared

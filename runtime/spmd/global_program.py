@@ -11,6 +11,7 @@ A derivative is again such a program: that of what each device runs, with the bo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from wengert.dialects.sdy_shardings import Axis, Mesh, ShardingError, Spec
 from wengert.dialects.stablehlo.process_groups import Grid
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import copy_module
+from wengert.ir.traversal import ops_of
 from wengert.runtime.arguments import describe
 from wengert.runtime.derived.positions import Positions
 from wengert.runtime.derived.requests import Strategy
@@ -30,6 +32,7 @@ from wengert.runtime.program import Program
 from wengert.runtime.signature import Parameter
 from wengert.runtime.spmd.device import Array
 from wengert.runtime.spmd.distributed import Distributed, MpiProgram, ThreadedProgram, distribute
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
 from wengert.transforms.spmd.blocks import holders, parts, slices
 from wengert.transforms.spmd.boundary import argument_knowledge, cross_boundary
 
@@ -44,10 +47,12 @@ class SpmdProgram:
         local: what each device runs.
         mesh: the devices.
         in_specs, out_specs: how whole arguments and results are split into blocks.
+        lost: functions whose own rules of differentiation partitioning has not kept, with the attribute that declares them.
     """
 
-    def __init__(self, local: Program, mesh: Mesh, in_specs: Sequence[Spec], out_specs: Sequence[Spec], name: str = ""):
+    def __init__(self, local: Program, mesh: Mesh, in_specs: Sequence[Spec], out_specs: Sequence[Spec], name: str = "", lost: Mapping[str, str] | None = None):
         self.local, self.mesh, self.in_specs, self.out_specs = local, mesh, tuple(in_specs), tuple(out_specs)
+        self.lost = dict(lost or {})
         self.name = name or local.name
         self._ready: dict[tuple[str, str, int], DistributedOnBlocks] = {}
 
@@ -75,6 +80,7 @@ class SpmdProgram:
 
     def jvp(self, wrt: Positions = None, of: Positions = None) -> SpmdProgram:
         """The forward derivative: takes the inputs and a tangent for each argument in ``wrt``; gives the results and a tangent for each in ``of``."""
+        self._check_rules()
         inputs, outputs = self.local.resolve(wrt=wrt, of=of)
         derived = self.local.jvp(wrt=inputs, of=outputs)
         in_specs = [*self.in_specs, *(self.in_specs[i] for i in inputs)]
@@ -83,6 +89,7 @@ class SpmdProgram:
 
     def vjp(self, wrt: Positions = None, of: Positions = None, *, strategy: Strategy = "transpose") -> SpmdProgram:
         """The reverse derivative: takes the inputs and a cotangent for each result in ``of``; gives the results and a cotangent for each in ``wrt``."""
+        self._check_rules()
         inputs, outputs = self.local.resolve(wrt=wrt, of=of)
         module = copy_module(self.local.vjp(wrt=inputs, of=outputs, strategy=strategy).module)
         in_specs = [*self.in_specs, *(self.out_specs[j] for j in outputs)]
@@ -90,6 +97,15 @@ class SpmdProgram:
         first_bar, first_derived = len(self.in_specs), len(self.out_specs)
         cross_boundary(module, self.mesh, dict(enumerate(in_specs[first_bar:], first_bar)), dict(enumerate(out_specs[first_derived:], first_derived)))
         return self._with(module, in_specs, out_specs, f"vjp of {self.name}")
+
+    def _check_rules(self) -> None:
+        """Refuses a derivative that a ``jax.custom_vjp`` says otherwise than the text; warns of one that a ``jax.custom_jvp`` may say otherwise."""
+        for kind, names in ((kind, ", ".join(name for name, own in self.lost.items() if own == kind)) for kind in (CUSTOM_VJP, CUSTOM_JVP)):
+            if names and kind == CUSTOM_VJP:
+                hint = "p.vjp() on one device keeps them, and so does jax.shard_map"
+                raise InputError(f"{self.name}: Shardy's passes do not keep the rules of {names}, so there are no derivatives on devices ({hint})")
+            if names:
+                warnings.warn(f"{self.name}: Shardy's passes do not keep the rules of {names}: derivatives are those of the text", stacklevel=3)
 
     def _with(self, module: ModuleOp, in_specs: Sequence[Spec], out_specs: Sequence[Spec], name: str) -> SpmdProgram:
         from wengert.transforms.spmd.needless import drop_needless
@@ -235,7 +251,7 @@ def _from_text(program: Program) -> SpmdProgram:
     from wengert.runtime.derived.derivation import with_main
     from wengert.transforms.spmd.localize import has_manual_computations, localized
 
-    module = with_main(program.module, program.entry)
+    module, lost = with_main(program.module, program.entry), dict[str, str]()
     try:
         if has_manual_computations(module):
             local = localized(module)
@@ -243,6 +259,7 @@ def _from_text(program: Program) -> SpmdProgram:
             from wengert.runtime.spmd.shardy import partitioned
 
             local = partitioned(module, program.name)
+            lost = {op.sym_name.data: kind for op in ops_of(module, FuncOp) for kind in (CUSTOM_JVP, CUSTOM_VJP) if kind in op.attributes}
     except ShardingError as error:
         raise InputError(f"{program.name}: {error}") from None
-    return SpmdProgram(Program(local.module, name=program.name), local.mesh, local.in_specs, local.out_specs)
+    return SpmdProgram(Program(local.module, name=program.name), local.mesh, local.in_specs, local.out_specs, lost=lost)

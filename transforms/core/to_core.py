@@ -67,7 +67,6 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),
     stablehlo.SelectAndScatterOp: (recognise_promotion,),
-    **dict.fromkeys(sdy.IDENTITIES, (recognise_placement,)),
     **communication.RECOGNISERS,
 }
 """The recognisers of each op class; the first recogniser that finds its construct replaces the op."""
@@ -75,7 +74,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
 _COMBINING = (stablehlo.AllReduceOp, stablehlo.ReduceScatterOp)
 """Ops that may become maps."""
 
-_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp, sdy.ManualComputationOp))
+_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp, sdy.ManualComputationOp, *sdy.IDENTITIES))
 
 
 @dataclass(frozen=True)
@@ -102,9 +101,11 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
     if any(type(op) in EXPANSIONS for op in known):
         expand_compound(module)
-        known = ops_of(module, *RECOGNISERS, sdy.ManualComputationOp)
+        known = ops_of(module, *RECOGNISERS, sdy.ManualComputationOp, *sdy.IDENTITIES)
     if any(type(op) in communication.RECOGNISERS for op in known):
         communication.number_groups(module)
+    if any(isinstance(op, sdy.IDENTITIES) for op in known):
+        known = _without_placements(known)
     rewriter = Rewriter("to-core")
     for op in known:
         rewriter.move_to(op)
@@ -124,6 +125,15 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
         from wengert.transforms.spmd.together import join_devices  # with all of batching, which most programs do without
 
         join_devices(module)
+        symbol_dce(module)
+
+
+def _without_placements(known: Sequence[Operation]) -> list[Operation]:
+    """The other ops, once what says how values are split is gone: it may stand in a region that is recognised as a whole."""
+    rewriter = Rewriter("to-core")
+    for op in [op for op in known if isinstance(op, sdy.IDENTITIES)]:
+        rewriter.replace(op, [op.operands[0]])
+    return [op for op in known if not isinstance(op, sdy.IDENTITIES)]
 
 
 def _name_of(recognise: Recogniser) -> str:

@@ -61,7 +61,7 @@ def localized(module: ModuleOp) -> Local:
     Raises a DiagnosticError where manual computations are on different meshes.
     """
     copy = copy_module(module)
-    inline(copy)
+    inline(copy, keep_custom=True)
     main = next(op for op in copy.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     listed = [op for op in all_ops(main) if isinstance(op, sdy.ManualComputationOp)]
     mesh = _only_mesh(listed, meshes_of(copy))
@@ -150,6 +150,14 @@ def _dissolve(op: sdy.ManualComputationOp, mesh: Mesh) -> None:
         _gathered(b, renamed.get(y, y), along(sharding.spec, axes), mesh) for y, sharding in zip(last.operands, shardings_of(op.out_shardings), strict=True)
     ]
     b.replace(op, results)
+
+
+def unwrap_main(module: ModuleOp) -> None:
+    """Puts the bodies of the manual computations that ``@main`` itself holds in their places, in place. They give every device whole operands, and take the
+    results of one."""
+    main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    for op in [op for op in main.body.block.ops if isinstance(op, sdy.ManualComputationOp)]:
+        _dissolve(op, Mesh(()))
 
 
 def _own_block(b: OpBuilder, x: Value, spec: Spec, mesh: Mesh) -> Value:

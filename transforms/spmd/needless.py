@@ -4,6 +4,7 @@ Before and after, with %x uniform in groups of 4::
 
     %0 = core.all_reduce add %x, groups = [[0, 1, 2, 3]]        %0 = stablehlo.multiply %x, %four
     %1 = core.all_reduce max %x, ...                            %1 = %x
+    %2 = core.reduce_scatter add %x, ...                        %2 = stablehlo.multiply (the device's share of %x), %four
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.process_groups import Grid, declared_grid, is_collective
+from wengert.dialects.stablehlo.process_groups import Grid, declared_grid, is_collective, known_groups
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import shape
+from wengert.ir.tensor_types import i64, shape
 from wengert.ir.traversal import all_ops
+from wengert.transforms.ad.building_blocks.device_groups import own_place
+from wengert.transforms.core.recognisers.communication import module_of
 from wengert.transforms.rewriter import Rewriter
 from wengert.transforms.spmd.uniformity import Known, Uniformity, analysed
 
@@ -72,6 +75,11 @@ def _alone(b: OpBuilder, op: Operation, uniformity: Uniformity) -> SSAValue | No
         if op.kind.data is Kind.add:
             return b.multiply(x, b.full_like(x, sizes.pop()))
         return x if op.kind.data is not Kind.mul else None
+    if isinstance(op, core.ReduceScatterOp) and op.kind.data is not Kind.mul and known_groups(op, module_of(op)) is not None:
+        axis, extents = int_of(op.scatter_dimension), shape(op.result)
+        start = b.multiply(own_place(b, op), b.scalar(extents[axis], i64))
+        share = b.dynamic_slice(x, [start if d == axis else b.scalar(0, i64) for d in range(len(extents))], extents)
+        return b.multiply(share, b.full_like(share, sizes.pop())) if op.kind.data is Kind.add else share
     if isinstance(op, hlo.AllGatherOp):
         axis = int_of(op.all_gather_dim)
         return b.concatenate([x] * (shape(op.results[0])[axis] // shape(x)[axis]), axis)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation
 
 from wengert.dialects import core, sdy
@@ -29,8 +30,11 @@ from wengert.ir.attributes import int_of
 from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import shape, type_of
 from wengert.ir.traversal import all_ops
+from wengert.transforms.ad.batching.calls import call
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped, Operands
 from wengert.transforms.core.closing import free_values
+from wengert.transforms.core.one_device import is_communication
+from wengert.transforms.core.symbol_dce import references
 from wengert.transforms.rewriter import Rewriter
 from wengert.transforms.spmd.blocks import along, blocks_of_all, places, rows, whole_of_blocks
 from wengert.transforms.spmd.uniformity import Known, Uniformity, numbered, refuse_divergent
@@ -79,12 +83,27 @@ def _along_rows(batch: Batching, op: Operation, operands: Operands, grid: Grid) 
     if isinstance(op, hlo.PartitionIdOp | hlo.ReplicaIdOp):
         numbers = np.arange(grid.size, dtype=np.uint32) if isinstance(op, hlo.PartitionIdOp) else np.zeros(grid.size, np.uint32)
         return [Mapped(batch.b.constant(numbers), True)]
+    if isinstance(op, CallOp) and _communicates(batch.functions.module, op.callee.string_value()):
+        return [y if isinstance(y, Mapped) else Mapped(y, True) for y in call(batch, op, operands)]
     if not is_collective(op):
         return None
     rule = _RULES.get(type(op))
     if rule is None:
         raise error_at(op.location, f"{op.name} with this computation cannot be run for all devices together")
     return [Mapped(rule(batch.b, op, batch.broadcast(x), grid), True) for x in operands]
+
+
+def _communicates(module: ModuleOp, name: str) -> bool:
+    """Whether a function, one that it calls, or one that is its derivative depends on the device, or on others."""
+    functions, seen, pending = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}, set[str](), [name]
+    while pending:
+        if (now := pending.pop()) in seen or now not in functions:
+            continue
+        seen.add(now)
+        if any(is_communication(op) for op in all_ops(functions[now])):
+            return True
+        pending.extend(references(functions[now]))
+    return False
 
 
 def _sorted_by_group(b: OpBuilder, op: Operation, x: Value, grid: Grid) -> tuple[Value, list[Group]]:

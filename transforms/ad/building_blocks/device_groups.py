@@ -1,52 +1,86 @@
-"""What derivatives of collectives are made of: reductions among the groups of another collective, everybody's value, one's own place in a group."""
+"""What derivatives of collectives are made of: everybody's value, one's own place in a group, what goes back to the source of a broadcast.
+
+An op that is differentiated may stand in no module yet, and so not know how many devices there are; what needs to know is written out before
+(:mod:`wengert.transforms.ad.rewrites.collective_regions`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.process_groups import Grid, Mode, declared_grid, mode_of, rows
+from wengert.dialects.stablehlo.process_groups import Group, Mode, declared_grid, known_groups, mode_of, rows
 from wengert.ir.tensor_types import i64, shape, tensor, ui32
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, even_size, group_properties, module_of, table
 
-
-def reduction_groups(op: Operation) -> dict[str, Attribute]:
-    """The groups of a collective as those of a reduction, whose channels number devices where other collectives number partitions."""
-    properties = group_properties(op)
-    if mode_of(op) is not Mode.PARTITIONS:
-        return properties
-    grid, groups = declared_grid(module_of(op)) or Grid(), rows(properties["replica_groups"]) or []
-    spread = [[grid.device(r, p) for p in group] for r in range(grid.replicas) for group in groups]
-    return {**properties, "replica_groups": table(spread), "use_global_device_ids": UnitAttr()}
+# -- the source of a broadcast, by the numbers of its table
 
 
-def sum_of_group(b: OpBuilder, x: Value, groups: dict[str, Attribute]) -> Value:
-    """The sum over a group, on each of its devices."""
-    return all_reduce(b, Kind.add, x, groups)
+def sources_of(op: hlo.CollectiveBroadcastOp) -> list[int]:
+    """The first number of each group."""
+    return [group[0] for group in rows(op.replica_groups) or [] if group]
 
 
-def own_number(b: OpBuilder, op: Operation) -> Value:
-    """The number by which ``replica_groups`` or pairs call the device (``ui32``). Where it calls devices, programs have one replica."""
-    return b.create(hlo.ReplicaIdOp if mode_of(op) is Mode.REPLICAS else hlo.PartitionIdOp, (), (tensor((), ui32),))[0]
+def is_source(b: OpBuilder, op: hlo.CollectiveBroadcastOp) -> Value:
+    """Whether the device sends (``i1``)."""
+    numbers = sources_of(op)
+    flags = np.zeros(max(numbers) + 2, np.int64)
+    flags[numbers] = 1
+    number = b.create(hlo.ReplicaIdOp if mode_of(op) is Mode.REPLICAS else hlo.PartitionIdOp, (), (tensor((), ui32),))[0]
+    return b.compare("NE", _entry(b, number, flags), b.scalar(0, i64))
 
 
-def _looked_up(b: OpBuilder, op: Operation, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Value:
-    """The entry of a table for the device (``i64``)."""
-    return b.reshape(b.dynamic_slice(b.constant(values), [b.convert(own_number(b, op), i64)], [1]), [])
+def sum_for_source(b: OpBuilder, op: hlo.CollectiveBroadcastOp, x: Value) -> Value:
+    """The sum over a group of what its devices have, on the device that sends; part of it on others.
+
+    It goes up the tree that a broadcast goes down. A device of no group receives zeros, as everyone does to whom nobody sends in a permutation.
+    """
+    groups = [group for group in rows(op.replica_groups) or [] if group]
+    channel = {name: op.properties[name] for name in ("channel_handle",) if name in op.properties}
+    steps = [1 << level for level in range((max(map(len, groups)) - 1).bit_length())]
+    for step in reversed(steps):
+        pairs = [[group[i], group[i - step]] for group in groups for i in range(step, min(2 * step, len(group)))]
+        x = b.add(x, b.create(hlo.CollectivePermuteOp, (x,), (x.type,), {"source_target_pairs": table(pairs), **channel})[0])
+    return x
 
 
-def is_one_of(b: OpBuilder, op: Operation, numbers: Sequence[int]) -> Value:
-    """Whether the device is one of these (``i1``)."""
-    flags = np.zeros(max(numbers, default=0) + 2, np.int64)
-    flags[list(numbers)] = 1
-    return b.compare("NE", _looked_up(b, op, flags), b.scalar(0, i64))
+# -- groups of devices, of an op in its module
+
+
+def members(op: Operation) -> list[Group]:
+    """The groups of a collective as devices. Raises a DiagnosticError where the program does not say who is in them."""
+    groups = known_groups(op, module_of(op))
+    if groups is None:
+        raise refuse(op, "has a group of all devices, and the program does not say how many there are", "mhlo.num_partitions of the module does")
+    return groups
+
+
+def _own_number(b: OpBuilder, op: Operation) -> Value:
+    """The number by which :func:`members` calls the device (``ui32``)."""
+    grid = declared_grid(module_of(op))
+    if grid is not None and min(grid.replicas, grid.partitions) > 1:
+        replica, partition = (b.create(kind, (), (tensor((), ui32),))[0] for kind in (hlo.ReplicaIdOp, hlo.PartitionIdOp))
+        return b.add(b.multiply(replica, b.scalar(grid.partitions, ui32)), partition)
+    counts_replicas = grid.partitions == 1 if grid is not None else mode_of(op) is Mode.REPLICAS
+    return b.create(hlo.ReplicaIdOp if counts_replicas else hlo.PartitionIdOp, (), (tensor((), ui32),))[0]
+
+
+def own_place(b: OpBuilder, op: Operation) -> Value:
+    """The place of the device in its group (``i64``)."""
+    return _entry(b, _own_number(b, op), _by_device(members(op), lambda group: range(len(group))))
+
+
+def inside(b: OpBuilder, op: Operation) -> Value:
+    """Which rows of :func:`gathered` are those of a device (``i1[g]``)."""
+    groups = members(op)
+    sizes = _entry(b, _own_number(b, op), _by_device(groups, lambda group: [len(group)] * len(group)))
+    return b.compare("LT", *_numbered(b, sizes, groups))
 
 
 def gathered(b: OpBuilder, op: Operation, x: Value) -> Value:
@@ -54,55 +88,27 @@ def gathered(b: OpBuilder, op: Operation, x: Value) -> Value:
     size = even_size(op)
     if size is not None:
         return all_gather(b, b.reshape(x, [1, *shape(x)]), 0, size, group_properties(op))
-    groups = _uneven(op)
-    mine = b.compare("EQ", _numbers(b, groups), _spread(b, _looked_up(b, op, _places(groups)), groups))
-    rows_of_x = b.broadcast_in_dim(x, range(1, len(shape(x)) + 1), [len(groups[0]), *shape(x)])
+    groups = members(op)
+    mine = b.compare("EQ", *_numbered(b, own_place(b, op), groups))
+    rows_of_x = b.broadcast_in_dim(x, range(1, len(shape(x)) + 1), [shape(mine)[0], *shape(x)])
     placed = b.select(b.broadcast_in_dim(mine, [0], shape(rows_of_x)), rows_of_x, b.full_like(rows_of_x, 0))
-    return sum_of_group(b, placed, group_properties(op))
+    return all_reduce(b, Kind.add, placed, group_properties(op))
 
 
-def with_ones(b: OpBuilder, op: Operation, stacked: Value) -> Value:
-    """What :func:`gathered` gives, with ones for zeros behind the values of smaller groups."""
-    if even_size(op) is not None:
-        return stacked
-    groups = _uneven(op)
-    sizes = np.zeros(_most(groups), np.int64)
+def _numbered(b: OpBuilder, x: Value, groups: Sequence[Group]) -> tuple[Value, Value]:
+    """The numbers of the places of the largest group, and as many times x."""
+    count = max(map(len, groups))
+    return b.iota(0, tensor([count], i64)), b.broadcast_in_dim(x, [], [count])
+
+
+def _entry(b: OpBuilder, number: Value, values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Value:
+    """The entry of a table (``i64``)."""
+    return b.reshape(b.dynamic_slice(b.constant(values), [b.convert(number, i64)], [1]), [])
+
+
+def _by_device(groups: Sequence[Group], values: Callable[[Group], Sequence[int]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """A table with what a function of a group gives each of its devices."""
+    entries = np.zeros(1 + max(device for group in groups for device in group), np.int64)
     for group in groups:
-        sizes[group] = len(group)
-    inside = b.compare("LT", _numbers(b, groups), _spread(b, _looked_up(b, op, sizes), groups))
-    return b.select(b.broadcast_in_dim(inside, [0], shape(stacked)), stacked, b.full_like(stacked, 1))
-
-
-def own_row(b: OpBuilder, op: Operation, stacked: Value) -> Value:
-    """The device's own row of a tensor ``[g, ...]`` of values of its group."""
-    groups = sorted(rows(op.properties["replica_groups"]) or [], key=len, reverse=True)
-    rest = shape(stacked)[1:]
-    row = b.dynamic_slice(stacked, [_looked_up(b, op, _places(groups)), *[b.scalar(0, i64)] * len(rest)], [1, *rest])
-    return b.reshape(row, rest)
-
-
-def _uneven(op: Operation) -> list[list[int]]:
-    """The groups, the largest first."""
-    groups = rows(op.properties["replica_groups"]) or []
-    if not groups:
-        raise refuse(op, "has a group of all devices, and the program does not say how many there are", "mhlo.num_partitions of the module does")
-    return sorted(groups, key=len, reverse=True)
-
-
-def _most(groups: Sequence[Sequence[int]]) -> int:
-    return 1 + max(number for group in groups for number in group)
-
-
-def _places(groups: Sequence[Sequence[int]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    places = np.zeros(_most(groups), np.int64)
-    for group in groups:
-        places[list(group)] = np.arange(len(group))
-    return places
-
-
-def _numbers(b: OpBuilder, groups: Sequence[Sequence[int]]) -> Value:
-    return b.iota(0, tensor([len(groups[0])], i64))
-
-
-def _spread(b: OpBuilder, x: Value, groups: Sequence[Sequence[int]]) -> Value:
-    return b.broadcast_in_dim(x, [], [len(groups[0])])
+        entries[list(group)] = values(group)
+    return entries

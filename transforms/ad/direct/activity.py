@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects import core
 from wengert.ir.attributes import int_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
+from wengert.transforms.ad.forward.shift_invariance import invariant_values
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.function import terminator_operands
 
@@ -28,12 +29,24 @@ def active_in(block: Block, arguments: Iterable[SSAValue], results: Iterable[SSA
 
 
 def varied_values(block: Block, arguments: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that depend differentiably on some arguments of a block."""
-    varied = set(arguments)
+    """The values that depend differentiably on some arguments of a block.
+
+    The maximum over devices that a softmax subtracts and that cancels does not: its derivative is zero, and would communicate. (Where it would not, the
+    adjoint is computed, which makes it a check of that analysis.)
+    """
+    varied, communicated = set(arguments), _cancelling(block)
     for op in block.ops:
+        if op in communicated:
+            continue
         if not is_inactive(op) and not varied.isdisjoint(inputs_of(op)):
             varied.update(result for result, flag in zip(op.results, _varied_results(op, varied), strict=True) if flag)
     return varied
+
+
+def _cancelling(block: Block) -> set[Operation]:
+    """The reductions over devices that results of a block do not depend on."""
+    reductions = {op for op in block.ops if isinstance(op, core.AllReduceOp) and op.kind.data in (core.Kind.max, core.Kind.min)}
+    return {op for op in reductions if op.result in invariant_values(block.ops)} if reductions else reductions
 
 
 def useful_values(block: Block, results: Iterable[SSAValue], varied: set[SSAValue]) -> set[SSAValue]:

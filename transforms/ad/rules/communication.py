@@ -1,6 +1,6 @@
 """Derivatives of collectives: a program on n devices is one map of all devices' inputs to all devices' outputs.
 
-What moves values is linear and transposes to what moves them back; sums are linear too. Products and extremes have a coefficient on each device, so
+What moves values is linear and transposes to what moves them back; sums are linear too. Extremes have a coefficient on each device, so
 that their tangent is the group's sum of weighted tangents. Every device runs the same text, so structural zeros are the same on all of them.
 """
 
@@ -15,16 +15,14 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind, KindAttr
-from wengert.dialects.stablehlo.process_groups import rows
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.elements import from_numpy
 from wengert.ir.tensor_types import element, shape, tensor, type_of, ui32
-from wengert.transforms.ad.building_blocks.device_groups import gathered, is_one_of, own_row, reduction_groups, sum_of_group, with_ones
+from wengert.transforms.ad.building_blocks.device_groups import is_source, sources_of, sum_for_source
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, inactive, same_op, scale, sum_of, transpose, where
-from wengert.transforms.ad.rules.reduction import product_of_others
-from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs, table
+from wengert.transforms.ad.rule import LinearMap, Tangent, derivative, inactive, same_op, sum_of, transpose, where
+from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs
 
 inactive(hlo.PartitionIdOp, hlo.ReplicaIdOp)
 
@@ -37,7 +35,7 @@ def movement(b: OpBuilder, op: hlo.AllGatherOp) -> LinearMap:
 
 @derivative(core.AllReduceOp, core.ReduceScatterOp)
 def group_reduction(b: OpBuilder, op: core.AllReduceOp | core.ReduceScatterOp) -> LinearMap:
-    """Sum: dy = sum dx. Extremum: dy = the mean of dx over the devices that attain it. Product: dy = sum of dx times the product of the others."""
+    """Sum: dy = sum dx. Extremum: dy = the mean of dx over the devices that attain it. (Products are written out before.)"""
     kind, x = op.kind.data, op.operand
     if kind is Kind.add:
         return same_op(op, [0])
@@ -47,10 +45,6 @@ def group_reduction(b: OpBuilder, op: core.AllReduceOp | core.ReduceScatterOp) -
         count = _summed(b, op, b.select(attains, b.full_like(x, 1), b.full_like(x, 0)))
         chosen = where(attains)
         return sum_of([lambda lb, x_dot: lb.divide(_summed(lb, op, chosen(lb, x_dot)), count)])
-    if kind is Kind.mul:
-        others = product_of_others(b, with_ones(b, op, gathered(b, op, x)), [0])
-        weighted = scale(own_row(b, op, others))
-        return sum_of([lambda lb, x_dot: _summed(lb, op, weighted(lb, x_dot))])
     raise refuse(op, f"of kind {kind} has no derivative")
 
 
@@ -62,7 +56,7 @@ def _summed(b: OpBuilder, op: core.AllReduceOp | core.ReduceScatterOp, x: Value)
 @transpose(core.AllReduceOp)
 def all_reduce_transpose(b: OpBuilder, op: core.AllReduceOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     # everybody's x is in everybody's y: the sum of all y_bar
-    return [sum_of_group(b, y_bars[0], group_properties(op))]
+    return [all_reduce(b, Kind.add, y_bars[0], group_properties(op))]
 
 
 @transpose(core.ReduceScatterOp)
@@ -95,21 +89,11 @@ def collective_permute_transpose(b: OpBuilder, op: hlo.CollectivePermuteOp, line
 @transpose(hlo.CollectiveBroadcastOp)
 def collective_broadcast_transpose(b: OpBuilder, op: hlo.CollectiveBroadcastOp, linear: Sequence[bool], y_bars: Sequence[Value]) -> Sequence[Tangent]:
     # the sum of all y_bar to the source, nothing to the others
-    groups = [group for group in rows(op.replica_groups) or [] if group]
-    if not groups:
+    if not sources_of(op):
         return [b.zeros(type_of(op.operand))]
-    total = sum_of_group(b, y_bars[0], _complete(op))
-    is_source = b.broadcast_in_dim(is_one_of(b, op, [group[0] for group in groups]), [], shape(total))
-    return [b.select(is_source, total, b.full_like(total, 0))]
-
-
-def _complete(op: hlo.CollectiveBroadcastOp) -> dict[str, Attribute]:
-    """The groups of a broadcast, and each device that is in none by itself."""
-    groups = reduction_groups(op)
-    named = [group for group in rows(groups["replica_groups"]) or [] if group]
-    present = {number for group in named for number in group}
-    alone = [[number] for number in range(max(present)) if number not in present]
-    return {**groups, "replica_groups": table([*named, *alone])}
+    total = sum_for_source(b, op, y_bars[0])
+    sends = b.broadcast_in_dim(is_source(b, op), [], shape(total))
+    return [b.select(sends, total, b.full_like(total, 0))]
 
 
 _ALONE = from_numpy(np.zeros((1, 1), np.int64))

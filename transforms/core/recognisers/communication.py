@@ -6,7 +6,8 @@ Before and after::
                                                              %1 = core.all_reduce add %y, G
 
 A computation of no known kind is combined here: everybody's operands are gathered in front, and neighbours are combined in pairs by the computation as a
-``stablehlo.map``, which keeps the order of the group. Groups of different sizes stay as they are then.
+``stablehlo.map``, which keeps the order of the group. Groups of different sizes, and shares in groups that no exchange can say, stay as they are until they are
+differentiated (:mod:`wengert.transforms.ad.rewrites.collective_regions`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind, KindAttr
 from wengert.dialects.sdy_shardings import Axis, gather_groups, meshes_of
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
-from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, mode_of, rows
+from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, groups_of, known_groups, mode_of, rows
 from wengert.ir.attributes import int_array, int_attr, int_of
 from wengert.ir.elements import from_numpy
 from wengert.ir.location.locations import error_at
@@ -33,13 +34,16 @@ from wengert.ir.tensor_types import element, rank, shape, tensor
 from wengert.ir.traversal import all_ops
 from wengert.transforms.core.kinds import combiner_kinds, region_of
 
+CHANNEL = ChannelHandleAttr(int_attr(1), int_attr(1))
+"""What makes the numbers of a collective those of partitions, or of devices."""
+
 
 def group_properties(op: Operation) -> dict[str, Attribute]:
     """The properties of a collective that say who takes part; a group of all by its numbers, where the module says how many there are."""
     properties = {name: op.properties[name] for name in ("replica_groups", "channel_handle", "use_global_device_ids") if name in op.properties}
     if rows(op.properties["replica_groups"]) == [] and (grid := declared_grid(module_of(op))) is not None:
         count = {Mode.PARTITIONS: grid.partitions, Mode.DEVICES: grid.size}.get(mode_of(op), grid.replicas)
-        properties["replica_groups"] = from_numpy(np.arange(count, dtype=np.int64).reshape(1, -1))
+        properties["replica_groups"] = table([range(count)])
     return properties
 
 
@@ -63,7 +67,7 @@ def _axis(text: str) -> Axis:
 
 def device_groups(groups: Sequence[Sequence[int]]) -> dict[str, Attribute]:
     """The properties of a collective within these groups of devices."""
-    return {"replica_groups": table(groups), "channel_handle": ChannelHandleAttr(int_attr(1), int_attr(1)), "use_global_device_ids": UnitAttr()}
+    return {"replica_groups": table(groups), "channel_handle": CHANNEL, "use_global_device_ids": UnitAttr()}
 
 
 def table(groups: Sequence[Sequence[int]]) -> Attribute:
@@ -94,22 +98,42 @@ def recognise_all_reduce(b: OpBuilder, op: hlo.AllReduceOp) -> Sequence[SSAValue
 
 def recognise_reduce_scatter(b: OpBuilder, op: hlo.ReduceScatterOp) -> Sequence[SSAValue] | None:
     """reduce_scatter by one op; by another computation, everybody's share is exchanged and combined."""
-    x, axis, kinds = b.convert(op.operand, element(op.result)), int_of(op.scatter_dimension), combiner_kinds(op.computation.block, 1)
+    x, kinds = b.convert(op.operand, element(op.result)), combiner_kinds(op.computation.block, 1)
     if kinds is not None:
-        return [reduce_scatter(b, kinds[0], x, axis, group_properties(op), shape(op.result))]
+        return [reduce_scatter(b, kinds[0], x, int_of(op.scatter_dimension), group_properties(op), shape(op.result))]
+    shares = exchanged(b, op, x)
+    return None if shares is None else [_combined(b, op, shares)]
+
+
+def exchanged(b: OpBuilder, op: hlo.ReduceScatterOp | core.ReduceScatterOp, x: SSAValue) -> SSAValue | None:
+    """The device's share of everybody's x in front, ``[g, ...]``; None where no exchange can say the groups."""
+    axis, groups = int_of(op.scatter_dimension), _exchange_groups(op)
+    if groups is None:
+        return None
     size = shape(x)[axis] // shape(op.result)[axis]
     parts = [*shape(x)[:axis], size, *shape(op.result)[axis:]]
     split = b.transpose(b.reshape(x, parts), [axis, *[d for d in range(len(parts)) if d != axis]])
-    groups = group_properties(op)
     count = {"split_dimension": int_attr(0), "concat_dimension": int_attr(0), "split_count": int_attr(size)}
-    if "use_global_device_ids" in groups or "channel_handle" in groups:
-        return None  # all_to_all numbers partitions where reduce_scatter numbers devices
-    return [_combined(b, op, b.create(hlo.AllToAllOp, (split,), (split.type,), {**groups, **count})[0])]
+    return b.create(hlo.AllToAllOp, (split,), (split.type,), {**groups, **count})[0]
+
+
+def _exchange_groups(op: Operation) -> dict[str, Attribute] | None:
+    """The groups of a reduction as those of an exchange, which numbers replicas or partitions; None where it cannot say them."""
+    grid = declared_grid(module_of(op))
+    if grid is None:
+        mode = mode_of(op)
+        if mode is Mode.DEVICES:  # which are partitions of one replica then
+            return {"replica_groups": op.properties["replica_groups"], "channel_handle": op.properties["channel_handle"]}
+        return group_properties(op) if mode is Mode.REPLICAS else None
+    if min(grid.replicas, grid.partitions) > 1:
+        return group_properties(op) if mode_of(op) is Mode.REPLICAS else None
+    groups = table(groups_of(op, grid))
+    return {"replica_groups": groups} if grid.partitions == 1 else {"replica_groups": groups, "channel_handle": CHANNEL}
 
 
 def even_size(op: Operation) -> int | None:
-    """The size of the groups that a collective names, if all have one."""
-    sizes = {len(row) for row in rows(op.properties["replica_groups"]) or []}
+    """The number of devices in each group of a collective, if the text says it and all have one."""
+    sizes = {len(group) for group in known_groups(op, module_of(op)) or []}
     return sizes.pop() if len(sizes) == 1 else None
 
 

@@ -1,10 +1,10 @@
-"""Placements and layouts: marks for compilers of several devices, which say nothing about values and are left out of the core."""
+"""Placements and layouts by custom calls: marks for compilers of several devices, which say nothing about values and are left out of the core."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
@@ -13,9 +13,7 @@ IDENTITIES = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annot
 """Custom calls that return their operands."""
 
 
-def recognise_placement(b: OpBuilder, op: Operation) -> Sequence[SSAValue] | None:
-    """What says how a value is split, and custom calls that are the identity, as their operands."""
-    if not isinstance(op, stablehlo.CustomCallOp):
-        return [op.operands[0]]
+def recognise_placement(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAValue] | None:
+    """Custom calls that are the identity, as their operands."""
     same = [value.type for value in op.inputs] == [value.type for value in op.results]
     return list(op.inputs) if op.call_target_name.data in IDENTITIES and same else None

@@ -8,13 +8,12 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.core import Kind
-from wengert.dialects.stablehlo.process_groups import rows
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import shape, type_of
-from wengert.transforms.ad.building_blocks.device_groups import gathered, is_one_of, own_row, reduction_groups, with_ones
+from wengert.transforms.ad.building_blocks.device_groups import is_source, sources_of, sum_for_source
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint, inactive
 from wengert.transforms.ad.errors import refuse
-from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs, table
+from wengert.transforms.core.recognisers.communication import all_gather, all_reduce, group_properties, reduce_scatter, reversed_pairs
 
 inactive(hlo.PartitionIdOp, hlo.ReplicaIdOp)
 
@@ -29,8 +28,6 @@ def all_reduced(b: OpBuilder, op: core.AllReduceOp, y_bars: Sequence[Value], nee
         attains = b.compare("EQ", op.result, x)
         count = all_reduce(b, Kind.add, b.select(attains, b.full_like(x, 1), b.full_like(x, 0)), groups)
         return [b.select(attains, b.divide(all_reduce(b, Kind.add, y_bars[0], groups), count), b.full_like(x, 0))]
-    if kind is Kind.mul:
-        return [b.multiply(all_reduce(b, Kind.add, y_bars[0], groups), _others(b, op, x))]
     raise refuse(op, f"of kind {kind} has no adjoint")
 
 
@@ -45,20 +42,7 @@ def reduce_scattered(b: OpBuilder, op: core.ReduceScatterOp, y_bars: Sequence[Va
         ones = b.select(attains, b.full_like(x, 1), b.full_like(x, 0))
         share = b.divide(y_bars[0], reduce_scatter(b, Kind.add, ones, axis, groups, shape(op.result)))
         return [b.select(attains, all_gather(b, share, axis, count, groups), b.full_like(x, 0))]
-    if kind is Kind.mul:
-        return [b.multiply(all_gather(b, y_bars[0], axis, count, groups), _others(b, op, x))]
     raise refuse(op, f"of kind {kind} has no adjoint")
-
-
-def _others(b: OpBuilder, op: core.AllReduceOp | core.ReduceScatterOp, x: Value) -> Value:
-    """The product of the values of the other devices of the group, without division: those before times those after."""
-    factors = with_ones(b, op, gathered(b, op, x))
-    n, rest = shape(factors)[0], shape(factors)[1:]
-    one, zeros = b.full_like(b.slice(factors, [0] * (1 + len(rest)), [1, *rest]), 1), [0] * len(rest)
-    running = [b.cumulative(Kind.mul, factors, 0, reverse=backward) for backward in (False, True)]
-    before = b.concatenate([one, b.slice(running[0], [0, *zeros], [n - 1, *rest])], 0)
-    after = b.concatenate([b.slice(running[1], [1, *zeros], [n, *rest]), one], 0)
-    return own_row(b, op, b.multiply(before, after))
 
 
 @adjoint(hlo.AllGatherOp)
@@ -83,12 +67,7 @@ def permuted(b: OpBuilder, op: hlo.CollectivePermuteOp, y_bars: Sequence[Value],
 @adjoint(hlo.CollectiveBroadcastOp)
 def broadcast(b: OpBuilder, op: hlo.CollectiveBroadcastOp, y_bars: Sequence[Value], needed: Sequence[bool]) -> Bars:
     # the sum over the group, for the device that sent
-    groups = reduction_groups(op)
-    named = [group for group in rows(groups["replica_groups"]) or [] if group]
-    if not named:
+    if not sources_of(op):
         return [b.zeros(type_of(op.operand))]
-    members = {number for group in named for number in group}
-    groups["replica_groups"] = table([*named, *([number] for number in range(max(members)) if number not in members)])
-    total = all_reduce(b, Kind.add, y_bars[0], groups)
-    sends = is_one_of(b, op, [group[0] for group in rows(op.replica_groups) or [] if group])
-    return [b.select(b.broadcast_in_dim(sends, [], shape(total)), total, b.full_like(total, 0))]
+    total = sum_for_source(b, op, y_bars[0])
+    return [b.select(b.broadcast_in_dim(is_source(b, op), [], shape(total)), total, b.full_like(total, 0))]
