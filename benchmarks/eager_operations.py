@@ -73,6 +73,20 @@ def samples(op: Any, most: int) -> Iterator[Any]:
 
 # -- our side
 
+COMPOSED: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "nn.functional.embedding": lambda f: lambda weight, index, **keywords: f(index, weight, **keywords),
+    "where": lambda f: lambda x, condition, other: f(condition, x, other),
+    "einsum": lambda f: lambda operands, equation: f(equation, *operands),
+    "zero_": lambda f: lambda x: x.clone().zero_(),
+    "svd_lowrank": lambda f: lambda a, b, **keywords: f(a @ b.mT, **keywords),
+    "pca_lowrank": lambda f: lambda a, b, **keywords: f(a @ b.mT, **keywords),
+    "linalg.lstsq.grad_oriented": lambda f: lambda a, b, driver: f(a, b, driver=driver)[:2],
+    "normal.in_place": lambda f: lambda x, mean, std: f(mean, std, x.shape).to(x.dtype),
+    "normal.number_mean": lambda f: lambda std, mean, *size, **keywords: f(mean, std, *size, **keywords),
+    "linalg.pinv.singular": lambda f: lambda a, b: f(a @ b.mT),
+}
+"""What the database calls in these cases is not the function itself, but this of it."""
+
 
 def function(op: Any) -> Callable[..., Any] | None:
     """Our function of this name, or the method; None if there is none."""
@@ -99,6 +113,8 @@ def ours(value: Any, leaves: list[Any]) -> Any:
         return made
     if isinstance(value, torch.dtype):
         return np.dtype(str(value).removeprefix("torch.").replace("bfloat16", "float32"))
+    if isinstance(value, torch.nn.PairwiseDistance):
+        return lambda x, y: nn.pairwise_distance(x, y, value.norm, value.eps, value.keepdim)
     if callable(value) and getattr(value, "__module__", "").startswith("torch.nn"):
         return getattr(nn, value.__name__, value)
     if isinstance(value, list | tuple):
@@ -183,6 +199,7 @@ def outcome(op: Any, most: int) -> Outcome:
     """What comes of an operation on its samples."""
     name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
     call = function(op)
+    call = COMPOSED[name](call) if call is not None and name in COMPOSED else call
     if call is None:
         return Outcome(name, "missing")
     worst = Outcome(name, "right")

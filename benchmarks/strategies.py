@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.edge_pushing import edge_pushing
 from benchmarks.elimination import elimination
 from benchmarks.problems.checkpoint_peers import tables
 from benchmarks.problems.sparse import HESSIANS, JACOBIANS
@@ -35,6 +36,7 @@ from wengert.transforms.analysis.program_cost import program_cost
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
 from wengert.transforms.checkpoint.order import added_work, arranged
+from wengert.transforms.offload.plan import moved_bytes
 
 Section = tuple[list[str], dict[str, Any]]
 
@@ -99,6 +101,27 @@ def checkpointing() -> Section:
     ratios = list(_against_the_integer_program())
     lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
     numbers |= {"integer program": max(ratios), "optima": len(ratios)}
+    return lines, numbers
+
+
+def offloading() -> Section:
+    """The arena of VJPs whose kept values are on disk in between, the bytes that are moved, and seconds of a call."""
+    lines: list[str] = []
+    numbers: dict[str, Any] = {}
+    for name, program in (("transformer of 6 layers", transformer(6)), ("8 layers of 256, 1024 rows", network(*[256] * 9, rows=1024))):
+        rng = np.random.default_rng(0)
+        inputs = [rng.standard_normal(x.shape) / 8 for x in program.signature.arguments]
+        for residuals in ("auto", "offload-disk"):
+            vjp = program.vjp(residuals=residuals)
+            compiled = vjp.compile()
+            times = []
+            for _ in range(5):
+                start = time.perf_counter()
+                compiled(*inputs, 1.0)
+                times.append(time.perf_counter() - start)
+            arena, moved = compiled.stats.arena_bytes, 2 * moved_bytes(vjp.module)
+            lines.append(f"{name}, {residuals}: arena {arena} bytes, moved {moved} bytes, {1e3 * min(times):.1f} ms")
+            numbers[f"{name}, {residuals}"] = {"arena": arena, "moved": moved, "seconds": min(times)}
     return lines, numbers
 
 
@@ -305,19 +328,24 @@ def stochastic() -> Section:
             )
             numbers[row.name] = {"flops": float(row.flops.constant or 0), "arena": row.arena, "off": row.plan.off}
     rng = np.random.default_rng(0)
-    u, w = rng.normal(size=(90, 3)), rng.normal(size=(3, 120))
+    u, w, m = rng.normal(size=(90, 3)), rng.normal(size=(3, 120)), rng.normal(size=(3, 3)) / 2
 
     def through_a_bottleneck(x):
         return wnp.sin(u @ wnp.tanh(w @ x))
 
-    narrow = wg.jit(through_a_bottleneck).program(np.zeros(120))
-    table = wg.strategies(narrow, measure=True)
-    for name in ("mixed", "jacfwd", "jacrev"):
-        row = table.row(name)
-        time = row.measured.times.minimum if row.measured is not None else float("nan")
-        predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
-        lines.append(f"120 to 3 to 90, {name}: {float(row.flops.constant or 0):.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
-        numbers[f"bottleneck {name}"] = {"flops": float(row.flops.constant or 0), "predicted": predicted, "measured": time}
+    def through_a_loop(x):
+        return wnp.sin(u @ wg.fori_loop(0, 40, lambda i, s: wnp.tanh(m @ s) + s, wnp.tanh(w @ x)))
+
+    for what, function in (("120 to 3 to 90", through_a_bottleneck), ("with a loop between", through_a_loop)):
+        table = wg.strategies(wg.jit(function).program(np.zeros(120)), measure=True)
+        for row in table.rows:
+            if row.name not in ("mixed", "mixed late", "jacfwd", "jacrev"):
+                continue
+            time = row.measured.times.minimum if row.measured is not None else float("nan")
+            predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
+            flops = float(row.flops.constant or 0)
+            lines.append(f"{what}, {row.name}: {flops:.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
+            numbers[f"{what} {row.name}"] = {"flops": flops, "predicted": predicted, "measured": time}
     return lines, numbers
 
 
@@ -331,9 +359,11 @@ def _moments(loss: Any, x: Any, kind: Any, draws: int) -> tuple[Any, Any]:
 SECTIONS: dict[str, Callable[[], Section]] = {
     "checkpointing": checkpointing,
     "checkpointing-loops": checkpoints_of_loops,
+    "offloading": offloading,
     "taylor": taylor,
     "sparsity": sparsity,
     "elimination": elimination,
+    "edge-pushing": edge_pushing,
     "implicit": implicit,
     "stochastic": stochastic,
 }

@@ -31,7 +31,13 @@ A function declares its own derivative by attributes: ``ad.custom_jvp = @f_jvp``
 differentiable input) -> (outputs, tangents of every differentiable output)``, in which with ``ad.symbolic_zeros`` a tangent of zero is absent and
 not a number; or ``ad.custom_vjp = [@f_fwd, @f_bwd]``, with
 ``f_fwd: inputs -> (outputs, residuals)`` and ``f_bwd: (residuals, cotangents) -> cotangents of the inputs``, which must be
-linear in the cotangents. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+linear in the cotangents. ``ad.not_differentiable = ["", "reason"]`` has a text for each operand: why a derivative by it is an error, or nothing where it is
+none. ``ad.transposed_call`` is what forward mode makes of such an ``f_bwd``: its transpose, applied.
+
+``ad.linear_call`` calls a function that is linear in its last arguments, so many as ``linear`` says, and names the function that is its transpose,
+``(other arguments, cotangents of the results) -> cotangents of those``; without one, ``because`` says why there is none::
+
+    %x_dot = ad.linear_call @solve(%a, %b_dot) linear = 1, transpose = @solve_transpose : (U, T) -> T
 
 Values that are given by an equation (``ad.custom_linear_solve``, ``ad.custom_root``, ``ad.custom_fixed_point``) are in
 :mod:`wengert.dialects.ad_implicit`.
@@ -42,14 +48,14 @@ from __future__ import annotations
 from typing import ClassVar, cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttr, FunctionType, IntegerAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, operand_def, opt_prop_def, param_def, prop_def, result_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
-from wengert.dialects.ad_implicit import IMPLICIT
+from wengert.dialects.ad_implicit import IMPLICIT, Symbol
 from wengert.dialects.ad_replay import ReplayOp
 from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
@@ -59,12 +65,14 @@ from wengert.dialects.stablehlo.typing.checks import (
     fail,
     operand,
 )
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import int_of, ints
 from wengert.ir.element_classes import ANY, BOOLEAN, COMPLEX, FLOAT
 from wengert.ir.operations import op_definition
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.printing.printer import Writer
+from wengert.ir.symbols import NamedFunction, NamesFunctions
 from wengert.ir.syntax import parts as sx
+from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.verification.typing_rules import typing_rule
 
 
@@ -212,6 +220,55 @@ class TransposedCallOp(TensorOp):
 
 
 @op_definition
+class LinearCallOp(TensorOp):
+    """Calls a function that is linear in its last arguments, and names its transpose."""
+
+    name = "ad.linear_call"
+    FACTS: ClassVar = STRUCTURE
+    arguments = var_operand_def()
+    callee = prop_def(FlatSymbolRefAttr)
+    linear = prop_def(IntegerAttr)
+    transpose = opt_prop_def(FlatSymbolRefAttr)
+    because = opt_prop_def(StringAttr)
+    results_ = var_result_def()
+    traits = traits_def(Pure(), NamesFunctions())
+    SYNTAX: ClassVar[sx.Syntax | None] = sx.Syntax(
+        CalleeText(),
+        sx.Keys(
+            sx.Key("linear", "linear", sx.INT),
+            sx.Key("transpose", "transpose", Symbol(), optional=True),
+            sx.Key("because", "because", sx.STRING, optional=True),
+            leading=False,
+        ),
+        sx.FunctionType(),
+    )
+
+    @property
+    def others(self) -> int:
+        """The number of arguments in which the function is not linear."""
+        return len(self.arguments) - int_of(self.linear)
+
+    @property
+    def named_functions(self) -> list[NamedFunction]:
+        """The function and its transpose, with their types."""
+        inputs, outputs = [v.type for v in self.arguments], [r.type for r in self.results]
+        called = [NamedFunction(self.callee.string_value(), inputs, outputs)]
+        if self.transpose is None:
+            return called
+        return [*called, NamedFunction(self.transpose.string_value(), [*inputs[: self.others], *outputs], inputs[self.others :])]
+
+
+@typing_rule(LinearCallOp)
+def check_linear_call(op: LinearCallOp) -> None:
+    """The function is linear in some of its arguments, and has floats there and as results."""
+    if not 0 <= op.others < len(op.arguments):
+        fail(f"linear must be between 1 and the {len(op.arguments)} arguments, found {int_of(op.linear)}")
+    for value in (*op.arguments[op.others :], *op.results):
+        if not is_differentiable(value.type):
+            fail(f"what is linear must be floats, found {value.type}")
+
+
+@op_definition
 class BatchOp(TensorOp):
     """Calls a function of one batch element for many: arguments hold them along ``in_axes``, results along ``out_axes`` (-1: one for all)."""
 
@@ -326,7 +383,7 @@ def check_guard(op: GuardOp) -> None:
 
 
 _OPS = (
-    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, BatchOp, StopGradientOp, PartialsOp,
+    JvpOp, VjpOp, LinearizeOp, ApplyOp, ApplyTransposeOp, TransposedCallOp, LinearCallOp, BatchOp, StopGradientOp, PartialsOp,
     GuardOp, CheckpointOp, PushforwardOp, PullbackOp, ReplayOp,
 )  # fmt: skip
 AD = Dialect("ad", [*_OPS, *IMPLICIT], [LinearType])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, UnregisteredAttr, UnregisteredOp
@@ -16,6 +16,9 @@ from wengert.ir.plugins import RULE_GROUP, PluginError, is_declared, load_declar
 from wengert.ir.traversal import all_ops
 from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
+if TYPE_CHECKING:
+    from wengert.ir.bytecode.entries import Vocabulary
+
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),
     "chlo": ("wengert.dialects.chlo", "Chlo"),
@@ -24,6 +27,7 @@ _MODULES = {
     "kernel": ("wengert.dialects.kernel", "Kernel"),
     "quant": ("wengert.dialects.quant", "Quant"),
     "sdy": ("wengert.dialects.sdy", "Sdy"),
+    "vhlo": ("wengert.dialects.vhlo", "Vhlo"),
     "func": ("xdsl.dialects.func", "Func"),
     "arith": ("xdsl.dialects.arith", "Arith"),
     "math": ("xdsl.dialects.math", "Math"),
@@ -70,7 +74,7 @@ OPAQUE = frozenset(
 """Attributes and types of closed dialects that are kept as their text."""
 
 REFUSED = {
-    "vhlo": "VHLO is the form in which StableHLO is stored; write the program as StableHLO, for example with stablehlo-translate --deserialize",
+    "vhlo": "VHLO is read as the portable artifact that it is stored as, and not as text; or write the program as StableHLO",
 }
 """Dialects that are not read at all, each with what to do instead."""
 
@@ -174,6 +178,16 @@ def make_context() -> Context:
 
 _MENTIONED = re.compile(rf"(?:^|[={{}};])\s*\"?(?:{'|'.join(UPSTREAM)})\.[a-z][\w.]++(?!\s*[=,}}])|(?<![\w.])memref<", re.MULTILINE)
 _LOWERED = re.compile(r"(?:^|[={};])\s*\"?(?:gpu|nvgpu|nvvm|rocdl|spirv|kernel|llvm|vector|core)\.[\w.]++(?!\s*[=,}])", re.MULTILINE)
+
+
+def vocabulary_for(context: Context | None, op_names: Sequence[str]) -> Vocabulary:
+    """What bytecode is read with that has these ops: a context, or the one that text with such ops would be parsed in, and the encodings of dialects."""
+    from wengert.dialects.bytecode.encodings import encoding_of
+    from wengert.dialects.bytecode.properties import elided_defaults, properties_of
+    from wengert.ir.bytecode.entries import Vocabulary
+
+    known = context or context_for("".join(f'\n"{name}"(' for name in op_names))
+    return Vocabulary(known, encoding_of, properties_of, elided_defaults, frozenset((*CLOSED, "vhlo")), OPAQUE)
 
 
 def is_upstream(text: str) -> bool:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wengert.dialects.host_calls import TARGET, called_function
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.installation import command
 from wengert.runtime.derived.linear_program import LinearProgram
@@ -323,6 +324,9 @@ def _lowered(first: Callable[[dict[str, Any]], int], context: Any, *operands: An
             f"{program.name} holds {unknown[0]}, for which StableHLO has no word, so JAX cannot run it: it is the reverse of a loop whose iterations nobody"
             " counts; take a counted loop (wg.fori_loop, wg.scan), or forward mode"
         )
+    if f"@{TARGET}" in text:
+        called = next(name for op in parse(text).module.walk() if (name := called_function(op)) is not None)
+        raise InputError(f"{program.name} calls {called}, which JAX cannot call from a program of wengert")
     parsed = ir.Module.parse(text)
     kind = ir.TypeAttr(ir.SymbolTable(parsed.operation)[program.entry].attributes["function_type"]).value
     symbol = mlir.merge_mlir_modules(module.module, f"wengert_{program.name}".replace(" ", "_"), parsed, dst_symtab=module.symbol_table)

@@ -26,7 +26,7 @@ of one that is just being treated is taken for a call of that one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
@@ -36,29 +36,35 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.sdy import MeshOp
+from wengert.frontends import jax_callbacks as callbacks
+from wengert.frontends import jax_foreign as foreign
 from wengert.frontends import jax_linear_solves as linear_solves
+from wengert.frontends.jax_activity import Flow, Level, Levels, through
 from wengert.frontends.jax_rule_traces import (
     PRIMITIVES,
     Around,
+    Rule,
     around,
+    check_closed,
     constants_of,
     evaluation,
     jax_module,
     moving_positions,
     on_devices,
-    rules_of,
+    rule_of,
+    rule_of_call,
     spec_of,
     traced_inside,
 )
 from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, SYMBOLIC_ZEROS
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED, SYMBOLIC_ZEROS
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
 from wengert.transforms.spmd.localize import unwrap_main
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
-_PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose")}
+_PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose"), foreign.KIND: ("jvp", "transpose")}
 """What the functions of a rule are called."""
 _DEPTH = 6
 """The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
@@ -67,13 +73,24 @@ that a text can only say the first few derivatives; asking for more is an error.
 
 @dataclass(frozen=True)
 class CustomFunction:
-    """A function with a rule: ``[jvp]`` or ``[forward, backward]`` as closed jaxprs without equations of that kind, or nothing where it
-    stands too deep in other rules."""
+    """A function with a rule.
+
+    Attributes:
+        rules: ``[jvp]`` or ``[forward, backward]`` as closed jaxprs without equations of that kind, or nothing where it stands too deep in other rules, or
+            refuses all tangents.
+        refused: what the rule says of the tangent of each operand, if it refuses one.
+        linear: a function that is called on tangents is linear in so many of its last operands.
+        because: why that has no transpose.
+    """
 
     name: str
     kind: str
     rules: Sequence[Any]
     symbolic_zeros: bool = False
+    refused: Sequence[str] = ()
+    too_deep: bool = False
+    linear: int = 0
+    because: str = ""
     maps: tuple[Around, ...] = ()
     """The ``shard_map``s around its calls, the outermost first."""
 
@@ -94,75 +111,175 @@ class CustomFunctions:
     _count: int = 0
     _maps: tuple[Around, ...] = ()
 
-    def replaced(self, closed: Any) -> Any:
-        """A closed jaxpr with the calls of functions with rules replaced; the same object where it holds none."""
-        jaxpr = self._replaced(closed.jaxpr)
+    def replaced(self, closed: Any, levels: Levels) -> Any:
+        """A closed jaxpr with the calls of functions with rules replaced, whose arguments are active as ``levels`` say; the same object where it holds none."""
+        jaxpr = self._replaced(closed.jaxpr, levels)
         return closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
 
-    def _replaced(self, jaxpr: Any) -> Any:
-        solving = _only_for_solving(jaxpr)
-        eqns = [eqn if any(id(v) in solving for v in eqn.outvars) else self._equation(eqn) for eqn in jaxpr.eqns]
-        return jaxpr if all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
+    def _replaced(self, jaxpr: Any, levels: Levels) -> Any:
+        flow, solving = Flow(jaxpr, levels), _only_for_solving(jaxpr)
+        eqns: list[Any] = []
+        for eqn in jaxpr.eqns:
+            levels = flow.of(eqn.invars)
+            if any(id(v) in solving for v in eqn.outvars):
+                eqns.append(eqn)
+            elif foreign.is_foreign(eqn.primitive):
+                eqns += self._foreign(eqn, levels)
+            else:
+                eqns.append(self._equation(eqn, levels))
+        same = len(eqns) == len(jaxpr.eqns) and all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True))
+        return jaxpr if same and not callbacks.has_tokens(jaxpr.effects) else callbacks.with_effects(jaxpr, eqns)
 
-    def _equation(self, eqn: Any) -> Any:
-        if eqn.primitive.name == "shard_map":
-            outside, self._maps = self._maps, (*self._maps, around(eqn))
-            body = self._replaced(eqn.params["jaxpr"])
-            self._maps = outside
-            return eqn if body is eqn.params["jaxpr"] else eqn.replace(params={**eqn.params, "jaxpr": body})
-        if eqn.primitive.name in _KINDS and moving_positions(eqn.params["call_jaxpr"].in_avals) and moving_positions(eqn.params["call_jaxpr"].out_avals):
-            return self._call(eqn)
-        if eqn.primitive.name in PRIMITIVES:
-            return self._call(eqn.replace(params={"call_jaxpr": traced_inside(lambda: evaluation(eqn), self._maps), "num_consts": 0}))
-        if eqn.primitive.name == linear_solves.NAME and not linear_solves.by_factors(eqn):
-            body = self.replaced(linear_solves.solver_of(eqn))
-            return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
-        if eqn.primitive.name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
+    def _foreign(self, eqn: Any, levels: Levels) -> list[Any]:
+        """A call of a library's primitive: of a private function with its rule, or on tangents a linear call, or what it computes where it has neither."""
+        written, constant = self._inside(lambda: foreign.implementation(eqn)), [Level.CONSTANT] * len(levels)
+        if Level.TANGENT in levels and eqn.primitive in jax_module("jax.interpreters.ad").primitive_transposes:
+            linear = foreign.LinearCall(eqn, levels)
+            others = [v for j, v in enumerate(eqn.outvars) if j not in linear.results]
+            params = {"symbol": self._linear_symbol(eqn, linear, levels), "body": self.replaced(linear.body(written), constant)}
+            call = eqn.replace(
+                primitive=_primitive(), params=params, invars=[eqn.invars[i] for i in linear.order], outvars=[eqn.outvars[j] for j in linear.results]
+            )
+            return [self._written_out(eqn, written, constant), call] if foreign.used(others) else [call]
+        if Level.TANGENT in levels or not any(levels) or not moving_positions([v.aval for v in eqn.outvars]):
+            return [self._written_out(eqn, written, levels)]
+        return [self._call(eqn, self.replaced(written, constant), levels)]
+
+    def _written_out(self, eqn: Any, body: Any, levels: Levels) -> Any:
+        return eqn.replace(primitive=_inlined(), params={"body": self.replaced(body, levels)})
+
+    def _linear_symbol(self, eqn: Any, linear: foreign.LinearCall, levels: Levels) -> str:
+        """The name of the private function for a linear call."""
+        call, own = linear.call, [levels[i] for i in linear.order]
+        rule = self._inside(lambda: rule_of_call(call, [i for i in moving_positions(call.inputs) if own[i]]))
+        transpose, body = self._inside(linear.transpose), linear.body(self._inside(lambda: foreign.implementation(eqn)))
+        parts = [*rule.parts, *([] if isinstance(transpose, str) else [transpose])]
+        check_closed(call.name, parts)
+        at_first = self._maps, _key(foreign.KIND, body, parts, [*rule.refused, str(linear.linear)])
+        if at_first in self._open:
+            return self._open[at_first]
+        symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
+        rules, too_deep = list[Any](), len(self._open) >= _DEPTH
+        if not too_deep:
+            self._open[at_first] = symbol
+            moving = [Level.TANGENT if i in rule.active else Level.CONSTANT for i in moving_positions(call.inputs)]
+            others: list[Level] = [min(level, Level.ACTIVE) for level in own]
+            rules = [self.replaced(part, [*others, *moving]) for part in rule.parts]
+            if not isinstance(transpose, str):
+                outputs = [Level.TANGENT] * len(call.outputs)
+                rules.append(self.replaced(transpose, [*others[: len(own) - linear.linear], *outputs]))
+            del self._open[at_first]
+        key = self._maps, _key(foreign.KIND, body, rules, [*rule.refused, str(linear.linear)], symbol)
+        if key not in self._known:
+            self._known[key] = symbol
+            because = transpose if isinstance(transpose, str) else ""
+            refused = _refused(call.inputs, rule)
+            self.by_symbol[symbol] = CustomFunction(
+                _readable(call.name), foreign.KIND, rules, refused=refused, too_deep=too_deep, linear=linear.linear, because=because, maps=self._maps
+            )
+        return self._known[key]
+
+    def _equation(self, eqn: Any, levels: Levels) -> Any:
+        name = eqn.primitive.name
+        if name == "custom_jvp_call" and Level.TANGENT in levels:  # linear in tangents by its text; JAX writes it out there too
+            return self._written_out(eqn, eqn.params["call_jaxpr"], levels)
+        if name in callbacks.NAMES:
+            return callbacks.replaced(eqn)
+        if name in _KINDS and any(levels) and moving_positions([v.aval for v in eqn.outvars]):
+            return self._call(eqn, self.replaced(eqn.params["call_jaxpr"], levels), levels)
+        if name in PRIMITIVES:
+            call = self._inside(lambda: evaluation(eqn))
+            return self._call(eqn.replace(params={"call_jaxpr": call, "num_consts": 0}), call, [Level.ACTIVE] * len(levels))
+        if name == linear_solves.NAME and not linear_solves.by_factors(eqn):
+            return self._call(eqn, self.replaced(linear_solves.solver_of(eqn), levels), levels)
+        if name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
             self.stops = True
             return eqn.replace(primitive=_stop())
-        params = {key: self._parameter(value) for key, value in eqn.params.items()}
-        return eqn if all(params[key] is eqn.params[key] for key in params) else eqn.replace(params=params)
+        inner, _ = through(eqn, levels)
+        outside = self._maps
+        if name == "shard_map":
+            self._maps = (*outside, around(eqn))
+        params = {key: self._parameter(value, inner) for key, value in eqn.params.items()}
+        self._maps = outside
+        return eqn if all(params[key] is eqn.params[key] for key in params) else callbacks.without_tokens(eqn.replace(params=params))
 
-    def _call(self, eqn: Any) -> Any:
+    def _inside(self, trace: Callable[[], Any]) -> Any:
+        """What a function gives that traces others, in the ``shard_map``s that are open."""
+        return traced_inside(trace, self._maps)
+
+    def _call(self, eqn: Any, body: Any, levels: Levels) -> Any:
         """The call of a private function with a rule."""
-        body = eqn.params["call_jaxpr"] if eqn.primitive.name in PRIMITIVES else self.replaced(eqn.params["call_jaxpr"])
-        return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body), "body": body})
+        return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body, levels), "body": body})
 
-    def _parameter(self, value: Any) -> Any:
+    def _parameter(self, value: Any, inner: dict[int, list[Level]]) -> Any:
+        """A parameter of an equation, whose jaxprs' arguments have these levels."""
         core = jax_module("jax.extend.core")
         if isinstance(value, core.ClosedJaxpr):
-            return self.replaced(value)
+            return self.replaced(value, inner[id(value.jaxpr)])
         if isinstance(value, core.Jaxpr):
-            return self._replaced(value)
+            return self._replaced(value, inner[id(value)])
         if isinstance(value, tuple):
             items = cast("tuple[Any, ...]", value)
-            new = [self._parameter(item) for item in items]
+            new = [self._parameter(item, inner) for item in items]
             if any(n is not old for n, old in zip(new, items, strict=True)):
                 return type(items)(*new) if hasattr(items, "_fields") else tuple(new)
             return items
         return value
 
-    def _symbol(self, eqn: Any, body: Any) -> str:
+    def _symbol(self, eqn: Any, body: Any, levels: Levels) -> str:
         """The name of the private function for a call."""
-        rules = traced_inside(lambda: rules_of(eqn, self._maps), self._maps)
-        at_first = self._maps, _key(eqn.primitive.name, body, rules)
+        active = [i for i in moving_positions([v.aval for v in eqn.invars]) if levels[i]]
+        rule = self._inside(lambda: rule_of(eqn, active, self._maps))
+        name = _name(eqn)
+        check_closed(name, rule.parts)
+        at_first = self._maps, _key(eqn.primitive.name, body, rule.parts, rule.refused)
         if at_first in self._open:
             return self._open[at_first]
-        name = "solve" if eqn.primitive.name == linear_solves.NAME else str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name)
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
-        if len(self._open) < _DEPTH:
+        rules, too_deep = list[Any](), len(self._open) >= _DEPTH
+        if not too_deep:
             self._open[at_first] = symbol
-            rules = [self.replaced(rule) for rule in rules]
+            rules = self._rules(eqn, rule, levels)
             del self._open[at_first]
-        else:
-            rules = []
-        key = self._maps, _key(eqn.primitive.name, body, rules, symbol)
+        key = self._maps, _key(eqn.primitive.name, body, rules, rule.refused, symbol)
         if key not in self._known:
             self._known[key] = symbol
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
-            readable = re.sub(r"\W+", "_", name).strip("_") or "f"
-            self.by_symbol[symbol] = CustomFunction(readable, kind, rules, eqn.primitive.name in PRIMITIVES, self._maps)
+            refused = _refused([v.aval for v in eqn.invars], rule) if kind != linear_solves.KIND and eqn.primitive.name not in PRIMITIVES else ()
+            self.by_symbol[symbol] = CustomFunction(_readable(name), kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep, maps=self._maps)
         return self._known[key]
+
+    def _rules(self, eqn: Any, rule: Rule, levels: Levels) -> list[Any]:
+        """The parts of a rule with the calls of functions with rules replaced."""
+        parts = list[Any]()
+        for number, part in enumerate(rule.parts):
+            count = len(part.in_avals)
+            if eqn.primitive.name == linear_solves.NAME:
+                own: list[Level] = [*levels, *[Level.ACTIVE] * count][:count]
+            elif number:  # residuals and cotangents
+                own = [Level.ACTIVE] * count
+            else:  # and tangents
+                moving = moving_positions([v.aval for v in eqn.invars])
+                own = [*levels, *(Level.TANGENT if i in rule.active else Level.CONSTANT for i in moving)][:count]
+            parts.append(self.replaced(part, own))
+        return parts
+
+
+def _name(eqn: Any) -> str:
+    if eqn.primitive.name == linear_solves.NAME:
+        return "solve"
+    return str(eqn.params["call_jaxpr"].jaxpr.debug_info.func_name) if "call_jaxpr" in eqn.params else eqn.primitive.name
+
+
+def _readable(name: str) -> str:
+    return re.sub(r"\W+", "_", name).strip("_") or "f"
+
+
+def _refused(avals: Sequence[Any], rule: Rule) -> Sequence[str]:
+    """What is said of the tangent of each operand that the rule is not for; nothing where it is for all."""
+    constant = "was constant where the function was imported"
+    said = [rule.refused[i] or constant if i in moving_positions(avals) and i not in rule.active else "" for i in range(len(avals))]
+    return said if any(said) else ()
 
 
 def _only_for_solving(jaxpr: Any) -> set[int]:
@@ -181,11 +298,11 @@ def _only_for_solving(jaxpr: Any) -> set[int]:
     return {id(eqn.outvars[0]) for eqn in jaxpr.eqns if eqn.primitive.name == "stop_gradient"} - taken
 
 
-def _key(kind: str, body: Any, rules: Sequence[Any], own: str = "") -> Any:
-    """The key of a function with rules: the texts of all parts, and the arrays in them. Its own name does not count."""
+def _key(kind: str, body: Any, rules: Sequence[Any], refused: Sequence[str], own: str = "") -> Any:
+    """The key of a function with rules: the texts of all parts, what they refuse, and the arrays in them. Its own name does not count."""
     texts = [str(part.jaxpr) for part in (body, *rules)]
     arrays = [np.asarray(x) for part in (body, *rules) for x in constants_of(part)]
-    return kind, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
+    return kind, *refused, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
 
 
 # -- lowering
@@ -203,6 +320,24 @@ def _primitive() -> Any:
 
     def written(*inputs: Any, symbol: str, body: Any) -> Any:
         return _named(body, symbol)(*inputs)
+
+    primitive.def_abstract_eval(types)
+    mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
+    return primitive
+
+
+@cache
+def _inlined() -> Any:
+    """What a primitive of a library computes, in place of its call."""
+    mlir = jax_module("jax.interpreters.mlir")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_inlined")
+    primitive.multiple_results = True
+
+    def types(*_: Any, body: Any) -> list[Any]:
+        return body.out_avals
+
+    def written(*inputs: Any, body: Any) -> Any:
+        return jax_module("jax.extend.core").jaxpr_as_fun(body)(*inputs)
 
     primitive.def_abstract_eval(types)
     mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
@@ -247,15 +382,15 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
         InputError: a rule cannot be traced.
     """
     custom = CustomFunctions()
-    closed = custom.replaced(traced.jaxpr)
-    if not custom.by_symbol and not custom.stops:
+    closed = custom.replaced(traced.jaxpr, [Level.ACTIVE] * len(traced.jaxpr.in_avals))
+    if closed is traced.jaxpr:
         return None
     merged = _Merged(custom)
     merged.add(_text(closed, name), name, "main")
     declared: dict[str, list[str]] = {}
     for symbol, function in custom.by_symbol.items():
-        names = _PARTS[function.kind][: len(function.rules) or None]
-        if not function.rules:  # a reference to nothing: an error for whoever asks for this derivative
+        names = _parts_of(function)
+        if function.too_deep:  # a reference to nothing: an error for whoever asks for this derivative
             declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{_DEPTH}_rules_deep"] * len(names)
             continue
         declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
@@ -264,6 +399,16 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
     for symbol, symbols in declared.items():
         merged.declare(symbol, custom.by_symbol[symbol], symbols)
     return merged.module
+
+
+def _parts_of(function: CustomFunction) -> Sequence[str]:
+    """What the functions of its rule are called."""
+    names = _PARTS[function.kind]
+    if function.too_deep:
+        return names
+    if function.kind == foreign.KIND:  # either may be missing
+        return names if len(function.rules) == len(names) else names[:1] if function.because else names[1:]
+    return names[: len(function.rules)]
 
 
 def _text(closed: Any, name: str, maps: Sequence[Around] = ()) -> str:
@@ -335,7 +480,21 @@ class _Merged:
         references = [SymbolRefAttr(rule) for rule in rules]
         if (function := self._functions.get(self._symbols[symbol])) is not None and declared.kind == linear_solves.KIND:
             linear_solves.declare_solves(self.module, function, list(rules))
+        elif function is not None and declared.kind == foreign.KIND:
+            self._declare_linear(function, declared, rules)
         elif function is not None:
-            function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
+            if references:
+                function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
+            if declared.refused:
+                function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
             if declared.symbolic_zeros:
                 function.attributes[SYMBOLIC_ZEROS] = UnitAttr()
+
+    def _declare_linear(self, function: FuncOp, declared: CustomFunction, rules: Sequence[str]) -> None:
+        """Makes calls of a function linear calls, and gives it its rule for derivatives by its other operands."""
+        parts = dict(zip(_parts_of(declared), rules, strict=True))
+        if (jvp := parts.get("jvp")) is not None:
+            function.attributes[CUSTOM_JVP] = SymbolRefAttr(jvp)
+        if any(declared.refused):
+            function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
+        foreign.declare_linear(self.module, function.sym_name.data, declared.linear, parts.get("transpose"), declared.because)

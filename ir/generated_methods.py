@@ -6,7 +6,7 @@ a fifth of the first program of a process. Here the text is kept instead. What s
 compiles the text, puts the method in its own place and calls it.
 
 ``dataclasses`` reaches Python's ``exec`` by its name, which is looked up in that module first; :func:`install` puts ours there. Methods of
-classes of other packages are compiled at once, and so is text of any other form than those known here (Python 3.11 to 3.13).
+classes of other packages are compiled at once, and so is text of any other form than those known here (Python 3.11 to 3.14).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Namespace = dict[str, Any]
 
 def install() -> None:
     """Lets methods of dataclasses be compiled late, from now on."""
-    if sys.version_info < (3, 14):
+    if sys.version_info < (3, 15):
         setattr(dataclasses, "exec", _execute)  # noqa: B010  (the module declares no such name)
 
 
@@ -83,12 +83,15 @@ class _Methods:
             if real is None or getattr(cast("type[Any]", type(self_)), name) is stand_in:
                 real = self.compile()[name]
                 real.__qualname__ = stand_in.__qualname__
+                if (annotations := getattr(stand_in, "__annotate__", None)) is not own:  # what ``dataclass`` gave it, from Python 3.14 on
+                    real.__annotate__ = annotations
                 for cls in type(self_).__mro__:
                     if cls.__dict__.get(name) is stand_in:
                         setattr(cls, name, real)
             return real(self_, *args, **kwargs)
 
         stand_in.__name__ = name
+        own = getattr(stand_in, "__annotate__", None)
         return stand_in
 
     def compile(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from threading import RLock
 from typing import Any, Self, TypeVar
 
@@ -44,6 +45,9 @@ _new = object.__new__
 # xDSL hashes values and ops by methods in Python that return their identity. object's own hash is the same in C, and dictionaries of
 # values are what passes are made of.
 SSAValue.__hash__ = object.__hash__
+
+# A value's type is asked for more often than anything else: xDSL's property in Python is one in C here.
+SSAValue.type = property(attrgetter("_type"))  # pyright: ignore[reportAttributeAccessIssue]
 
 _item = tuple[Any, ...].__getitem__
 
@@ -245,6 +249,12 @@ def set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
 
 _DEFAULTS: dict[type[IRDLOperation], tuple[tuple[str, Attribute], ...]] = {}
 """By class: the properties that an op has if nobody gives it another."""
+
+
+def made_quickly(cls: type[Operation]) -> None:
+    """Has a class that xDSL knows no definition of made as :class:`DialectOperation` is: without defaults."""
+    _DEFAULTS[cls] = ()  # pyright: ignore[reportArgumentType]
+    cls.create = classmethod(DialectOperation.create.__func__)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _defaults(cls: type[IRDLOperation]) -> tuple[tuple[str, Attribute], ...]:

@@ -142,10 +142,10 @@ def checked_encoding(encoding: Attribute, shape: Sequence[int]) -> tuple[str, At
 
 def type_of(value: SSAValue) -> TensorType[Any]:
     """The value's type, which must be a ranked tensor (else a TypeError)."""
-    type = value.type
-    if type.__class__ is not TensorType and not isinstance(type, TensorType):
-        raise TypeError(f"expected a ranked tensor, found {type}")
-    return cast("TensorType[Any]", type)
+    type: Any = value.type
+    if type.__class__ is TensorType or issubclass(type.__class__, TensorType):
+        return type
+    raise TypeError(f"expected a ranked tensor, found {type}")
 
 
 def shape_of_type(type: TensorType[Any]) -> tuple[int, ...]:
@@ -162,7 +162,8 @@ def shape_of_type(type: TensorType[Any]) -> tuple[int, ...]:
 
 def shape(value: SSAValue) -> tuple[int, ...]:
     """The extents of a tensor value."""
-    return shape_of_type(type_of(value))
+    extents = value.type.__dict__.get("_extents")
+    return shape_of_type(type_of(value)) if extents is None else extents
 
 
 def rank(value: SSAValue) -> int:

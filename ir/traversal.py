@@ -9,6 +9,7 @@ be changed; passes that only read them, as most do, read the tuple.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar, cast
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -19,19 +20,19 @@ Op = TypeVar("Op", bound=Operation)
 def all_ops(root: Operation) -> list[Operation]:
     """The op and all ops inside it, each before those inside it, in the order in which they stand."""
     ops = [root]
-    _collect(root, ops)
+    _collect(root, ops.append)
     return ops
 
 
-def _collect(op: Operation, ops: list[Operation]) -> None:
+def _collect(op: Operation, add: Callable[[Operation], None]) -> None:
     for region in op.regions:
         block = region._first_block
         while block is not None:
             inner = block._first_op
             while inner is not None:
-                ops.append(inner)
+                add(inner)
                 if inner.regions:
-                    _collect(inner, ops)
+                    _collect(inner, add)
                 inner = inner._next_op
             block = block._next_block
 

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from wengert.ir.bytecode.sections import LATEST
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.parsing.sources import decoded, read_bytes, read_standard_input
+from wengert.ir.parsing.sources import read_bytes, read_standard_input
 from wengert.ir.pipeline.observers import Observer, Observers, PassTimes
 from wengert.ir.pipeline.options import describe_type, kebab, option_types, print_value
 from wengert.ir.pipeline.passes import PASSES, Pipeline
@@ -28,6 +29,7 @@ from wengert.lab.cli import output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import add_common, run
 from wengert.lab.cli.usage import Parser, usage_error
+from wengert.runtime.bytecode import program_text, write
 from wengert.transforms.pipelines import TO_UPSTREAM, joined, parse_pipeline
 
 _SPLIT = re.compile(r"^// -----.*\n?", re.MULTILINE)
@@ -50,11 +52,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="-",
         metavar="FILE",
-        help="the program, or what the pipeline begins with: MLIR or LLVM text; - (default) for stdin",
+        help="the program, or what the pipeline begins with: MLIR text or bytecode, a portable artifact, LLVM text; - (default) for stdin",
     )
     parser.add_argument("-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help='as in "vjp{fn=main wrt=0,1},simplify,cse"')
     parser.add_argument("--to-upstream", action="store_true", help="write what is left as linalg on tensors, scf, arith and math, which mlir-opt 22 compiles")
     parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to stdout")
+    written = parser.add_mutually_exclusive_group()
+    written.add_argument("--emit-bytecode", action="store_true", help="write MLIR bytecode instead of text")
+    written.add_argument("--serialize", action="store_true", help="write a portable artifact of StableHLO, which other versions of its tools read")
+    parser.add_argument("--emit-bytecode-version", type=int, choices=range(LATEST + 1), metavar="N", help=f"with --emit-bytecode: 0 to {LATEST} (default)")
+    parser.add_argument("--target", metavar="VERSION", help="with --serialize: the version of StableHLO, such as 1.0.0 (default: current; or minimum)")
     parser.add_argument("--list-passes", action="store_true", help="list the passes and translations with their options")
     parser.add_argument("--json", action="store_true", help="with --list-passes: as JSON")
     parser.add_argument("--split-input-file", action="store_true", help="treat the parts between lines of // ----- as programs of their own")
@@ -94,22 +101,50 @@ def execute(options: argparse.Namespace) -> int:
         output.report_diagnostics(error, options.diagnostics)
         return Exit.USAGE
     _check_inspection(options)
+    _check_bytecode(options, pipeline)
     times = PassTimes() if options.time_passes else None
     texts, failed = _run_all(options, pipeline, times)
-    if not options.verify_diagnostics and texts:
-        write = output.write_ir if pipeline.writes == "mlir" else output.write_text
-        write(f"{COMMENTS[pipeline.writes]} -----\n".join(texts), options.output)
+    if any(isinstance(text, bytes) for text in texts):
+        output.write_bytes(b"".join(text for text in texts if isinstance(text, bytes)), options.output)
+    elif not options.verify_diagnostics and texts:
+        show = output.write_ir if pipeline.writes == "mlir" else output.write_text
+        show(f"{COMMENTS[pipeline.writes]} -----\n".join(map(str, texts)), options.output)
     if times is not None:
         print(times, file=sys.stderr)
     return Exit.DIAGNOSTIC if failed else Exit.OK
 
 
-def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes | None) -> tuple[list[str], bool]:
-    """The texts of the programs that came through, and whether there is one that did not."""
+def _check_bytecode(options: argparse.Namespace, pipeline: Pipeline) -> None:
+    """Refuses options that have no meaning where bytes are written, or are not."""
+    words: Sequence[str] = options.words
+    for name, needs in (("target", "serialize"), ("emit_bytecode_version", "emit_bytecode")):
+        if getattr(options, name) is not None and not getattr(options, needs):
+            flag = name.replace("_", "-")
+            raise usage_error(options.prog, words, f"--{flag} belongs to --{needs.replace('_', '-')}", hint=f"add --{needs.replace('_', '-')}")
+    if not (options.emit_bytecode or options.serialize):
+        return
+    if options.target is not None:
+        from wengert.dialects.vhlo.versions import read_version
+
+        try:
+            read_version(options.target)
+        except DiagnosticError as error:
+            raise usage_error(options.prog, words, error.diagnostic.message, hint=error.diagnostic.hint) from None
+    flag = "--serialize" if options.serialize else "--emit-bytecode"
+    if pipeline.writes != "mlir":
+        raise usage_error(options.prog, words, f"{flag} writes MLIR, and the pipeline ends in {pipeline.writes}")
+    if options.split_input_file:
+        raise usage_error(options.prog, words, f"{flag} writes one program, and --split-input-file reads several")
+    if options.output in (None, "-") and sys.stdout.isatty():
+        raise usage_error(options.prog, words, f"{flag} writes bytes, which a terminal cannot show", hint="give a file: -o FILE.mlirbc")
+
+
+def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes | None) -> tuple[list[str | bytes], bool]:
+    """The texts or bytes of the programs that came through, and whether there is one that did not."""
     file = "<stdin>" if options.input == "-" else options.input
-    source = decoded(read_standard_input() if options.input == "-" else read_bytes(options.input), file)
+    source = program_text(read_standard_input() if options.input == "-" else read_bytes(options.input), file)
     parts = list(split(source)) if options.split_input_file else [source]
-    texts: list[str] = []
+    texts: list[str | bytes] = []
     failed = False
     for number, part in enumerate(parts, 1):
         dump_dir = options.dump_dir and (Path(options.dump_dir) / f"part-{number:02d}" if len(parts) > 1 else Path(options.dump_dir))
@@ -126,7 +161,7 @@ def _run_all(options: argparse.Namespace, pipeline: Pipeline, times: PassTimes |
     return texts, failed
 
 
-def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespace, dump_dir: Path | None, times: PassTimes | None) -> str:
+def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespace, dump_dir: Path | None, times: PassTimes | None) -> str | bytes:
     from wengert.dialects.registry import context_for
     from wengert.ir.parsing.parser import parse_module
     from wengert.ir.printing.printer import print_module
@@ -143,6 +178,10 @@ def _run_one(text: str, file: str, pipeline: Pipeline, options: argparse.Namespa
         pipeline.run(module, context=context, verify_each=options.verify_each, time_passes=times, observer=watching)
     if pipeline.translations:
         return _ended(pipeline.translate(module, time_passes=times, observer=observer))
+    if options.emit_bytecode:
+        return write(module, version=options.emit_bytecode_version)
+    if options.serialize:
+        return write(module, portable=options.target or "current")
     return _ended(print_module(module, locations=options.print_locations, generic=options.print_generic))
 
 

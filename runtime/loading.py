@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parsing.sources import decoded, read_bytes
+from wengert.ir.parsing.sources import read_bytes
 from wengert.ir.pipeline.stages import stage
+from wengert.runtime.bytecode import is_bytecode, program_text, read_module
 from wengert.runtime.dump_folders import PathLike
 from wengert.runtime.errors import InputError
 from wengert.runtime.identity import of_text
@@ -18,36 +19,58 @@ if TYPE_CHECKING:
 
 
 def load(path: PathLike, *, entry: str = "main") -> Program:
-    """The program in a file of StableHLO text (pretty or generic form).
+    """The program in a file: StableHLO text (pretty or generic form), MLIR bytecode, or a portable artifact of StableHLO of any version.
 
     Args:
-        path: the file.
+        path: the file. Which of these it is, is seen from its first bytes.
         entry: the function that is the program; the others are what it calls.
 
     Raises:
         OSError: the file cannot be read.
-        DiagnosticError: the text is not a valid program; names file, line and column.
-        InputError: there is no function of the entry's name, or the file holds bytecode.
+        DiagnosticError: the program is not valid; names file, line and column, or the byte of bytecode.
+        InputError: there is no function of the entry's name, or the file is neither bytecode nor text.
     """
-    return parse(read_text(path), filename=os.fspath(path), entry=entry)
+    data = read_bytes(path)
+    return parse(data if is_bytecode(data) else _text_of(data, path), filename=os.fspath(path), entry=entry)
 
 
 def read_text(path: PathLike) -> str:
-    """The text of a file. Raises OSError, and InputError where it holds bytecode or is not UTF-8."""
+    """The text of a file, of bytecode as it is printed. Raises OSError, DiagnosticError for damaged bytecode, and InputError where it is not UTF-8."""
     data = read_bytes(path)
-    if data.startswith(b"ML\xefR"):
-        raise InputError(f"{os.fspath(path)} is MLIR bytecode; wengert reads MLIR text (str(module) instead of a serialized artifact)")
+    return program_text(data, os.fspath(path)) if is_bytecode(data) else _text_of(data, path)
+
+
+def _text_of(data: bytes, path: PathLike) -> str:
     try:
-        return decoded(data, os.fspath(path))
+        return program_text(data, os.fspath(path))
     except DiagnosticError as error:
         what = error.diagnostic.message.partition(": ")[2]
         raise InputError(f"{error.diagnostic.place}: error: the file is not UTF-8 text: {what}") from None
 
 
 @stage()
-def parse(text: str, filename: str = "<string>", *, entry: str = "main") -> Program:
-    """The program in a string of StableHLO text; ``filename`` is what diagnostics call it. Raises as :func:`load`."""
-    return program_of(lambda: _read(text, filename, entry), of_text(text, entry), entry=entry, name=filename)
+def parse(text: str | bytes, filename: str = "<string>", *, entry: str = "main") -> Program:
+    """The program in a string of StableHLO text, or in bytes (text in UTF-8, MLIR bytecode, a portable artifact); ``filename`` is what diagnostics call it.
+    Raises as :func:`load`."""
+    if isinstance(text, bytes):
+        if is_bytecode(text):
+            return program_of(lambda: _decode(text, filename, entry), of_text(text.decode("latin-1"), entry), entry=entry, name=filename)
+        text = program_text(text, filename)
+    written = text
+    return program_of(lambda: _read(written, filename, entry), of_text(written, entry), entry=entry, name=filename)
+
+
+def _decode(data: bytes, filename: str, entry: str) -> ModuleOp:
+    """The module in bytecode, verified."""
+    from wengert.ir.verification.verifier import verify
+    from wengert.runtime.known_ops import check_known
+    from wengert.transforms.core.quantized import expand_quantized
+
+    module = read_module(data, filename)
+    verify(module)
+    check_known(module)
+    expand_quantized(module)
+    return _without_upstream(module, entry)
 
 
 def _read(text: str, filename: str, entry: str) -> ModuleOp:

@@ -298,9 +298,34 @@ class Program(Derivable):
 
         return plain_text(self.module, locations=locations, generic=generic)
 
-    def save(self, path: PathLike, *, locations: bool = False) -> None:
-        """Writes :meth:`text` to a file."""
-        Path(path).write_text(self.text(locations=locations))
+    def to_bytes(self, *, portable: str | None = None, version: int | None = None, locations: bool = True) -> bytes:
+        """The program as plain StableHLO in MLIR bytecode, which ``mlir-opt`` and JAX read.
+
+        Args:
+            portable: the version of StableHLO to write a portable artifact for, from ``"0.9.0"`` on, or ``"current"``: what ``jax.export`` and
+                ``stablehlo-translate --serialize`` write. None for plain bytecode.
+            version: the version of plain bytecode, 0 to 6 (default).
+            locations: whether to write where ops come from.
+
+        Raises:
+            ValueError: there is no such version of bytecode.
+            InputError: there is no such version of StableHLO.
+            DiagnosticError: it lacks what the program has; names the op.
+        """
+        from wengert.runtime.bytecode import write
+        from wengert.runtime.derived.derivation import plain_module
+
+        return write(plain_module(self.module), version=version, portable=portable, locations=locations)
+
+    def save(self, path: PathLike, *, locations: bool | None = None, portable: str | None = None) -> None:
+        """Writes :meth:`text` to a file; :meth:`to_bytes` to one that is called ``.mlirbc``, or for a version of StableHLO that a portable artifact is for.
+
+        ``locations`` says whether to write where ops come from: bytes have that if nothing is said, text has not.
+        """
+        if portable is not None or Path(path).suffix == ".mlirbc":
+            Path(path).write_bytes(self.to_bytes(portable=portable, locations=locations is not False))
+        else:
+            Path(path).write_text(self.text(locations=bool(locations)))
 
     @staged_property
     def _text(self) -> str:

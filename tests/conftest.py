@@ -22,6 +22,7 @@ os.environ.setdefault("WENGERT_TEST_ROTATION", str(date.today().toordinal() % 10
 
 import pytest
 from hypothesis import HealthCheck, settings
+from stablehlo_bytes import stablehlo_bytes  # noqa: F401, a fixture
 from upstream_verifier import upstream  # noqa: F401, a fixture
 from xla_oracle import xla  # noqa: F401, a fixture
 

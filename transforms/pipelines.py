@@ -38,6 +38,10 @@ PASS_PATHS = {
     "to-linalg": "wengert.transforms.upstream.out.to_linalg:ToLinalgPass",
     "scalars-to-tensors": "wengert.transforms.upstream.scalars:ScalarsToTensorsPass",
     "values-to-stablehlo": "wengert.transforms.upstream.passes:ValuesToStablehloPass",
+    # transforms/portable: VHLO, which portable artifacts are made of
+    "chlo-to-stablehlo": "wengert.transforms.portable.chlo_ops:ChloToStablehloPass",
+    "stablehlo-to-vhlo": "wengert.transforms.portable.to_vhlo:StablehloToVhloPass",
+    "vhlo-to-stablehlo": "wengert.transforms.portable.from_vhlo:VhloToStablehloPass",
     # transforms/ad: derivatives
     "jvp": "wengert.transforms.ad.passes:JvpPass",
     "vjp": "wengert.transforms.ad.passes:VjpPass",
@@ -55,6 +59,8 @@ PASS_PATHS = {
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "eliminate": "wengert.transforms.ad.elimination.eliminate_pass:EliminatePass",
+    "offload": "wengert.transforms.offload.offload_pass:OffloadPass",
+    "edge-pushing": "wengert.transforms.ad.edge_pushing.push_pass:EdgePushingPass",
     "checkpoint": "wengert.transforms.checkpoint.checkpoint_pass:CheckpointPass",
     "vjp-within": "wengert.transforms.checkpoint.vjp_within:VjpWithinPass",
     "taylor": "wengert.transforms.ad.taylor.taylor_pass:TaylorPass",

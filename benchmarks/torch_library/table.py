@@ -28,7 +28,8 @@ def _error(result: Result | None) -> str:
         return result["verdict"] + ": " + next(str(result[k]) for k in ("skipped", "unmade", "export", "refused") if k in result)
     beside = f" ({result['torch']:.0e})" if result["dtype"] == "f32" else ""
     parts = " in part f32" if result["dtype"] == "f64" and result["computes_in_f32"] else ""
-    return f"{result['verdict']}, {result['ours']:.0e}{beside}{parts}"
+    kinks = f"; {result['ours_beside_kinks']:.0e} with {result['ours_kinks']} moved" if result["verdict"] == "across a kink" else ""
+    return f"{result['verdict']}, {result['ours']:.0e}{beside}{parts}{kinks}"
 
 
 def support(results: Mapping[str, Mapping[str, Result]]) -> list[str]:

@@ -18,7 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 
-from wengert.dialects.facts import REGIONS, STRUCTURE, Batching, Facts, Work
+from wengert.dialects.facts import REGIONS, STRUCTURE, Facts, Work
 from wengert.dialects.stablehlo import syntax as st
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I32Attr
@@ -82,7 +82,7 @@ class CustomCallOp(TensorOp):
     """A call to a function outside the program, by name."""
 
     name = "stablehlo.custom_call"
-    FACTS: ClassVar = Facts(work=Work.FORMULA, batching=Batching.LOOP)
+    FACTS: ClassVar = Facts(work=Work.FORMULA)
     SYNTAX: ClassVar = sx.Syntax(sx.SymbolName("call_target_name"), sx.ParenthesizedOperands(), sx.FunctionType())
     inputs = var_operand_def()
     call_target_name = prop_def(StringAttr)

@@ -17,6 +17,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.matrix_shapes import attended_and_divisors, attended_with_weights
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.random_numbers import kept_by_dropout
 from wengert.frontends.aten.results import asked
@@ -141,6 +142,7 @@ def attention(
     "*, scale=None, enable_gqa=False)",
     "_scaled_dot_product_attention_math_for_mps.default(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, "
     "*, scale=None, enable_gqa=False)",
+    results=attended_with_weights,
 )
 def attention_math(
     b: AtenBuilder,
@@ -171,7 +173,9 @@ def _with_divisors(b: AtenBuilder, q: Value, k: Value, v: Value, settings: _Sett
     return mixed, b.convert(divisors, type.element_type), *[None] * (len(b.types) - 2)
 
 
-@means("_scaled_dot_product_flash_attention_for_cpu.default(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None)")
+@means(
+    "_scaled_dot_product_flash_attention_for_cpu.default(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None)", results=attended
+)
 def attention_for_cpu(
     b: AtenBuilder, q: Value, k: Value, v: Value, dropout: float, is_causal: bool, *, attn_mask: Value | None = None, scale: float | None = None
 ) -> tuple[Value | None, ...]:
@@ -179,7 +183,9 @@ def attention_for_cpu(
     return _with_divisors(b, q, k, v, _Settings(attn_mask, dropout, is_causal, scale))
 
 
-@means("_scaled_dot_product_flash_attention.default(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None)")
+@means(
+    "_scaled_dot_product_flash_attention.default(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None)", results=attended
+)
 def flash_attention(
     b: AtenBuilder, q: Value, k: Value, v: Value, dropout: float, is_causal: bool, _: bool, *, scale: float | None = None
 ) -> tuple[Value | None, ...]:
@@ -191,6 +197,7 @@ def flash_attention(
     "_scaled_dot_product_efficient_attention.default(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None)",
     "_scaled_dot_product_cudnn_attention.default(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, "
     "return_debug_mask=False, *, scale=None)",
+    results=attended_and_divisors,
 )
 def efficient_attention(
     b: AtenBuilder,
@@ -210,7 +217,8 @@ def efficient_attention(
 
 @means(
     "_scaled_dot_product_fused_attention_overrideable.default(query, key, value, attn_bias=None, dropout_p=0.0, is_causal=False, "
-    "return_debug_mask=False, *, scale=None)"
+    "return_debug_mask=False, *, scale=None)",
+    results=attended_and_divisors,
 )
 def fused_attention(
     b: AtenBuilder, q: Value, k: Value, v: Value, bias: Value | None, dropout: float, is_causal: bool, _: bool, *, scale: float | None = None

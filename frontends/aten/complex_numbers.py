@@ -9,6 +9,7 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_shapes import part_of_complex
 from wengert.frontends.aten.results import of_parts, same, same_real
+from wengert.frontends.aten.view_shapes import from_pairs, pairs
 from wengert.ir.tensor_types import element, is_complex, is_float, shape
 
 
@@ -17,13 +18,13 @@ def _pair(b: AtenBuilder, re: Value, im: Value) -> Value:
     return b.concatenate([b.reshape(re, wide), b.reshape(im, wide)], len(shape(re)))
 
 
-@means("view_as_real.default(self)", "view_as_real_copy.default(self)")
+@means("view_as_real.default(self)", "view_as_real_copy.default(self)", results=pairs)
 def view_as_real(b: AtenBuilder, z: Value) -> Value:
     """Real and imaginary parts along a new last dimension."""
     return _pair(b, b.real(z), b.imag(z))
 
 
-@means("view_as_complex.default(self)", "view_as_complex_copy.default(self)")
+@means("view_as_complex.default(self)", "view_as_complex_copy.default(self)", results=from_pairs)
 def view_as_complex(b: AtenBuilder, x: Value) -> Value:
     """A complex number from each pair along the last dimension."""
     rank, extents = len(shape(x)), shape(x)[:-1]

@@ -12,6 +12,8 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.matrix_shapes import grouped
+from wengert.frontends.aten.matrix_shapes import trilinear as trilinear_product
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.results import convolved, multiplied
 from wengert.ir import elements
@@ -51,7 +53,7 @@ def baddbmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, 
     return _accumulated(b, start, bmm(b, x, y), beta, alpha)
 
 
-@means("_grouped_mm.default(self, mat2, offs=None, bias=None, out_dtype=None)")
+@means("_grouped_mm.default(self, mat2, offs=None, bias=None, out_dtype=None)", results=grouped)
 def grouped_mm(b: AtenBuilder, x: Value, y: Value, ends: Value | None, bias: Value | None, out_dtype: Any = None) -> Value:
     """Each row of x: [t, k] with the matrix of its group, of y: [g, k, n]; the rows of group i end before ends[i]. Rows after the last group are zero.
 
@@ -70,7 +72,7 @@ def grouped_mm(b: AtenBuilder, x: Value, y: Value, ends: Value | None, bias: Val
     return b.convert(b.dot_general(parts, y, ((0, 2), (0, 1))), b.element_type)
 
 
-@means("_trilinear.default(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1)")
+@means("_trilinear.default(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=1)", results=trilinear_product)
 def trilinear(
     b: AtenBuilder,
     x: Value,

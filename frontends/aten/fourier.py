@@ -14,6 +14,7 @@ from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.view_shapes import frequencies, half_frequencies, transformed, transformed_to_reals
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import dtype_of, element, real_element, shape, tensor
 
@@ -53,14 +54,14 @@ def _dims(dims: Sequence[int], x: Value) -> list[int]:
     return [axis(d, len(shape(x))) for d in dims]
 
 
-@means("_fft_c2c.default(self, dim, normalization, forward)")
+@means("_fft_c2c.default(self, dim, normalization, forward)", results=transformed)
 def c2c(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, forward: bool) -> Value:
     """Of complex numbers."""
     dims = _dims(dims, x)
     return _scaled(b, _c2c(b, x, dims, forward), float(prod(shape(x)[d] for d in dims)) ** _SCALES[normalization])
 
 
-@means("_fft_r2c.default(self, dim, normalization, onesided)")
+@means("_fft_r2c.default(self, dim, normalization, onesided)", results=transformed)
 def r2c(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, onesided: bool) -> Value:
     """Of real numbers; of the last of the dimensions one half says all."""
     dims = _dims(dims, x)
@@ -71,7 +72,7 @@ def r2c(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, onesi
     return _scaled(b, _c2c(b, half, dims[:-1], True), factor)
 
 
-@means("_fft_c2r.default(self, dim, normalization, last_dim_size)")
+@means("_fft_c2r.default(self, dim, normalization, last_dim_size)", results=transformed_to_reals)
 def c2r(b: AtenBuilder, x: Value, dims: Sequence[int], normalization: int, n: int) -> Value:
     """Back to n real numbers along the last of the dimensions, of which half a transform is given."""
     dims = _dims(dims, x)
@@ -88,13 +89,13 @@ def _frequencies(b: AtenBuilder, frequencies: np.ndarray) -> Value:
     return b.constant(frequencies.astype(dtype_of(b.element_type)))
 
 
-@means("fft_fftfreq.default(n, d=1.0, *, dtype=None)")
+@means("fft_fftfreq.default(n, d=1.0, *, dtype=None)", results=frequencies)
 def fftfreq(b: AtenBuilder, n: int, d: Number = 1.0, **_: object) -> Value:
     """The frequencies of a transform."""
     return _frequencies(b, np.fft.fftfreq(n, d))
 
 
-@means("fft_rfftfreq.default(n, d=1.0, *, dtype=None)")
+@means("fft_rfftfreq.default(n, d=1.0, *, dtype=None)", results=half_frequencies)
 def rfftfreq(b: AtenBuilder, n: int, d: Number = 1.0, **_: object) -> Value:
     """The frequencies of half a transform."""
     return _frequencies(b, np.fft.rfftfreq(n, d))

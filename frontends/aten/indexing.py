@@ -21,6 +21,7 @@ from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.result_shapes import at_index, rows, selected
 from wengert.frontends.aten.results import counted, same
 from wengert.frontends.aten.shape import bounds
+from wengert.frontends.aten.view_shapes import indexed
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, f64, i64, is_boolean, is_float, rank, shape, size, tensor
 
@@ -70,7 +71,7 @@ def _place(dims: Sequence[int]) -> int:
     return dims[0] if list(dims) == list(range(dims[0], dims[0] + len(dims))) else 0
 
 
-@means("index.Tensor(self, indices)")
+@means("index.Tensor(self, indices)", results=indexed)
 def index(b: AtenBuilder, x: Value, indices: Indices) -> Value:
     """x[indices]."""
     dims, columns = _index_columns(b, x, indices)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.matrix_shapes import determinant, log_determinant, pseudo_inverse, same_matrix, singular
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_shapes import eigen_general, eigen_symmetric, orthogonal, with_info
 from wengert.ir.attributes import bool_attr
@@ -59,20 +60,20 @@ def inv(b: AtenBuilder, a: Value, check_errors: bool = False) -> Values:
     return b.by_numpy(wlinalg.inv, a), _ok(b, 1)
 
 
-@means("_linalg_det.default(A)")
+@means("_linalg_det.default(A)", results=determinant)
 def det(b: AtenBuilder, a: Value) -> Values:
     """The determinant."""
     return b.by_numpy(wlinalg.det, a), None, None
 
 
-@means("_linalg_slogdet.default(A)")
+@means("_linalg_slogdet.default(A)", results=log_determinant)
 def slogdet(b: AtenBuilder, a: Value) -> Values:
     """The sign of the determinant, and the logarithm of its absolute value."""
     sign, size = b.by_numpy(wlinalg.slogdet, a)
     return sign, size, None, None
 
 
-@means("linalg_pinv.atol_rtol_tensor(self, *, atol=None, rtol=None, hermitian=False)")
+@means("linalg_pinv.atol_rtol_tensor(self, *, atol=None, rtol=None, hermitian=False)", results=pseudo_inverse)
 def pinv(b: AtenBuilder, a: Value, *, atol: Value | None = None, rtol: Value | None = None, hermitian: bool = False) -> Value:
     """The pseudoinverse."""
     if atol is not None or rtol is not None or hermitian:
@@ -100,7 +101,7 @@ def eigh(b: AtenBuilder, a: Value, uplo: str = "L", compute_v: bool = True) -> V
     return nan_where_failed(b, info, values), nan_where_failed(b, info, vectors) if compute_v else None
 
 
-@means("_linalg_svd.default(A, full_matrices=False, compute_uv=True, *, driver=None)")
+@means("_linalg_svd.default(A, full_matrices=False, compute_uv=True, *, driver=None)", results=singular)
 def svd(b: AtenBuilder, a: Value, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Values:
     """Singular vectors and values."""
     if not compute_uv:
@@ -118,7 +119,7 @@ def eig(b: AtenBuilder, a: Value) -> Values:
     return nan_where_failed(b, info, values), nan_where_failed(b, info, vectors)
 
 
-@means("linalg_householder_product.default(input, tau)")
+@means("linalg_householder_product.default(input, tau)", results=same_matrix)
 def householder_product(b: AtenBuilder, a: Value, tau: Value) -> Value:
     """The first columns of the product of the reflections that a QR factorisation in packed form consists of."""
     *batch, m, n = shape(a)

@@ -8,6 +8,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.matrix_shapes import batch_normalised, batch_normalised_and_moved, evaluated
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_shapes import group_normalised, layer_normalised
 from wengert.frontends.aten.results import asked
@@ -85,7 +86,7 @@ def _batch_norm(b: AtenBuilder, x: Value, weight: Value | None, bias: Value | No
     return _affine(b, b.multiply(centred, b.broadcast_in_dim(inverse, [1], shape(x))), weight, bias, [1]), inverse
 
 
-@means("_native_batch_norm_legit_no_training.default(input, weight, bias, running_mean, running_var, momentum, eps)")
+@means("_native_batch_norm_legit_no_training.default(input, weight, bias, running_mean, running_var, momentum, eps)", results=evaluated)
 def batch_norm_eval(
     b: AtenBuilder, x: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value, momentum: float, eps: float
 ) -> tuple[Value, Value, Value]:
@@ -94,7 +95,9 @@ def batch_norm_eval(
     return _batch_norm(b, x, weight, bias, mean, variance, eps)[0], empty, empty
 
 
-@means("_native_batch_norm_legit_functional.default(input, weight, bias, running_mean, running_var, training, momentum, eps)")
+@means(
+    "_native_batch_norm_legit_functional.default(input, weight, bias, running_mean, running_var, training, momentum, eps)", results=batch_normalised_and_moved
+)
 def batch_norm(
     b: AtenBuilder, x: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value, training: bool, momentum: float, eps: float
 ) -> tuple[Value, ...]:
@@ -107,7 +110,7 @@ def batch_norm(
     return normal, batch_mean, inverse, _moved(b, mean, batch_mean, momentum), _moved(b, variance, unbiased, momentum)
 
 
-@means("_native_batch_norm_legit.no_stats(input, weight, bias, training, momentum, eps)")
+@means("_native_batch_norm_legit.no_stats(input, weight, bias, training, momentum, eps)", results=batch_normalised)
 def batch_norm_without_statistics(
     b: AtenBuilder, x: Value, weight: Value | None, bias: Value | None, training: bool, momentum: float, eps: float
 ) -> tuple[Value, Value, Value]:

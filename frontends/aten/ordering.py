@@ -13,6 +13,7 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_shapes import first_k, positions, unfolded
 from wengert.frontends.aten.results import extreme, reduced, same, with_positions
+from wengert.frontends.aten.view_shapes import places_in_rows
 from wengert.ir.tensor_types import element, i64, is_float, shape, size, tensor
 from wengert.numpy import elementwise, searching
 
@@ -195,7 +196,7 @@ def _places(b: AtenBuilder, rows: Value, x: Value, right: bool, side: str | None
     return b.reduce_sum(b.convert(before, b.element_type), [len(outer) + 1])
 
 
-@means("searchsorted.Tensor(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None)")
+@means("searchsorted.Tensor(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None)", results=places_in_rows)
 def searchsorted(b: AtenBuilder, rows: Value, x: Value, out_int32: bool = False, right: bool = False, **options: str | Value | None) -> Value:
     """The positions at which x belong in sorted rows."""
     if options.get("sorter") is not None:
@@ -204,7 +205,7 @@ def searchsorted(b: AtenBuilder, rows: Value, x: Value, out_int32: bool = False,
     return _places(b, rows, x, right, side if isinstance(side, str) else None)
 
 
-@means("bucketize.Tensor(self, boundaries, *, out_int32=False, right=False)")
+@means("bucketize.Tensor(self, boundaries, *, out_int32=False, right=False)", results=places_in_rows)
 def bucketize(b: AtenBuilder, x: Value, boundaries: Value, out_int32: bool = False, right: bool = False) -> Value:
     """Between which boundaries x are."""
     return _places(b, boundaries, x, right, None)

@@ -12,6 +12,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.indexing import scattered
+from wengert.frontends.aten.matrix_shapes import bins_and_positions, put_back
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_shapes import averages, bins, extremes
 from wengert.frontends.aten.shape import part
@@ -72,8 +73,8 @@ def _unpool(n: int) -> Callable[..., Value]:
     return meaning
 
 
-means("max_unpool2d.default(self, indices, output_size)")(_unpool(2))
-means("max_unpool3d.default(self, indices, output_size, stride, padding)")(_unpool(3))
+means("max_unpool2d.default(self, indices, output_size)", results=put_back(2))(_unpool(2))
+means("max_unpool3d.default(self, indices, output_size, stride, padding)", results=put_back(3))(_unpool(3))
 
 
 means(
@@ -152,5 +153,5 @@ def _adaptive_max_pool(n: int) -> Callable[..., tuple[Value, None]]:
     return meaning
 
 
-means("adaptive_max_pool2d.default(self, output_size)")(_adaptive_max_pool(2))
-means("adaptive_max_pool3d.default(self, output_size)")(_adaptive_max_pool(3))
+means("adaptive_max_pool2d.default(self, output_size)", results=bins_and_positions(2))(_adaptive_max_pool(2))
+means("adaptive_max_pool3d.default(self, output_size)", results=bins_and_positions(3))(_adaptive_max_pool(3))

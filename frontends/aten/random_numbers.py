@@ -20,6 +20,8 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.ordering import ordered
 from wengert.frontends.aten.results import asked, same
+from wengert.frontends.aten.view_shapes import integers, made, with_mask
+from wengert.frontends.aten.view_shapes import normal as normal_numbers
 from wengert.ir.tensor_types import element, f32, f64, i1, i64, shape, tensor, ui32, ui64
 
 
@@ -57,25 +59,25 @@ def _stretched(b: AtenBuilder, x: Value, scale: Value | Number, start: Value | N
     return b.add(b.multiply(x, b.fitted(scale)), b.fitted(start))
 
 
-@means("rand.default(size, *, dtype=None)", "rand_like.default(self, *, dtype=None)")
+@means("rand.default(size, *, dtype=None)", "rand_like.default(self, *, dtype=None)", results=made)
 def rand(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """Uniform in [0, 1)."""
     return _uniform(b, b.extents, b.element_type)
 
 
-@means("uniform.default(self, from=0.0, to=1.0)")
+@means("uniform.default(self, from=0.0, to=1.0)", results=same)
 def uniform(b: AtenBuilder, x: Value, low: Number = 0, high: Number = 1, **_: Any) -> Value:
     """Uniform in [low, high)."""
     return _stretched(b, _uniform(b, b.extents, b.element_type), high - low, low)
 
 
-@means("randn.default(size, *, dtype=None)", "randn_like.default(self, *, dtype=None)")
+@means("randn.default(size, *, dtype=None)", "randn_like.default(self, *, dtype=None)", results=made)
 def randn(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """Normal, with mean 0 and variance 1."""
     return _normal(b, b.extents, b.element_type)
 
 
-@means("normal_functional.default(self, mean=0.0, std=1.0)")
+@means("normal_functional.default(self, mean=0.0, std=1.0)", results=same)
 def normal_functional(b: AtenBuilder, x: Value, mean: Number = 0, std: Number = 1, **_: Any) -> Value:
     """Normal."""
     return _stretched(b, _normal(b, b.extents, b.element_type), std, mean)
@@ -86,6 +88,7 @@ def normal_functional(b: AtenBuilder, x: Value, mean: Number = 0, std: Number = 
     "normal.Tensor_float(mean, std=1.0)",
     "normal.float_Tensor(mean, std)",
     "normal.float_float(mean, std, size, *, dtype=None)",
+    results=normal_numbers,
 )
 def normal(b: AtenBuilder, mean: Value | Number, std: Value | Number = 1, *_: Any, **__: Any) -> Value:
     """Normal; as in PyTorch a constant for derivatives."""
@@ -93,7 +96,7 @@ def normal(b: AtenBuilder, mean: Value | Number, std: Value | Number = 1, *_: An
     return b.stopped(drawn)
 
 
-@means("exponential.default(self, lambd=1.0)")
+@means("exponential.default(self, lambd=1.0)", results=same)
 def exponential(b: AtenBuilder, x: Value, rate: Number = 1, **_: Any) -> Value:
     """Exponentially distributed."""
     u = _uniform(b, b.extents, b.element_type)
@@ -107,13 +110,13 @@ def _integers(b: AtenBuilder, low: int, high: int) -> Value:
     return b.convert(b.add(remainders, b.full_like(remainders, low)), b.element_type)
 
 
-@means("randint.default(high, size, *, dtype=None)")
+@means("randint.default(high, size, *, dtype=None)", results=integers)
 def randint(b: AtenBuilder, high: int, *_: Any, **__: Any) -> Value:
     """Integers of [0, high)."""
     return _integers(b, 0, high)
 
 
-@means("randint.low(low, high, size, *, dtype=None)")
+@means("randint.low(low, high, size, *, dtype=None)", results=integers)
 def randint_low(b: AtenBuilder, low: int, high: int, *_: Any, **__: Any) -> Value:
     """Integers of [low, high)."""
     return _integers(b, low, high)
@@ -131,7 +134,7 @@ def randint_like_low(b: AtenBuilder, x: Value, low: int, high: int, **_: Any) ->
     return _integers(b, low, high)
 
 
-@means("randperm.default(n, *, dtype=None)")
+@means("randperm.default(n, *, dtype=None)", results=integers)
 def randperm(b: AtenBuilder, n: int, **_: Any) -> Value:
     """The numbers below n in a random order: that of n random numbers."""
     return b.convert(ordered(b, _bits(b, tensor((n,), ui64)), 0)[1], b.element_type)
@@ -164,7 +167,7 @@ def kept_by_dropout(b: AtenBuilder, extents: Sequence[int], p: float) -> Value:
     return b.compare("LT", u, b.full_like(u, 1 - p))
 
 
-@means("native_dropout.default(input, p, train)")
+@means("native_dropout.default(input, p, train)", results=with_mask)
 def native_dropout(b: AtenBuilder, x: Value, p: float, train: bool | None = True) -> tuple[Value, Value]:
     """x / (1 - p) with the probability 1 - p, else 0; and where it is not 0."""
     if train is False:

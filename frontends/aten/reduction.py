@@ -10,6 +10,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axes, axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.elementwise import truth
+from wengert.frontends.aten.matrix_shapes import distances
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.results import averaged, both, decided, extreme, measured, position, reduced, running, summed
 from wengert.frontends.kinks import root
@@ -112,7 +113,7 @@ def vector_norm(b: AtenBuilder, x: Value, order: Number = 2, dims: Dims = None, 
     return b.reshape(b.select(zero, b.full_like(total, 0), root), b.extents)
 
 
-@means("_cdist_forward.default(x1, x2, p, compute_mode)")
+@means("_cdist_forward.default(x1, x2, p, compute_mode)", results=distances)
 def cdist(b: AtenBuilder, x: Value, y: Value, order: float, mode: int | None = None) -> Value:
     """The norm of the difference of every row of x and every row of y: [..., m, k], [..., n, k] -> [..., m, n]."""
     *batch, m, n = b.extents

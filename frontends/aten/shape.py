@@ -11,6 +11,22 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.result_shapes import joined, padded, repeated, stacked
 from wengert.frontends.aten.results import same
+from wengert.frontends.aten.view_shapes import (
+    counted_up,
+    exchanged,
+    expanded,
+    made,
+    permuted,
+    pieces,
+    positions_of,
+    sliced,
+    square,
+    squeezed,
+    unsqueezed,
+    viewed,
+    without,
+)
+from wengert.frontends.aten.view_shapes import diagonal as diagonal_of
 from wengert.ir.tensor_types import element, i64, shape, tensor
 
 # -- views
@@ -20,24 +36,23 @@ from wengert.ir.tensor_types import element, i64, shape, tensor
     "view.default(self, size)",
     "_unsafe_view.default(self, size)",
     "reshape.default(self, shape)",
-    "squeeze.default(self)",
-    "squeeze.dim(self, dim)",
-    "squeeze.dims(self, dim)",
-    "unsqueeze.default(self, dim)",
     "view_copy.default(self, size)",
+    results=viewed,
 )
+@means("squeeze.default(self)", "squeeze.dim(self, dim)", "squeeze.dims(self, dim)", results=squeezed)
+@means("unsqueeze.default(self, dim)", results=unsqueezed)
 def reshaped(b: AtenBuilder, x: Value, *_: Any) -> Value:
     """The same elements in the result's shape."""
     return b.reshape(x, b.extents)
 
 
-@means("permute.default(self, dims)")
+@means("permute.default(self, dims)", results=permuted)
 def permute(b: AtenBuilder, x: Value, dims: Sequence[int]) -> Value:
     """Dimensions in another order."""
     return b.transpose(x, [axis(d, len(dims)) for d in dims])
 
 
-@means("transpose.int(self, dim0, dim1)")
+@means("transpose.int(self, dim0, dim1)", results=exchanged)
 def transpose(b: AtenBuilder, x: Value, first: int, second: int) -> Value:
     """Two dimensions exchanged."""
     order = list(range(len(shape(x))))
@@ -47,13 +62,13 @@ def transpose(b: AtenBuilder, x: Value, first: int, second: int) -> Value:
     return b.transpose(x, order)
 
 
-@means("t.default(self)")
+@means("t.default(self)", results=exchanged)
 def t(b: AtenBuilder, x: Value) -> Value:
     """A matrix transposed."""
     return b.transpose(x, list(reversed(range(len(shape(x))))))
 
 
-@means("expand.default(self, size)")
+@means("expand.default(self, size)", results=expanded)
 def expand(b: AtenBuilder, x: Value, extents: Sequence[int], implicit: bool = False) -> Value:
     """Repeated to the result's shape."""
     return b.expanded(x, b.extents)
@@ -74,7 +89,7 @@ def flip(b: AtenBuilder, x: Value, dims: Sequence[int]) -> Value:
     return b.reverse(x, [axis(d, len(shape(x))) for d in dims]) if dims and shape(x) else x
 
 
-@means("diagonal.default(self, offset=0, dim1=0, dim2=1)")
+@means("diagonal.default(self, offset=0, dim1=0, dim2=1)", results=diagonal_of)
 def diagonal(b: AtenBuilder, x: Value, offset: int = 0, first: int = 0, second: int = 1) -> Value:
     """The elements x[..., i, i + offset, ...], along a new last dimension."""
     rank = len(shape(x))
@@ -107,14 +122,14 @@ def part(b: AtenBuilder, x: Value, dim: int, start: int, end: int, step: int = 1
     return b.slice(x, low, high, steps) if (low[dim], high[dim], step) != (0, extents[dim], 1) else x
 
 
-@means("slice.Tensor(self, dim=0, start=None, end=None, step=1)")
+@means("slice.Tensor(self, dim=0, start=None, end=None, step=1)", results=sliced)
 def slice_(b: AtenBuilder, x: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Value:
     """Every step-th element between two bounds."""
     dim = axis(dim, len(shape(x)))
     return part(b, x, dim, *bounds(start, end, shape(x)[dim]), step)
 
 
-@means("select.int(self, dim, index)")
+@means("select.int(self, dim, index)", results=without)
 def select(b: AtenBuilder, x: Value, dim: int, index: int) -> Value:
     """One position of a dimension, which disappears."""
     dim = axis(dim, len(shape(x)))
@@ -122,7 +137,7 @@ def select(b: AtenBuilder, x: Value, dim: int, index: int) -> Value:
     return b.reshape(part(b, x, dim, at, at + 1), b.extents)
 
 
-@means("split_with_sizes.default(self, split_sizes, dim=0)")
+@means("split_with_sizes.default(self, split_sizes, dim=0)", results=pieces)
 def split_with_sizes(b: AtenBuilder, x: Value, sizes: Sequence[int], dim: int = 0) -> tuple[Value, ...]:
     """Parts of these extents."""
     dim = axis(dim, len(shape(x)))
@@ -130,14 +145,14 @@ def split_with_sizes(b: AtenBuilder, x: Value, sizes: Sequence[int], dim: int = 
     return tuple(part(b, x, dim, end - n, end) for end, n in zip(ends, sizes, strict=True))
 
 
-@means("split.Tensor(self, split_size, dim=0)")
+@means("split.Tensor(self, split_size, dim=0)", results=pieces)
 def split(b: AtenBuilder, x: Value, size: int, dim: int = 0) -> tuple[Value, ...]:
     """Parts of this extent, the last one perhaps smaller."""
     extent = shape(x)[axis(dim, len(shape(x)))]
     return split_with_sizes(b, x, [min(size, extent - start) for start in range(0, extent, size)] or [0], dim)
 
 
-@means("unbind.int(self, dim=0)")
+@means("unbind.int(self, dim=0)", results=positions_of)
 def unbind(b: AtenBuilder, x: Value, dim: int = 0) -> tuple[Value, ...]:
     """All positions of a dimension."""
     dim = axis(dim, len(shape(x)))
@@ -172,13 +187,13 @@ def constant_pad(b: AtenBuilder, x: Value, pad: Sequence[int], value: Number = 0
 # -- numbers
 
 
-@means("full.default(size, fill_value, *, dtype=None)", "scalar_tensor.default(s, *, dtype=None)")
+@means("full.default(size, fill_value, *, dtype=None)", "scalar_tensor.default(s, *, dtype=None)", results=made)
 def full(b: AtenBuilder, first: Any, value: Any = None, **_: Any) -> Value:
     """A number everywhere; ``scalar_tensor`` has it as its only argument."""
     return b.full(first if value is None else value, b.type)
 
 
-@means("full_like.default(self, fill_value, *, dtype=None)", "new_full.default(self, size, fill_value, *, dtype=None)")
+@means("full_like.default(self, fill_value, *, dtype=None)", "new_full.default(self, size, fill_value, *, dtype=None)", results=made)
 def full_like(b: AtenBuilder, x: Value, *rest: Any, **_: Any) -> Value:
     """A number in the result's shape."""
     return b.full(rest[-1], b.type)
@@ -191,19 +206,20 @@ def full_like(b: AtenBuilder, x: Value, *rest: Any, **_: Any) -> Value:
     "empty.memory_format(size, *, dtype=None)",
     "empty_like.default(self, *, dtype=None)",
     "new_empty.default(self, size, *, dtype=None)",
+    results=made,
 )
 def zeros(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """Zeros; what PyTorch leaves undefined is zero too."""
     return b.zeros(b.type)
 
 
-@means("ones.default(size, *, dtype=None)", "ones_like.default(self, *, dtype=None)", "new_ones.default(self, size, *, dtype=None)")
+@means("ones.default(size, *, dtype=None)", "ones_like.default(self, *, dtype=None)", "new_ones.default(self, size, *, dtype=None)", results=made)
 def ones(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """Ones."""
     return b.full(1, b.type)
 
 
-@means("arange.start_step(start, end, step=1, *, dtype=None)")
+@means("arange.start_step(start, end, step=1, *, dtype=None)", results=counted_up)
 def arange(b: AtenBuilder, start: Number, end: Number, step: Number = 1, **_: Any) -> Value:
     """start + i step."""
     count = b.iota(0, b.type)
@@ -211,7 +227,7 @@ def arange(b: AtenBuilder, start: Number, end: Number, step: Number = 1, **_: An
     return scaled if start == 0 else b.add(scaled, b.full(start, b.type))
 
 
-@means("eye.default(n, *, dtype=None)", "eye.m(n, m, *, dtype=None)")
+@means("eye.default(n, *, dtype=None)", "eye.m(n, m, *, dtype=None)", results=square)
 def eye(b: AtenBuilder, *_: Any, **__: Any) -> Value:
     """The identity matrix."""
     positions = tensor(b.extents, i64)

@@ -13,6 +13,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.results import boolean, floating, promoted, same_floating
+from wengert.frontends.aten.view_shapes import corners, upper_corners
 from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
 
 
@@ -107,13 +108,13 @@ def fmin(b: AtenBuilder, x: Value, y: Value) -> Value:
 # -- positions of triangles
 
 
-@means("tril_indices.default(row, col, offset=0, *, dtype=None)")
+@means("tril_indices.default(row, col, offset=0, *, dtype=None)", results=corners)
 def tril_indices(b: AtenBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
     """Rows and columns of the lower triangle."""
     return b.constant(np.array(np.tril_indices(rows, offset, columns), dtype_of(b.element_type)))
 
 
-@means("triu_indices.default(row, col, offset=0, *, dtype=None)")
+@means("triu_indices.default(row, col, offset=0, *, dtype=None)", results=upper_corners)
 def triu_indices(b: AtenBuilder, rows: int, columns: int, offset: int = 0, **_: Any) -> Value:
     """Rows and columns of the upper triangle."""
     return b.constant(np.array(np.triu_indices(rows, offset, columns), dtype_of(b.element_type)))

@@ -8,6 +8,7 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.frontends.aten.builder import AtenBuilder
+from wengert.frontends.aten.matrix_shapes import by_triangle, by_triangle_and_matrix, factors, packed_factors, same_matrix, solution, unpacked_factors
 from wengert.frontends.aten.meanings import means
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.numpy import linalg as wlinalg
@@ -25,7 +26,7 @@ def _spread(b: AtenBuilder, *values: Value) -> list[Value]:
     return [b.expanded(x, [*batch, *shape(x)[-2:]]) for x in values]
 
 
-@means("_linalg_solve_ex.default(A, B, *, left=True, check_errors=False)")
+@means("_linalg_solve_ex.default(A, B, *, left=True, check_errors=False)", results=solution)
 def solve(b: AtenBuilder, a: Value, y: Value, left: bool = True, check_errors: bool = False) -> Values:
     """a x = y, or x a = y; y is a batch of vectors where it has the shape of a without its last dimension."""
     column = len(shape(y)) == 1 or shape(y) == shape(a)[:-1]
@@ -36,14 +37,14 @@ def solve(b: AtenBuilder, a: Value, y: Value, left: bool = True, check_errors: b
     return b.reshape(solution if left else transposed(b, solution), b.extents), None, None, b.zeros(tensor(shape(a)[:-2], i32))
 
 
-@means("linalg_solve_triangular.default(self, B, *, upper, left=True, unitriangular=False)")
+@means("linalg_solve_triangular.default(self, B, *, upper, left=True, unitriangular=False)", results=by_triangle)
 def solve_triangular(b: AtenBuilder, a: Value, y: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
     """The same for a triangular matrix, of which the other triangle is not read."""
     a, y = _spread(b, a, y)
     return triangular(b, a, y, left=left, lower=not upper, unit=unitriangular)
 
 
-@means("triangular_solve.default(self, A, upper=True, transpose=False, unitriangular=False)")
+@means("triangular_solve.default(self, A, upper=True, transpose=False, unitriangular=False)", results=by_triangle_and_matrix)
 def triangular_solve(b: AtenBuilder, y: Value, a: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Values:
     """The same by an older name, and the matrix."""
     a, y = _spread(b, a, y)
@@ -61,14 +62,14 @@ def _by_factor(b: AtenBuilder, factor: Value, y: Value, upper: bool) -> Value:
     return triangular(b, lower, triangular(b, lower, y, lower=True), lower=True, how=Transpose.ADJOINT)
 
 
-@means("cholesky_solve.default(self, input2, upper=False)")
+@means("cholesky_solve.default(self, input2, upper=False)", results=by_triangle)
 def cholesky_solve(b: AtenBuilder, y: Value, factor: Value, upper: bool = False) -> Value:
     """A system by a factor."""
     factor, y = _spread(b, factor, y)
     return _by_factor(b, factor, y, upper)
 
 
-@means("cholesky_inverse.default(self, upper=False)")
+@means("cholesky_inverse.default(self, upper=False)", results=same_matrix)
 def cholesky_inverse(b: AtenBuilder, factor: Value, upper: bool = False) -> Value:
     """The inverse by a factor."""
     return _by_factor(b, factor, identity_like(b, factor), upper)
@@ -102,7 +103,7 @@ def _unpacked(b: AtenBuilder, packed: Value) -> tuple[Value, Value]:
     return b.add(keep(b, left, "GT"), identity_like(b, left)), keep(b, right, "LE")
 
 
-@means("linalg_lu.default(A, *, pivot=True)")
+@means("linalg_lu.default(A, *, pivot=True)", results=factors)
 def lu(b: AtenBuilder, a: Value, *, pivot: bool = True) -> Values:
     """p l u = a."""
     if not pivot:
@@ -111,7 +112,7 @@ def lu(b: AtenBuilder, a: Value, *, pivot: bool = True) -> Values:
     return _permutation_matrix(b, pivots, shape(a)[-2], a), *_unpacked(b, packed)
 
 
-@means("linalg_lu_factor_ex.default(A, *, pivot=True, check_errors=False)")
+@means("linalg_lu_factor_ex.default(A, *, pivot=True, check_errors=False)", results=packed_factors)
 def lu_factor(b: AtenBuilder, a: Value, *, pivot: bool = True, check_errors: bool = False) -> Values:
     """Both factors in one matrix, pivots counted from 1, and where it failed."""
     if not pivot:
@@ -119,14 +120,14 @@ def lu_factor(b: AtenBuilder, a: Value, *, pivot: bool = True, check_errors: boo
     return _factored(b, a)
 
 
-@means("lu_unpack.default(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)")
+@means("lu_unpack.default(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", results=unpacked_factors)
 def lu_unpack(b: AtenBuilder, packed: Value, pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True) -> Values:
     """p, l and u from both factors in one matrix."""
     factors = _unpacked(b, packed) if unpack_data else (None, None)
     return _permutation_matrix(b, pivots, shape(packed)[-2], packed) if unpack_pivots else None, *factors
 
 
-@means("linalg_lu_solve.default(LU, pivots, B, *, left=True, adjoint=False)")
+@means("linalg_lu_solve.default(LU, pivots, B, *, left=True, adjoint=False)", results=by_triangle)
 def lu_solve(b: AtenBuilder, packed: Value, pivots: Value, y: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """A system by factors that are given."""
     if adjoint or not left:

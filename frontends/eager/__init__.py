@@ -16,10 +16,12 @@ from typing import Any
 if __name__ != "wengert.eager":
     raise ImportError(f"{__name__} has another name: import it as wengert.eager")
 
+from functools import partial as _partial
+
 import numpy as _np
 
 from wengert.eager import autograd, library
-from wengert.eager.checkpoint import checkpoint
+from wengert.eager.checkpoint import checkpoint, checkpoint_sequential, set_checkpoint_early_stop
 from wengert.eager.compilation.compile import Compiled, compile
 from wengert.eager.errors import (
     AnomalyError,
@@ -37,7 +39,7 @@ from wengert.eager.errors import (
     UnusedInputError,
     missing,
 )
-from wengert.eager.library import fft, linalg, special
+from wengert.eager.library import fft, linalg, masked, signal, special
 from wengert.eager.operations.contraction import addmm
 from wengert.eager.operations.creation import (
     Generator,
@@ -60,6 +62,7 @@ from wengert.eager.operations.creation import (
 from wengert.eager.operations.einsum import einsum
 from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, is_inference, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.operations.joining import cat, stack
+from wengert.eager.operations.layout import device, strided
 from wengert.eager.operations.promotion import default_dtype as get_default_dtype
 from wengert.eager.operations.promotion import set_default_dtype
 from wengert.eager.recording.memory import saved_bytes
@@ -70,14 +73,34 @@ from wengert.eager.tensor import Tensor
 float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np.float64, _np.int32, _np.int64, _np.bool_))
 
 
+inf, nan, pi, e, newaxis = _np.inf, _np.nan, _np.pi, _np.e, None
 _DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "int": int32} | {
     name: _np.dtype(name) for name in ("int8", "int16", "uint8", "float16", "complex64", "complex128")
+}
+_DTYPES |= {
+    name: _np.dtype(of)
+    for name, of in {"half": "float16", "short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}.items()
+}
+
+
+_LEGACY = {
+    "Bool": bool_,
+    "Byte": "uint8",
+    "Char": "int8",
+    "Short": "int16",
+    "Int": int32,
+    "Long": int64,
+    "Half": "float16",
+    "Float": float32,
+    "Double": float64,
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
         return _DTYPES[name]
+    if name.endswith("Tensor") and name[:-6] in _LEGACY:
+        return _partial(tensor, dtype=_LEGACY[name[:-6]])
     function = FUNCTIONS.get(name) or (None if name.startswith("__") else library.functions().get(name))
     if function is None:
         raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS, *library.functions()])
@@ -111,7 +134,9 @@ __all__ = [
     "bool_",
     "cat",
     "checkpoint",
+    "checkpoint_sequential",
     "compile",
+    "device",
     "einsum",
     "enable_grad",
     "equal",
@@ -135,6 +160,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "manual_seed",
+    "masked",
     "no_grad",
     "ones",
     "outer",
@@ -143,10 +169,13 @@ __all__ = [
     "randn",
     "randperm",
     "saved_bytes",
+    "set_checkpoint_early_stop",
     "set_default_dtype",
     "set_grad_enabled",
+    "signal",
     "special",
     "stack",
+    "strided",
     "tape_of",
     "tensor",
     "where",

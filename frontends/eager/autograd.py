@@ -7,12 +7,14 @@ from wengert.eager.gradients import forward_ad
 from wengert.eager.gradients import graph_functions as graph
 from wengert.eager.gradients.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from wengert.eager.gradients.gradient import backward, grad
+from wengert.eager.gradients.variable import Variable, is_multithreading_enabled, set_multithreading_enabled
 from wengert.eager.recording.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
     "Context",
     "Function",
     "GradcheckError",
+    "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -24,8 +26,10 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_anomaly_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

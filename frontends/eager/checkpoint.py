@@ -14,7 +14,7 @@ away: its function and its arguments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 from wengert.eager.containers import listed
@@ -35,7 +35,15 @@ Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool = False, preserve_rng_state: bool = True, early_stop: bool = True, **kwargs: Any
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = False,
+    preserve_rng_state: bool = True,
+    early_stop: bool = True,
+    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """``function(*args, **kwargs)``, of which nothing but the arguments is kept for the backward pass, which runs the function again.
 
@@ -44,7 +52,11 @@ def checkpoint(
         args: its arguments, of any kind.
         use_reentrant: must be False; it is here because PyTorch asks for it.
         preserve_rng_state: gives the second run the random numbers of the first.
-        early_stop: ends the second run when all values are there that a derivative may ask for.
+        early_stop: ends the second run when all values are there that a derivative may ask for; :class:`set_checkpoint_early_stop` overrides it.
+        context_fn: returns two context managers, for the first run and for the second.
+        determinism_check: "default" or "none": whether the second run has to keep values of the same shapes and dtypes as the first, which is checked
+            here in either case.
+        debug: taken for compatibility: errors name the places in both runs anyway.
         kwargs: its arguments by name.
 
     Raises:
@@ -60,9 +72,61 @@ def checkpoint(
     """
     if use_reentrant:
         raise AutogradError("checkpoint: there is only the kind that use_reentrant=False asks for")
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', found {determinism_check!r}")
+    contexts = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not STATE.recording:
-        return function(*args, **kwargs)
-    return Frame((function, args, kwargs), preserve_rng_state, early_stop).run()
+        with contexts[0]:
+            return function(*args, **kwargs)
+    stops = early_stop if _EarlyStop.enabled is None else _EarlyStop.enabled
+    frame = Frame((function, args, kwargs), preserve_rng_state, stops, contexts[1])
+    with contexts[0]:
+        return frame.run()
+
+
+class _EarlyStop:
+    """What :class:`set_checkpoint_early_stop` says; None for what each call says."""
+
+    enabled: bool | None = None
+
+
+class set_checkpoint_early_stop:  # noqa: N801  (the name under which it is known)
+    """Until the end of the block, whether second runs of the checkpoints that are made inside end as soon as everything is there."""
+
+    def __init__(self, enable: bool):
+        self._enable = enable
+        self._before: bool | None = None
+
+    def __enter__(self) -> None:
+        self._before, _EarlyStop.enabled = _EarlyStop.enabled, self._enable
+
+    def __exit__(self, *exception: object) -> None:
+        _EarlyStop.enabled = self._before
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = False, **kwargs: Any) -> Any:
+    """The functions (modules of a ``Sequential``, or any that take one argument) one after the other, in segments of which each but the last is a
+    checkpoint.
+
+    Raises:
+        ValueError: there are more segments than functions, or none.
+    """
+    steps = list(functions.children() if hasattr(functions, "children") else functions)
+    if not 1 <= segments <= len(steps):
+        raise ValueError(f"checkpoint_sequential: {segments} segments of {len(steps)} functions")
+    size = len(steps) // segments
+
+    def run(first: int, last: int) -> Callable[[Any], Any]:
+        def along(x: Any) -> Any:
+            for step in steps[first:last]:
+                x = step(x)
+            return x
+
+        return along
+
+    for number in range(segments - 1):
+        input = checkpoint(run(number * size, (number + 1) * size), input, use_reentrant=use_reentrant, **kwargs)
+    return run((segments - 1) * size, len(steps))(input)
 
 
 class Frame:
@@ -75,8 +139,9 @@ class Frame:
         draws: on a tape that was listening, the values of random numbers, in order.
     """
 
-    def __init__(self, call: Call, preserve: bool, early_stop: bool):
+    def __init__(self, call: Call, preserve: bool, early_stop: bool, context: AbstractContextManager[Any] | None = None):
         self.call: Call | Deferred = call
+        self.context = context or nullcontext()
         self.early_stop = early_stop
         self.random: Any = random_state() if preserve else None
         self.expected: list[tuple[Any, Place | None]] = []
@@ -141,7 +206,7 @@ class Frame:
         STATE.set(True, False)
         STATE.keeper = keeper
         try:
-            with nullcontext() if self.random is None else drawing_from(self.random):
+            with nullcontext() if self.random is None else drawing_from(self.random), self.context:
                 function(*args, **kwargs)
         except _EnoughError as enough:
             if enough.keeper is not keeper:

@@ -54,7 +54,6 @@ HINTS = {
     "cuda": "there is one device",
     "register_backward_hook": "use register_hook",
     "storage": "memory is seen through .array",
-    "data_ptr": "memory is seen through .array",
 }
 """Hints at what to write instead of functions that are left out on purpose."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -77,11 +78,14 @@ class Context:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The saved tensors. Raises FreedTapeError or ModifiedError."""
         if self.kept is None:
-            raise FreedTapeError("what this function saved was given up after the first backward pass; say retain_graph=True the first time")
+            raise FreedTapeError("what this function saved was given up after the first backward pass; Specify retain_graph=True the first time")
         for storage, version in self.marks:
             if storage.version != version:
                 place = describe(self.record.place if self.record else None)
-                raise ModifiedError(f"a tensor that was saved at {place} for a derivative was changed in place at {describe(storage.place)}")
+                raise ModifiedError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation:"
+                    f" what was saved at {place} was changed in place at {describe(storage.place)}"
+                )
         return tuple(self.kept if isinstance(self.kept, list) else self.kept.fetch())
 
 
@@ -150,7 +154,7 @@ class FunctionRecord(Record):
             dispatch.new(np.zeros(*t)) if c is None and self.context.materialize and np.issubdtype(t[1], np.floating) else c
             for c, t in zip(cotangents, self.result_types, strict=True)
         ]
-        gradients = self.function.backward(self.context, *given)
+        gradients = self.function.pullback()(self.context, *given)
         arrived = listed(gradients)
         if len(arrived) > len(self.inputs) and all(c is None for c in arrived[len(self.inputs) :]):
             arrived = arrived[: len(self.inputs)]
@@ -161,14 +165,18 @@ class FunctionRecord(Record):
     def _fitted(self, position: int, cotangent: Any) -> Tensor:
         """A cotangent in the shape and dtype of its argument: what was broadcast is summed; an AutogradError where it does not fit."""
         if not hasattr(cotangent, "array"):
-            raise AutogradError(f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected a tensor or None")
+            raise AutogradError(
+                f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected Variable (a tensor) or None"
+            )
         shape, dtype = self.argument_types[position]
         fitted: Tensor = cotangent
         if fitted.array.shape != shape:
             first = fitted.array.ndim - len(shape)
             if first < 0 or any(n not in (1, m) for n, m in zip(shape, fitted.array.shape[first:], strict=True)):
                 shown = list(fitted.array.shape), list(shape)
-                raise AutogradError(f"{self.name()} returned a gradient of shape {shown[0]} for argument {position}, expected {shown[1]}")
+                raise AutogradError(
+                    f"{self.name()} returned an invalid gradient at index {position} - got {shown[0]} but expected shape compatible with {shown[1]}"
+                )
             spread = [d for d in range(fitted.array.ndim) if d < first or shape[d - first] != fitted.array.shape[d]]
             fitted = fitted.sum(tuple(spread)).reshape(*shape) if spread else fitted
         return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
@@ -190,17 +198,24 @@ class Function:
     @staticmethod
     def forward(*args: Any) -> Any:
         """Computes the results; nothing is recorded inside."""
-        raise NotImplementedError("a Function needs a forward")
+        raise NotImplementedError("a Function must implement the forward function: a static method forward(ctx, *args)")
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         """The cotangents of the arguments from those of the results; None for what has none."""
-        raise NotImplementedError("a Function needs a backward to be differentiated")
+        raise NotImplementedError(
+            "a Function must implement either the backward function or vjp to be differentiated: a static method backward(ctx, *cotangents)"
+        )
+
+    @staticmethod
+    def vjp(ctx: Any, *cotangents: Any) -> Any:
+        """The same under another name."""
+        raise NotImplementedError
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangents of the results from those of the arguments, None where there is none."""
-        raise NotImplementedError("a Function needs a jvp to be differentiated in forward mode")
+        raise NotImplementedError("a Function must implement the jvp function to be differentiated in forward mode: a static method jvp(ctx, *tangents)")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -208,10 +223,21 @@ class Function:
         raise NotImplementedError
 
     @classmethod
+    def pullback(cls) -> Callable[..., Any]:
+        """``backward``, or ``vjp`` where that is written instead; a RuntimeError if both are."""
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise AutogradError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {cls.__name__}")
+        return cls.vjp
+
+    @classmethod
     def apply(cls, *args: Any) -> Any:
         """Runs the function and puts it on the tape."""
         from wengert.eager.tensor import Tensor
 
+        if cls.setup_context is not Function.setup_context:
+            args = _with_defaults(cls.forward, args)
         context = Context()
         context.needs_input_grad = tuple(isinstance(a, Tensor) and a.tracked for a in args)
         tracked = STATE.recording and any(context.needs_input_grad)
@@ -269,6 +295,12 @@ class Function:
                 y = results[number] = y.detach()
             y.source = record if len(results) == 1 else Output(record, number)
             y.tracked = True
+
+
+def _with_defaults(forward: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, followed by the defaults of those that were left out."""
+    parameters = list(signature(forward).parameters.values())[len(args) :]
+    return (*args, *(p.default for p in parameters if p.default is not p.empty))
 
 
 @cache

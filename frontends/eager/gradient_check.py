@@ -39,8 +39,27 @@ class _Difference:
         return self.output, self.input, f"{self.numerical:.6g}", f"{self.analytical:.6g}", f"{abs(self.numerical - self.analytical):.1e}"
 
 
-def gradcheck(func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True) -> bool:
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
     """Compares the Jacobian that the tape gives with central differences of step ``eps``, element by element.
+
+    A complex element counts as two real ones, its real and its imaginary part, on both sides.
 
     Args:
         func: takes the inputs, returns a tensor or several.
@@ -49,58 +68,106 @@ def gradcheck(func: Callable[..., Any], inputs: Any, eps: float = 1e-6, atol: fl
         atol: how far numerical and analytical values may be apart in any case.
         rtol: and how far in proportion to the numerical one, in addition.
         raise_exception: whether a difference is an error, or the answer False.
+        nondet_tol: how far two backward passes of the same values may be apart.
+        check_undefined_grad: whether backward passes are also run for one output of several, without cotangents of the others.
+        check_grad_dtypes: whether gradients must have the dtypes of their inputs; here they always do.
+        check_batched_grad: whether gradients of a stack of cotangents are compared with those of each.
+        check_batched_forward_grad: taken for compatibility; there is no batched forward mode.
+        check_forward_ad: whether forward mode is compared too.
+        check_backward_ad: whether reverse mode is.
+        fast_mode: taken for compatibility: every element is compared.
+        masked: taken for compatibility: all tensors are dense.
 
     Raises:
         GradcheckError: with the table of what differs.
-        ValueError: no input requires a gradient.
+        ValueError: no input requires a gradient, or neither mode is to be checked.
     """
     given = listed(inputs)
     checked = [(i, x) for i, x in enumerate(given) if getattr(x, "requires_grad", False)]
     if not checked:
-        raise ValueError("gradcheck: at least one input must require a gradient")
-    outputs = _outputs(func, given)
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    try:
+        _check(func, given, checked, _Limits(eps, atol, rtol, nondet_tol), forward=check_forward_ad, reverse=check_backward_ad, batched=check_batched_grad)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """The step, and how far apart values may be."""
+
+    eps: float
+    atol: float
+    rtol: float
+    repeated: float
+
+
+def _check(
+    func: Callable[..., Any], given: Sequence[Any], checked: Sequence[tuple[int, Tensor]], limits: _Limits, *, forward: bool, reverse: bool, batched: bool
+) -> None:
+    outputs = [y for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
     differences: list[_Difference] = []
     count = 0
     for i, x in checked:
-        numerical = _numerical(func, given, x, eps)
+        numerical = _numerical(func, given, x, limits.eps)
+        along = _by_forward_mode(func, given, x, numerical) if forward else []
         for o, (y, expected) in enumerate(zip(outputs, numerical, strict=True)):
-            analytical = _analytical(y, x)
-            count += analytical.size
-            wrong = ~(np.abs(analytical - expected) <= atol + rtol * np.abs(expected))
-            for place, column in np.argwhere(wrong):
-                names = _element(f"output {o}", y, int(place)), _element(f"input {i}", x, int(column))
-                differences.append(_Difference(*names, float(expected[place, column]), float(analytical[place, column])))
-    if differences and raise_exception:
-        raise GradcheckError(_table(differences, count, eps, atol, rtol))
-    return not differences
+            analytical = [_analytical(y, x, limits.repeated, batched)] if reverse else []
+            for found in (*analytical, *along[o : o + 1]):
+                count += found.size
+                differences += _compared(found, expected, (o, y), (i, x), limits)
+    if differences:
+        raise GradcheckError(_table(differences, count, limits))
+
+
+def _compared(analytical: Matrix, expected: Matrix, output: tuple[int, Tensor], given: tuple[int, Tensor], limits: _Limits) -> list[_Difference]:
+    """The elements that differ."""
+    wrong = ~(np.abs(analytical - expected) <= limits.atol + limits.rtol * np.abs(expected))
+    return [
+        _Difference(
+            _element(f"output {output[0]}", output[1], int(row)),
+            _element(f"input {given[0]}", given[1], int(column)),
+            float(expected[row, column]),
+            float(analytical[row, column]),
+        )
+        for row, column in np.argwhere(wrong)
+    ]
 
 
 def gradgradcheck(
     func: Callable[..., Any],
     inputs: Any,
     grad_outputs: Any = None,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
+    *,
+    gen_non_contig_grad_outputs: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    **options: Any,
 ) -> bool:
-    """:func:`gradcheck` of the gradients: by the inputs, and by the cotangents, which are random unless given."""
+    """:func:`gradcheck` of the gradients: by the inputs, and by the cotangents, which are random unless given. Options are those of :func:`gradcheck`."""
     given = listed(inputs)
     positions = [i for i, x in enumerate(given) if getattr(x, "requires_grad", False)]
-    outputs = [y for y in _outputs(func, given) if y.is_floating_point()]
+    outputs = [y for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
     rng: Any = np.random.default_rng(0)
     cotangents = listed(grad_outputs) if grad_outputs is not None else [dispatch.constant(np.asarray(rng.standard_normal(y.shape), y.dtype)) for y in outputs]
     cotangents = [c if c.requires_grad else c.detach().requires_grad_() for c in cotangents]
 
     def gradients(*both: Any) -> tuple[Any, ...]:
         arguments, weights = both[: len(given)], both[len(given) :]
-        made = [y for y in listed(func(*arguments)) if y.is_floating_point()]
+        made = [y for y in listed(func(*arguments)) if y.array.dtype.kind in "fVc"]
         return grad(made, [arguments[i] for i in positions], weights, create_graph=True, allow_unused=True, materialize_grads=True)
 
-    return gradcheck(gradients, [*given, *cotangents], eps, atol, rtol, raise_exception)
+    return gradcheck(gradients, [*given, *cotangents], check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, **options)
 
 
-# -- both Jacobians, as matrices [elements of the output, elements of the input]
+# -- Jacobians, as matrices [elements of the output, elements of the input]; the parts of complex elements stand beside each other
 
 
 @enable_grad
@@ -108,53 +175,112 @@ def _outputs(func: Callable[..., Any], given: Sequence[Any]) -> list[Tensor]:
     return listed(func(*given))
 
 
+def _parts(array: Any) -> Matrix:
+    """All elements as a vector of real numbers."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(flat.real.dtype).astype(np.float64) if flat.dtype.kind == "c" else flat.astype(np.float64)
+
+
+def _directions(x: Tensor) -> list[Any]:
+    """What an element is changed by: 1, and i for a complex one."""
+    return [1, 1j] if x.array.dtype.kind == "c" else [1]
+
+
 def _numerical(func: Callable[..., Any], given: Sequence[Any], x: Tensor, eps: float) -> list[Matrix]:
     """Differences, by changing one element of x after the other where it stands."""
 
     def run() -> list[Matrix]:  # not in no_grad: the function may take gradients itself
-        return [np.array(y.detach().array, np.float64).reshape(-1) for y in _outputs(func, given)]
+        return [_parts(y.detach().array) for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
 
     columns: list[list[Matrix]] = []
     for place in np.ndindex(x.array.shape):
         before = x.array[place].copy()
-        try:
-            x.array[place] = before + eps
-            high = run()
-            x.array[place] = before - eps
-            low = run()
-        finally:
-            x.array[place] = before
-        columns.append([(h - n) / (2 * eps) for h, n in zip(high, low, strict=True)])
+        for direction in _directions(x):
+            try:
+                x.array[place] = before + eps * direction
+                high = run()
+                x.array[place] = before - eps * direction
+                low = run()
+            finally:
+                x.array[place] = before
+            columns.append([(h - n) / (2 * eps) for h, n in zip(high, low, strict=True)])
     if not columns:
         return [np.zeros((y.size, 0)) for y in run()]
     return [np.stack(of_one, 1) for of_one in zip(*columns, strict=True)]
 
 
-def _analytical(y: Tensor, x: Tensor) -> Matrix:
-    rows = np.zeros((y.array.size, x.array.size))
+def _analytical(y: Tensor, x: Tensor, repeated: float, batched: bool) -> Matrix:
+    """By a backward pass for each row; those of a complex output are of its real part for the cotangent 1, and of its imaginary part for i."""
+    rows = np.zeros((y.array.size * len(_directions(y)), x.array.size * len(_directions(x))))
     if not y.tracked:
         return rows
+    number = 0
     for place in range(y.array.size):
-        one = np.zeros(y.array.size, y.array.dtype)
-        one[place] = 1
-        (row,) = grad(y, x, dispatch.constant(one.reshape(y.array.shape)), retain_graph=True, allow_unused=True)
-        if row is not None:
-            rows[place] = row.array.reshape(-1)
+        for direction in _directions(y):
+            one = np.zeros(y.array.size, y.array.dtype)
+            one[place] = direction
+            cotangent = dispatch.constant(one.reshape(y.array.shape))
+            row, again = (grad(y, x, cotangent, retain_graph=True, allow_unused=True)[0] for _ in range(2))
+            if row is not None and again is not None:
+                rounding = 64 * np.finfo(row.array.dtype).eps * np.max(np.abs(row.array), initial=0)  # a pass may be compiled the next time
+                if np.max(np.abs(row.array - again.array), initial=0) > repeated + rounding:
+                    raise GradcheckError(
+                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, although"
+                        f" analytical gradient matches numerical gradient. The tolerance for nondeterminism was {repeated:g}."
+                    )
+                if batched:
+                    _check_batch(y, x, cotangent, row)
+                rows[number] = _parts(row.array)
+            number += 1
     return rows
+
+
+def _check_batch(y: Tensor, x: Tensor, cotangent: Tensor, row: Tensor) -> None:
+    """Raises a GradcheckError if a stack of cotangents gives something else than each of them."""
+    stacked = dispatch.constant(np.stack([cotangent.array, 2 * cotangent.array]))
+    (both,) = grad(y, x, stacked, retain_graph=True, is_grads_batched=True)
+    if both is None or not np.allclose(both.array, np.stack([row.array, 2 * row.array]), equal_nan=True):
+        raise GradcheckError("gradcheck failed while testing batched gradient computation: a stack of cotangents gives something else than each of them")
+
+
+def _by_forward_mode(func: Callable[..., Any], given: Sequence[Any], x: Tensor, numerical: Sequence[Matrix]) -> list[Matrix]:
+    """A column for each element, by the tangents of the outputs."""
+    from wengert.eager.gradients import forward_ad
+
+    matrices = [np.zeros(m.shape) for m in numerical]
+    number = 0
+    for place in np.ndindex(x.array.shape):
+        for direction in _directions(x):
+            tangent = np.zeros(x.array.shape, x.array.dtype)
+            tangent[place] = direction
+            with forward_ad.dual_level():
+                arguments = [forward_ad.make_dual(v, dispatch.constant(tangent)) if v is x else v for v in given]
+                outputs = [y for y in _outputs(func, arguments) if y.array.dtype.kind in "fVc"]
+                for matrix, y in zip(matrices, outputs, strict=True):
+                    pushed = forward_ad.unpack_dual(y).tangent
+                    if pushed is not None:
+                        matrix[:, number] = _parts(pushed.array)
+            number += 1
+    return matrices
 
 
 # -- the table
 
 
 def _element(name: str, x: Tensor, flat: int) -> str:
-    place = np.unravel_index(flat, x.array.shape)
-    return name + (f"[{', '.join(str(int(i)) for i in place)}]" if place else "")
+    parts = len(_directions(x))
+    place = np.unravel_index(flat // parts, x.array.shape)
+    part = f".{('real', 'imag')[flat % 2]}" if parts == 2 else ""
+    return name + (f"[{', '.join(str(int(i)) for i in place)}]" if place else "") + part
 
 
-def _table(differences: Sequence[_Difference], count: int, eps: float, atol: float, rtol: float) -> str:
+def _table(differences: Sequence[_Difference], count: int, limits: _Limits) -> str:
     rows = [("of", "by", "numerical", "analytical", "difference"), *(d.row() for d in differences[:_SHOWN])]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     more = [f"and {len(differences) - _SHOWN} more"] if len(differences) > _SHOWN else []
-    head = f"{len(differences)} of {count} derivatives are not those of differences (step {eps:g}, atol {atol:g}, rtol {rtol:g}):"
+    first = differences[0]
+    where = f"Jacobian mismatch for {first.output.partition('[')[0]} with respect to {first.input.partition('[')[0]}"
+    said = f"(step {limits.eps:g}, atol {limits.atol:g}, rtol {limits.rtol:g})"
+    head = f"{where}: {len(differences)} of {count} derivatives are not those of differences {said}:"
     return "\n".join([head, *lines, *more])

@@ -131,12 +131,22 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
     if not isinstance(value, np.ndarray):
         return dispatch.constant(np.asarray(value, dtype))
     if source is not None and not isinstance(source, int | float | Record | Output):
-        return source
+        return source if value is source.array else _in_place_of(source, value)
     made = dispatch.new(value)
     if STATE.tape is not None:
         STATE.tape.rewrapped(made)
     if isinstance(source, Record | Output) and np.issubdtype(dtype, np.inexact):
         made.source, made.tracked = source, True
+    return made
+
+
+def _in_place_of(leaf: Tensor, value: Array) -> Tensor:
+    """What hooks made of a leaf that was kept: other elements, whose gradient is the leaf's."""
+    from wengert.eager.operations.elementwise import CLONE
+
+    made = dispatch.new(value)
+    signature = CLONE.signature(((value.shape, value.dtype),), None, 1)
+    made.source, made.tracked = Record(signature, (leaf,), (), None), True
     return made
 
 

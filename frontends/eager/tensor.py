@@ -5,6 +5,7 @@ What has to do with gradients is here. All other methods are functions in files 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
@@ -16,6 +17,7 @@ import numpy as np
 from wengert.eager import library
 from wengert.eager.errors import AutogradError, missing
 from wengert.eager.operations import (
+    complex_views,
     contraction,
     conversion,
     diagonals,
@@ -23,6 +25,7 @@ from wengert.eager.operations import (
     elementwise,
     indexing,
     joining,
+    layout,
     operators,
     ordering,
     reading,
@@ -66,8 +69,8 @@ class Tensor:
     """Whether a module takes it for its parameter."""
     leaf_hooks: list[Hook] | None = None
     accumulate_hooks: list[Callable[[Tensor], Any]] | None = None
-    accumulator: AccumulateGrad | None = None
-    """Its node, once somebody has asked for it."""
+    accumulator: AccumulateGrad | ref[AccumulateGrad] | None = None
+    """Its node, once somebody has asked for it; weakly unless there are hooks on it."""
     __array_ufunc__ = None
     """Arithmetic with NumPy arrays is that of tensors, on either side."""
 
@@ -86,9 +89,13 @@ class Tensor:
             STATE.tape.gradient_set(self)
         self._grad = value
 
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
     def _check_gradient(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"grad must be a tensor or None, found {type(value).__name__}")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
         if value is self:
             raise AutogradError("a tensor cannot be its own grad")
         if (value.array.shape, value.array.dtype) != (self.array.shape, self.array.dtype):
@@ -170,9 +177,14 @@ class Tensor:
         """Whether its elements are complex."""
         return self.array.dtype.kind == "c"
 
-    def is_contiguous(self) -> bool:
-        """Whether its elements lie in memory in row-major order."""
-        return self.array.flags.c_contiguous
+    is_contiguous, stride, storage_offset = layout.is_contiguous, layout.stride, layout.storage_offset
+    data_ptr, element_size = layout.data_ptr, layout.element_size
+    device, layout = layout.CPU, layout.strided
+    is_sparse = is_cuda = is_quantized = is_meta = is_mkldnn = False
+
+    def _is_view(self) -> builtins.bool:
+        """Whether it shares the memory of another tensor."""
+        return self.view_of is not None
 
     # -- gradients
 
@@ -206,7 +218,7 @@ class Tensor:
             raise AutogradError("only leaves can be told not to require a gradient; use detach()")
         if requires_grad and not (self.is_floating_point() or self.is_complex()):
             raise AutogradError(f"only tensors of floats can require gradients, found {self.array.dtype.name}")
-        if requires_grad and self.is_inference_tensor:
+        if requires_grad and self.is_inference_tensor and not STATE.inference:
             raise AutogradError("a tensor made in inference mode cannot require a gradient outside of it; clone() it first")
         self.tracked = bool(requires_grad)
         return self
@@ -260,6 +272,8 @@ class Tensor:
             functions = library.functions()
             if name in functions:
                 return partial(functions[name], self)
+            if name in updates.SEEN_OTHERWISE:
+                return partial(updates.see_otherwise, self, getattr(Tensor, name[:-1], None) or functions[name[:-1]])
             function = functions.get(name[:-1]) or getattr(Tensor, name[:-1], None) if name.endswith("_") and not name.startswith("_") else None
             if callable(function):
                 return partial(self._changed_by, function)
@@ -351,7 +365,9 @@ class Tensor:
 
     view, view_as, reshape, expand, expand_as = shapes.view, shapes.view_as, shapes.reshape, shapes.expand, shapes.expand_as
     permute, transpose, t, flip = shapes.permute, shapes.transpose, shapes.t, shapes.flip
+    real, imag = property(complex_views.real, complex_views.write_real), property(complex_views.imag, complex_views.write_imag)
     T, mT = property(shapes.reversed_dimensions), property(shapes.transposed_matrices)  # noqa: N815  (the names under which they are known)
+    H = mH = property(shapes.adjoint)  # noqa: N815
     squeeze, unsqueeze, select, narrow = views.squeeze, views.unsqueeze, views.select, views.narrow
     flatten, split, chunk, unbind = joining.flatten, joining.split, joining.chunk, joining.unbind
     __getitem__, __setitem__, index_select, gather = indexing.get, indexing.put, indexing.index_select, indexing.gather
@@ -376,6 +392,8 @@ class Tensor:
     # -- dtypes and copies; last, because some are called as Python's own types are
 
     detach, detach_, clone, contiguous, to = conversion.detach, conversion.detach_in_place, conversion.clone, conversion.contiguous, conversion.to
+    half, cfloat, cdouble = conversion.into("float16"), conversion.into("complex64"), conversion.into("complex128")
+    byte, char, short, int = conversion.into("uint8"), conversion.into("int8"), conversion.into("int16"), conversion.into("int32")
     float, double, long, bool = conversion.to_float32, conversion.to_float64, conversion.to_int64, conversion.to_bool
 
 

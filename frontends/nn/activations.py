@@ -9,9 +9,9 @@ from wengert.eager.recording import dispatch
 from wengert.eager.tensor import Tensor
 
 
-def relu(x: Tensor) -> Tensor:
+def relu(x: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
-    return x.relu()
+    return x.relu_() if inplace else x.relu()
 
 
 def sigmoid(x: Tensor) -> Tensor:

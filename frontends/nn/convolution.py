@@ -28,7 +28,7 @@ CONVOLUTION = register(OPERATIONS, "convolution", "ConvolutionBackward0", _convo
 
 def pair(value: int | Pair) -> Pair:
     """One number for both directions, or one for each."""
-    return (value, value) if isinstance(value, int) else (value[0], value[1])
+    return (value, value) if isinstance(value, int) else (value[0], value[-1])
 
 
 def _named_padding(name: str, window: Pair, stride: Pair, dilation: Pair) -> Pair:

@@ -22,6 +22,7 @@ from wengert.nn.padding import interpolate, pad
 
 Function = Callable[..., Any]
 windows: Any = import_module("wengert.nn.windows")  # the package, which asks this module for names that it has not, is still being imported
+unpooling: Any = import_module("wengert.nn.unpooling")
 
 # -- activations
 
@@ -200,6 +201,34 @@ def _dropped(rank: int) -> Function:
     return run
 
 
+def _alpha_dropped(x: Any, p: float, training: bool, extents: Any) -> Any:
+    """Dropout that keeps mean 0 and variance 1 of what SELU makes (G. Klambauer et al., 2017): what is dropped has SELU's smallest value."""
+    if not training or p == 0:
+        return x.clone()
+    lowest = -1.7580993408473766
+    scale = ((1 - p) * (1 + p * lowest**2)) ** -0.5 if p < 1 else 0.0
+    kept = rand(*extents, dtype=x.array.dtype) >= p
+    mask = kept.to(x.array.dtype).expand(*x.array.shape)
+    return (x * mask + lowest * (1 - mask)) * scale - scale * lowest * p
+
+
+def multilabel_margin_loss(x: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+    """max(0, 1 - (x[right] - x[wrong])) over all pairs of a right class and a wrong one; targets end at the first -1."""
+    rows, targets = (v.reshape(1, -1) if v.array.ndim < 2 else v for v in (x, target))
+    classes = rows.array.shape[1]
+    ended = np.cumsum(targets.array < 0, 1) > 0
+    right = np.zeros(rows.array.shape, np.bool_)
+    for row, (places, over) in enumerate(zip(targets.array, ended, strict=True)):
+        right[row, places[~over]] = True
+    wrong = dispatch.new((~right).astype(rows.array.dtype))
+    index = dispatch.new(np.where(ended, 0, targets.array))
+    counted = dispatch.new((~ended).astype(rows.array.dtype))
+    margins = (1 - rows.gather(1, index).unsqueeze(2) + rows.unsqueeze(1)).relu() * counted.unsqueeze(2) * wrong.unsqueeze(1)
+    losses = margins.sum((1, 2)) / classes
+    losses = losses.reshape(()) if x.array.ndim < 2 else losses
+    return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
+
+
 FUNCTIONAL: dict[str, Function] = {
     "elu": elu,
     "celu": celu,
@@ -251,6 +280,12 @@ FUNCTIONAL: dict[str, Function] = {
     **{f"conv_transpose{n}d": windows.transposed_convolution(n) for n in (1, 2, 3)},
     **{f"max_pool{n}d": windows.max_pool(n) for n in (1, 3)},
     **{f"avg_pool{n}d": windows.avg_pool(n) for n in (1, 3)},
+    **{f"max_unpool{n}d": unpooling.max_unpool(n) for n in (1, 2, 3)},
+    "alpha_dropout": lambda x, p=0.5, training=False, inplace=False: _alpha_dropped(x, p, training, x.array.shape),
+    "feature_alpha_dropout": lambda x, p=0.5, training=False, inplace=False: _alpha_dropped(
+        x, p, training, (*x.array.shape[:2], *(1 for _ in x.array.shape[2:]))
+    ),
+    "multilabel_margin_loss": multilabel_margin_loss,
     **{f"lp_pool{n}d": windows.lp_pool(n) for n in (1, 2, 3)},
     **{f"adaptive_avg_pool{n}d": windows.adaptive(n, largest=False) for n in (1, 2, 3)},
     **{f"adaptive_max_pool{n}d": windows.adaptive(n, largest=True) for n in (1, 2, 3)},

@@ -48,7 +48,7 @@ def _layout(name: str, x: Tensor, kernel: Any, stride: Any, padding: Any, dilati
     if x.ndim not in (3, 4) or not x.is_floating_point():
         raise ShapeError(f"{name}: expected an image [c, h, w] or images [n, c, h, w] of floats, found {x.dtype.name}{list(x.shape)}")
     window, space, apart = pair(kernel), pair(padding), pair(dilation)
-    step = window if stride is None else pair(stride)
+    step = window if stride is None or stride == () else pair(stride)
     if min(*window, *step, *apart) < 1 or any(2 * p > k or p < 0 for p, k in zip(space, window, strict=True)):
         raise ShapeError(f"{name}: windows of {window} with a stride of {step}: all must be positive, and the padding at most half of a window, found {space}")
     h, w = (window_count(*one, ceil_mode) for one in zip(x.shape[-2:], window, step, space, apart, strict=True))
@@ -58,12 +58,22 @@ def _layout(name: str, x: Tensor, kernel: Any, stride: Any, padding: Any, dilati
 
 
 def max_pool2d(
-    x: Tensor, kernel_size: int | Pair, stride: int | Pair | None = None, padding: int | Pair = 0, dilation: int | Pair = 1, ceil_mode: bool = False
-) -> Tensor:
-    """The largest element of every window of ``x: [n, c, h, w]`` or ``[c, h, w]``.
+    x: Tensor,
+    kernel_size: int | Pair,
+    stride: int | Pair | None = None,
+    padding: int | Pair = 0,
+    dilation: int | Pair = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest element of every window of ``x: [n, c, h, w]`` or ``[c, h, w]``; with ``return_indices`` also its position in the flattened image.
 
     Windows are ``stride`` apart (their own extent by default); ``ceil_mode`` takes one more where a part of it is in the image.
     """
+    if return_indices:
+        from wengert.nn.unpooling import max_pool_with_positions
+
+        return max_pool_with_positions(2)(x, kernel_size, stride, padding, dilation, ceil_mode)
     return dispatch.apply(MAX_POOL, (x,), _layout("max_pool2d", x, kernel_size, stride, padding, dilation, ceil_mode))
 
 

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any
 
 from wengert.eager.containers import listed
-from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import aten
 from wengert.eager.library.shapes import unfold
 from wengert.eager.operations.joining import stack
@@ -91,7 +90,9 @@ def max_pool(n: int) -> Function:
 
     def run(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
         if return_indices:
-            raise ShapeError(f"max_pool{n}d: positions (return_indices) are not given")
+            from wengert.nn.unpooling import max_pool_with_positions
+
+            return max_pool_with_positions(n)(x, kernel_size, stride, padding, dilation, ceil_mode)
         window, space, apart = (spread(v, n) for v in (kernel_size, padding, dilation))
         step = spread(stride, n) if stride not in (None, ()) else window
         more = _more(x, n, window, step, space, apart, ceil_mode)
@@ -131,7 +132,9 @@ def adaptive(n: int, largest: bool) -> Function:
 
     def run(x: Any, output_size: Any, return_indices: bool = False) -> Any:
         if return_indices:
-            raise ShapeError("adaptive pooling: positions (return_indices) are not given")
+            from wengert.nn.unpooling import adaptive_max_pool_with_positions
+
+            return adaptive_max_pool_with_positions(n)(x, output_size)
         sizes = listed(output_size)
         sizes = sizes * n if len(sizes) == 1 else sizes
         for d in range(n):

@@ -115,7 +115,6 @@ from wengert.numpy.elementwise import (
     exp,
     expm1,
     floor,
-    floor_divide,
     hypot,
     imag,
     log,
@@ -125,7 +124,6 @@ from wengert.numpy.elementwise import (
     logaddexp,
     maximum,
     minimum,
-    mod,
     multiply,
     negative,
     nextafter,
@@ -133,7 +131,6 @@ from wengert.numpy.elementwise import (
     pow,
     real,
     reciprocal,
-    remainder,
     round,
     sign,
     signbit,
@@ -146,6 +143,7 @@ from wengert.numpy.elementwise import (
     tanh,
     trunc,
 )
+from wengert.numpy.floored_division import floor_divide, mod, remainder
 from wengert.numpy.information import __array_namespace_info__
 from wengert.numpy.manipulation import (
     broadcast_arrays,

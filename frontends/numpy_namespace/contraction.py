@@ -9,6 +9,7 @@ import numpy as np
 from wengert.dialects.builder import Value
 from wengert.frontends.tracing.errors import value_error
 from wengert.frontends.tracing.operands import axis_of, broadcast, builder, is_traced, listed, promoted, shape_of, traced
+from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.tensor_types import rank, shape
 from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
 from wengert.numpy.elementwise import conj, multiply
@@ -73,7 +74,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     left, right = shape_of(x1), shape_of(x2)
     if left[axis_of(axis, len(left))] != right[axis_of(axis, len(right))]:
         raise value_error(f"vecdot: the shapes {left} and {right} do not agree along axis {axis}")
-    return sum(multiply(moveaxis(conj(x1), axis, -1), moveaxis(x2, axis, -1)), -1)
+    products = multiply(moveaxis(conj(x1), axis, -1), moveaxis(x2, axis, -1))
+    return sum(products, -1, dtype=products.dtype)  # small integers stay small, as in the other products
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -101,7 +103,8 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     rows, columns = shape_of(x)[-2:]
     count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     places = np.arange(count)
-    return x[..., places + max(-offset, 0), places + max(offset, 0)]
+    elements = x[..., places + max(-offset, 0), places + max(offset, 0)]
+    return elements.viewing(x) if isinstance(x, TracedArray) else elements
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
@@ -134,7 +137,8 @@ def einsum(subscripts: str, /, *operands: ArrayLike) -> Array:
         (x, a), (y, c) = chosen if len(chosen) == 2 else (chosen[0], (None, ""))
         pending.append(_summed(x, a, kept) if y is None else _pair(x, a, y, c, kept))
     value, term = _summed(*pending[0], set(result))
-    return traced(builder().transpose(value, [term.index(letter) for letter in result]))
+    product = traced(builder().transpose(value, [term.index(letter) for letter in result]))
+    return product.viewing(operands[0]) if len(operands) == 1 else product  # NumPy's may be a view then
 
 
 _ELLIPSIS = "ΑΒΓΔΕΖΗΘΙΚΛΜ"

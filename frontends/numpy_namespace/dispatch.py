@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from wengert.frontends.tracing.operands import is_traced
+from wengert.frontends.tracing.operands import is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import DType
 
@@ -53,4 +53,13 @@ def result_dtype(numpy_function: Callable[..., Any], dtype: DType) -> DType:
     return _RESULT_DTYPES[key]
 
 
-__all__ = ["NUMPY", "Array", "ArrayLike", "TracedArray", "concrete_by", "result_dtype"]
+def copied(x: Any) -> Any:
+    """A traced array as one that shares its elements with no other, where NumPy makes a copy; what else there is, as it is."""
+    if not isinstance(x, TracedArray):
+        return x
+    copy = traced(value_of(x), x.weak)
+    copy.owned = True
+    return copy
+
+
+__all__ = ["NUMPY", "Array", "ArrayLike", "TracedArray", "concrete_by", "copied", "result_dtype"]

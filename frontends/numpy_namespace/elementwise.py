@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from wengert.dialects import chlo
-from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, is_traced, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
-from wengert.ir.tensor_types import dtype_of, element, element_of, shape, tensor
-from wengert.numpy.dispatch import Array, ArrayLike
-from wengert.numpy.elementwise_calls import Emit, binary, is_infinite, kind_of, single_op, unary
+from wengert.numpy.dispatch import Array, ArrayLike, copied
+from wengert.numpy.elementwise_calls import Emit, binary, is_infinite, kind_of, sign_bit, single_op, unary
 
 # -- arithmetic
 
@@ -42,56 +40,6 @@ def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The quotient of two operands as floats."""
     return binary(np.divide, lambda b, x, y: b.divide(x, y), x1, x2, floating=True)
-
-
-def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The quotient rounded towards negative infinity. By zero it is 0 for integers, and the quotient for floats, as in NumPy."""
-    return binary(np.floor_divide, _floor_divide, x1, x2)
-
-
-def _floor_divide(b: OpBuilder, x: Value, y: Value) -> Value:
-    zero, one = b.full_like(x, 0), b.full_like(x, 1)
-    nothing = b.compare("EQ", y, zero)
-    if kind_of(x) in "iu":
-        return b.select(nothing, zero, _floor_divide_by(b, x, b.select(nothing, one, y)))
-    return b.select(nothing, b.round_nearest_even(b.divide(x, y)), _floor_divide_by(b, x, y)) if kind_of(x) == "f" else _floor_divide_by(b, x, y)
-
-
-def _floor_divide_by(b: OpBuilder, x: Value, y: Value) -> Value:
-    zero, one = b.full_like(x, 0), b.full_like(x, 1)
-    if kind_of(x) in "bu":
-        return b.divide(x, y)
-    rest = b.remainder(x, y)
-    differs = b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
-    if kind_of(x) == "i":
-        quotient = b.divide(x, y)
-        return b.select(differs, b.subtract(quotient, one), quotient)
-    quotient = b.divide(b.subtract(x, rest), y)
-    return b.round_nearest_even(b.select(differs, b.subtract(quotient, one), quotient))
-
-
-def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of floor division, which has the sign of ``x2``. By zero it is 0 for integers, and NaN for floats, as in NumPy."""
-    return binary(np.remainder, _remainder, x1, x2)
-
-
-mod = remainder
-
-
-def _remainder(b: OpBuilder, x: Value, y: Value) -> Value:
-    if kind_of(x) in "iu":
-        nothing = b.compare("EQ", y, b.full_like(y, 0))
-        return b.select(nothing, b.full_like(x, 0), _remainder_by(b, x, b.select(nothing, b.full_like(y, 1), y)))
-    return _remainder_by(b, x, y)
-
-
-def _remainder_by(b: OpBuilder, x: Value, y: Value) -> Value:
-    rest = b.remainder(x, y)
-    if kind_of(x) in "bu":
-        return rest
-    zero = b.full_like(x, 0)
-    differs = b.and_(b.compare("NE", rest, zero), b.compare("NE", b.compare("LT", rest, zero), b.compare("LT", y, zero)))
-    return b.select(differs, b.add(rest, y), rest)
 
 
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -125,7 +73,7 @@ def negative(x: ArrayLike, /) -> Array:
 
 def positive(x: ArrayLike, /) -> Array:
     """``+x``, which is ``x``."""
-    return x if isinstance(x, TracedArray) else np.positive(x)
+    return copied(x) if isinstance(x, TracedArray) else np.positive(x)
 
 
 def abs(x: ArrayLike, /) -> Array:
@@ -141,7 +89,7 @@ def _abs(x: ArrayLike) -> Array:
 
 def _unary_kept(numpy_function: Callable[..., Any], x: ArrayLike) -> Array:
     """A function that leaves such elements as they are."""
-    return x if isinstance(x, TracedArray) else numpy_function(x)
+    return copied(x) if isinstance(x, TracedArray) else numpy_function(x)
 
 
 def square(x: ArrayLike, /) -> Array:
@@ -155,8 +103,16 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
 
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1; of complex numbers ``x / |x|``, and 0 at 0."""
-    return unary(np.sign, lambda b, x: x if kind_of(x) == "b" else _unsigned_sign(b, x) if kind_of(x) == "u" else b.sign(x), x)
+    """-1, 0 or 1; of complex numbers ``x / |x|``. At -0 it is 0, as the standard says."""
+    return unary(np.sign, lambda b, x: _unsigned_sign(b, x) if kind_of(x) == "u" else _signed_sign(b, x), x)
+
+
+def _signed_sign(b: OpBuilder, x: Value) -> Value:
+    if kind_of(x) != "c":
+        return b.sign(x) if kind_of(x) == "i" else b.add(b.sign(x), b.full_like(x, 0))  # -0 + 0 is 0
+    zero = b.full_like(x, 0)
+    at_zero = b.compare("EQ", x, zero)
+    return b.select(at_zero, zero, b.sign(b.select(at_zero, b.full_like(x, 1), x)))
 
 
 def _unsigned_sign(b: OpBuilder, x: Value) -> Value:
@@ -179,7 +135,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         return np.clip(x, min, max)
     if min is not None:
         x = maximum(x, min)
-    return x if max is None else minimum(x, max)
+    return copied(x) if max is None else minimum(x, max)
 
 
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -223,12 +179,21 @@ def log1p(x: ArrayLike, /) -> Array:
 
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm of base 2."""
-    return unary(np.log2, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(2.0)))), x)
+    return unary(np.log2, lambda b, x: _scaled_log(b, x, 2.0), x)
 
 
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm of base 10."""
-    return unary(np.log10, lambda b, x: b.divide(b.log(x), b.full_like(x, float(np.log(10.0)))), x)
+    return unary(np.log10, lambda b, x: _scaled_log(b, x, 10.0), x)
+
+
+def _scaled_log(b: OpBuilder, x: Value, base: float) -> Value:
+    """The logarithm of a base; of complex numbers part by part, as a complex quotient makes NaN of infinite parts."""
+    logarithm = b.log(x)
+    if kind_of(x) != "c":
+        return b.divide(logarithm, b.full_like(x, float(np.log(base))))
+    scale = b.full_like(b.real(x), float(np.log(base)))
+    return b.complex(b.divide(b.real(logarithm), scale), b.divide(b.imag(logarithm), scale))
 
 
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -321,7 +286,7 @@ def atanh(x: ArrayLike, /) -> Array:
 def _rounded(numpy_function: Callable[..., Any], emit: Emit, x: ArrayLike) -> Array:
     """A function that leaves integers and booleans as they are."""
     if isinstance(x, TracedArray) and x.dtype.kind in "biu":
-        return x
+        return copied(x)
     return unary(numpy_function, emit, x)
 
 
@@ -355,7 +320,7 @@ def real(x: ArrayLike, /) -> Array:
     """The real part."""
     if not isinstance(x, TracedArray):
         return np.real(x)
-    return traced(builder().real(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().real(value_of(x))).viewing(x) if x.dtype.kind == "c" else x
 
 
 def imag(x: ArrayLike, /) -> Array:
@@ -363,32 +328,26 @@ def imag(x: ArrayLike, /) -> Array:
     if not isinstance(x, TracedArray):
         return np.imag(x)
     value = value_of(x)
-    return traced(builder().imag(value) if x.dtype.kind == "c" else builder().full_like(value, 0))
+    return traced(builder().imag(value)).viewing(x) if x.dtype.kind == "c" else traced(builder().full_like(value, 0))
 
 
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate."""
     if not isinstance(x, TracedArray):
         return np.conj(x)
-    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else x
+    return traced(builder().conj(value_of(x))) if x.dtype.kind == "c" else copied(x)
 
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The magnitude of ``x1`` with the sign of ``x2``, also of -0."""
-    return binary(np.copysign, lambda b, x, y: b.select(_signbit(b, y), b.negate(b.abs(x)), b.abs(x)), x1, x2, floating=True)
+    return binary(np.copysign, lambda b, x, y: b.select(sign_bit(b, y), b.negate(b.abs(x)), b.abs(x)), x1, x2, floating=True)
 
 
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set, also of -0."""
     if not isinstance(x, TracedArray):
         return np.signbit(x)
-    return traced(_signbit(builder(), value_of(x)))
-
-
-def _signbit(b: OpBuilder, x: Value) -> Value:
-    width = 8 * dtype_of(element(x)).itemsize
-    bits = b.one(hlo.BitcastConvertOp, (x,), tensor(shape(x), element_of(np.dtype(f"int{width}"))))
-    return b.compare("LT", bits, b.full_like(bits, 0))
+    return traced(sign_bit(builder(), value_of(x)))
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.tracing.errors import type_error
 from wengert.frontends.tracing.operands import builder, convert, is_traced, matched, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import is_narrow_float
-from wengert.ir.tensor_types import dtype_of, element, i1, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, element_of, i1, shape, tensor
 from wengert.numpy.dispatch import Array, ArrayLike, result_dtype
 
 Emit = Callable[[OpBuilder, Value], Value]
@@ -63,3 +64,10 @@ def kind_of(x: Value) -> str:
 def is_infinite(b: OpBuilder, x: Value) -> Value:
     """Whether elements are infinite."""
     return b.compare("EQ", b.abs(x), b.full(float("inf"), tensor(shape(x), element(b.abs(x)))))
+
+
+def sign_bit(b: OpBuilder, x: Value) -> Value:
+    """Whether the sign bit is set."""
+    width = 8 * dtype_of(element(x)).itemsize
+    bits = b.one(hlo.BitcastConvertOp, (x,), tensor(shape(x), element_of(np.dtype(f"int{width}"))))
+    return b.compare("LT", bits, b.full_like(bits, 0))

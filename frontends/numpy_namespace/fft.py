@@ -13,6 +13,7 @@ from wengert.frontends.tracing.operands import axes_of, axis_of, builder, traced
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import element, real_element, shape, tensor
+from wengert.numpy.devices import on_device
 from wengert.numpy.dispatch import Array, ArrayLike, concrete_by
 from wengert.numpy.elementwise import conj
 from wengert.numpy.manipulation import moveaxis, pad, roll
@@ -146,12 +147,14 @@ def irfftn(x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Sequence[in
     return irfft(_over(ifft, x, sizes[:-1], dims[:-1], norm), n=sizes[-1], axis=dims[-1], norm=norm)
 
 
+@on_device
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of :func:`fft` for samples at distance ``d``."""
     frequencies = np.fft.fftfreq(n, d) if not isinstance(d, TracedArray) else np.fft.fftfreq(n) / d
     return frequencies if dtype is None else frequencies.astype(dtype)
 
 
+@on_device
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of :func:`rfft` for samples at distance ``d``."""
     frequencies = np.fft.rfftfreq(n, d) if not isinstance(d, TracedArray) else np.fft.rfftfreq(n) / d

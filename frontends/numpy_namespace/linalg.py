@@ -211,6 +211,8 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     if n < 0:
         return matrix_power(inv(x), -n)
     a = traced(_matrices("matrix_power", x, square=True))
+    if n == 1:
+        return a.viewing(x) if isinstance(x, TracedArray) else a
     if n == 0:
         return broadcast_to(traced(value_of(eye(a.shape[-1]), a.dtype)), a.shape)
     power: Any = None

@@ -24,7 +24,7 @@ from wengert.frontends.tracing.operands import (
     value_of,
 )
 from wengert.frontends.tracing.tracer import TracedArray
-from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by
+from wengert.numpy.dispatch import NUMPY, Array, ArrayLike, concrete_by, copied
 
 
 @concrete_by(np.reshape)
@@ -36,7 +36,7 @@ def reshape(x: ArrayLike, /, shape: Any, *, copy: Any = None) -> Array:
         extents = tuple((size // rest if rest else 0) if n == -1 else n for n in extents)
     if prod(extents) != size or any(n < 0 for n in extents):
         raise value_error(f"an array of shape {x.shape} has {size} elements and cannot have the shape {tuple(shape_argument(shape))}")
-    return traced(builder().reshape(value_of(x), extents))
+    return traced(builder().reshape(value_of(x), extents)).viewing(x)
 
 
 @concrete_by(np.permute_dims)
@@ -45,7 +45,7 @@ def permute_dims(x: ArrayLike, /, axes: Any = None) -> Array:
     order = tuple(reversed(range(x.ndim))) if axes is None else axes_of(tuple(axes), x.ndim)
     if len(order) != x.ndim:
         raise value_error(f"axes {axes} do not name each of the {x.ndim} dimensions once")
-    return traced(builder().transpose(value_of(x), order))
+    return traced(builder().transpose(value_of(x), order)).viewing(x)
 
 
 transpose = permute_dims
@@ -104,7 +104,8 @@ def broadcast_to(x: ArrayLike, /, shape: Any) -> Array:
     extents = shape_argument(shape)
     if common_shape(x, np.broadcast_to(0, extents)) != extents:
         raise value_error(f"an array of shape {x.shape} cannot be broadcast to {extents}")
-    return traced(broadcast(value_of(x), extents))
+    wide = traced(broadcast(value_of(x), extents))
+    return wide.viewing(x) if isinstance(x, TracedArray) else wide
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -112,12 +113,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return np.broadcast_shapes(*[shape_argument(s) for s in shapes])
 
 
-def broadcast_arrays(*arrays: ArrayLike) -> Any:
-    """All arrays repeated to their common shape."""
+def broadcast_arrays(*arrays: ArrayLike) -> list[Array]:
+    """All arrays repeated to their common shape, a list as the standard of 2024.12 says."""
     if not is_traced(*arrays):
-        return np.broadcast_arrays(*arrays)
+        return list(np.broadcast_arrays(*arrays))
     extents = common_shape(*arrays)
-    return tuple(broadcast_to(x, extents) for x in arrays)
+    return [broadcast_to(x, extents) for x in arrays]
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
@@ -161,7 +162,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> Any:
 @concrete_by(np.flip)
 def flip(x: ArrayLike, /, *, axis: Any = None) -> Array:
     """The elements in reverse order along some dimensions (all by default)."""
-    return traced(builder().reverse(value_of(x), axes_of(axis, x.ndim)))
+    return traced(builder().reverse(value_of(x), axes_of(axis, x.ndim))).viewing(x)
 
 
 @concrete_by(np.roll)
@@ -170,14 +171,14 @@ def roll(x: ArrayLike, /, shift: Any, *, axis: Any = None) -> Array:
     if is_traced(shift):
         raise type_error("roll needs to know its shift", "index with (wengert.numpy.arange(n) - shift) % n instead")
     if axis is None:
-        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
+        return copied(reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape))
     axes = listed(axis)
     shifts = listed(shift) if isinstance(shift, Sequence) else (shift,) * len(axes)
     for d, by in zip([axis_of(a, x.ndim) for a in axes], shifts, strict=True):
         if x.shape[d] and (cut := -int(by) % x.shape[d]):
             before = (slice(None),) * d
             x = concat([x[(*before, slice(cut, None))], x[(*before, slice(None, cut))]], axis=d)
-    return x
+    return copied(x)
 
 
 @concrete_by(np.repeat)
@@ -191,7 +192,7 @@ def repeat(x: ArrayLike, repeats: Any, /, *, axis: int | None = None) -> Array:
     positions = NUMPY.repeat(NUMPY.arange(x.shape[d]), repeats)
     if np.ndim(repeats) == 0:  # a broadcast is better than a gather
         wide = broadcast_to(expand_dims(x, axis=d + 1), (*x.shape[: d + 1], int(repeats), *x.shape[d + 1 :]))
-        return reshape(wide, (*x.shape[:d], len(positions), *x.shape[d + 1 :]))
+        return copied(reshape(wide, (*x.shape[:d], len(positions), *x.shape[d + 1 :])))
     return x[(slice(None),) * d + (positions,)]
 
 
@@ -204,7 +205,7 @@ def tile(x: ArrayLike, repetitions: Any, /) -> Array:
     extents = (1,) * (rank - x.ndim) + x.shape
     pairs = [n for d in range(rank) for n in (1, extents[d])]
     wide = broadcast_to(reshape(x, tuple(pairs)), tuple(n for d in range(rank) for n in (counts[d], extents[d])))
-    return reshape(wide, tuple(c * n for c, n in zip(counts, extents, strict=True)))
+    return copied(reshape(wide, tuple(c * n for c, n in zip(counts, extents, strict=True))))
 
 
 def pad(x: ArrayLike, pad_width: Any, *, constant_values: Any = 0) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,44 @@ from wengert.numpy.convolution import convolution
 from wengert.numpy.dispatch import Array, ArrayLike
 from wengert.numpy.elementwise import exp, log
 from wengert.numpy.reductions import max, sum
-
-
-def _scipy(name: str) -> Any:
-    """A function of SciPy's, which is imported when the first is needed."""
-    return getattr(import_module("scipy.special"), name)
+from wengert.numpy.special_functions import (
+    betaln,
+    boxcox,
+    boxcox1p,
+    cbrt,
+    cosm1,
+    entr,
+    exp2,
+    exp10,
+    expit,
+    exprel,
+    gamma,
+    gammaln,
+    gammasgn,
+    huber,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    inv_boxcox,
+    kl_div,
+    log_expit,
+    logit,
+    ndtr,
+    pseudo_huber,
+    psi,
+    rel_entr,
+    scipy_function,
+    sinc,
+    xlog1py,
+    xlogy,
+    zeta,
+)
 
 
 def _special(cls: type[Operation], scipy_name: str, x: ArrayLike) -> Array:
     if not isinstance(x, TracedArray):
-        return _scipy(scipy_name)(x)
+        return scipy_function(scipy_name)(x)
     return traced(builder().like(cls, value_of(x, np.dtype(np.float64) if x.dtype.kind in "biu" else x.dtype)))
 
 
@@ -57,14 +84,14 @@ def digamma(x: ArrayLike, /) -> Array:
 def polygamma(n: ArrayLike, x: ArrayLike, /) -> Array:
     """The derivative of order n of :func:`digamma`."""
     if not is_traced(n, x):
-        return _scipy("polygamma")(n, x)
+        return scipy_function("polygamma")(n, x)
     return traced(builder().like(chlo.PolygammaOp, *matched(n * 1.0, x)[0]))
 
 
 def logistic(x: ArrayLike, /) -> Array:
     """``1 / (1 + exp(-x))``."""
     if not isinstance(x, TracedArray):
-        return _scipy("expit")(x)
+        return scipy_function("expit")(x)
     return traced(builder().logistic(value_of(x)))
 
 
@@ -103,4 +130,48 @@ def softplus(x: ArrayLike, /) -> Array:
     return logaddexp(x, 0.0)
 
 
-__all__ = ["convolution", "digamma", "erf", "erfc", "erfinv", "lgamma", "log_softmax", "logistic", "logsumexp", "polygamma", "relu", "softmax", "softplus"]
+__all__ = [
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "cbrt",
+    "convolution",
+    "cosm1",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp2",
+    "exp10",
+    "expit",
+    "exprel",
+    "gamma",
+    "gammaln",
+    "gammasgn",
+    "huber",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "inv_boxcox",
+    "kl_div",
+    "lgamma",
+    "log_expit",
+    "log_softmax",
+    "logistic",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "polygamma",
+    "pseudo_huber",
+    "psi",
+    "rel_entr",
+    "relu",
+    "sinc",
+    "softmax",
+    "softplus",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]  # fmt: skip

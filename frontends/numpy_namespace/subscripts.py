@@ -43,9 +43,9 @@ def subscript(x: Any, key: Any) -> Array:
     asked = parse(extents, key)
     value = _sliced(value_of(x), asked.slices)
     if not asked.indices:
-        return traced(builder().reshape(value, _with_new_axes(asked, shape(value))))
+        return traced(builder().reshape(value, _with_new_axes(asked, shape(value)))).viewing(x)
     if all(not isinstance(i, TracedArray) and i.ndim == 0 for i in asked.indices.values()):
-        return traced(_static_scalars(value, asked))
+        return traced(_static_scalars(value, asked)).viewing(x)
     if all(len(getattr(i, "shape", ())) == 0 for i in asked.indices.values()):
         return traced(_dynamic_scalars(value, asked))
     return traced(_gathered(value, asked))
@@ -88,7 +88,10 @@ def _resolve_masks(keys: list[Any], extents: Sequence[int]) -> list[Any]:
 
             k = asarray(k)
         if isinstance(k, TracedArray) and k.dtype.kind == "b":
-            raise type_error("the shape of x[mask] depends on the elements of a traced mask", "write wengert.numpy.where(mask, x, 0), or multiply by the mask")
+            raise type_error(
+                "the shape of x[mask] depends on the elements of a traced mask",
+                "write wengert.numpy.where(mask, x, 0), or multiply by the mask; x.at[mask].set(y) takes one",
+            )
         if isinstance(k, bool | np.bool_):
             raise type_error("a boolean is no index while a function is traced", "use wengert.numpy.where")
         if isinstance(k, np.ndarray) and k.dtype.kind == "b":  # pyright: ignore[reportUnknownMemberType]

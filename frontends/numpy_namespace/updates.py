@@ -1,7 +1,7 @@
-"""``at(x)[index].set(y)``: arrays with some elements replaced, since traced arrays do not change; of those also ``x.at[index]``.
+"""``at(x)[index].set(y)``: arrays with some elements replaced; of traced arrays also ``x.at[index]``, and ``x[index] = y`` in place.
 
 Indices that are out of range are moved to the nearest element, as when they are read. Where one element is named twice, ``add``
-and its like count both, and which one ``set`` leaves is not said.
+and its like count both, and which one ``set`` leaves is not said. A traced mask is an index here (:mod:`wengert.numpy.masked_updates`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 
 from wengert.dialects import core
 from wengert.dialects.stablehlo import attributes as sa
-from wengert.frontends.tracing.errors import value_error
+from wengert.frontends.tracing.context import active_trace
+from wengert.frontends.tracing.errors import type_error, value_error
 from wengert.frontends.tracing.operands import broadcast, builder, is_traced, shape_of, traced, value_of
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.ir.attributes import int_attr
@@ -23,6 +24,18 @@ from wengert.numpy.dispatch import Array, ArrayLike
 def at(x: ArrayLike, /) -> Updater:
     """``at(x)[index].set(y)`` is ``x`` with some elements replaced; also add, multiply, min, max. ``x`` and ``y`` may be traced or not."""
     return Updater(x)
+
+
+def change_in_place(x: TracedArray, key: Any, y: ArrayLike) -> None:
+    """``x[key] = y``: the array takes the value of ``x.at[key].set(y)``.
+
+    Raises:
+        TracedTypeError: ``x`` is an argument of a traced function (its caller's array would not change), or belongs to a function around this one.
+    """
+    if not x.owned or x.trace is not active_trace():
+        what = "an array of the function around this one" if x.owned else "an argument of a traced function"
+        raise type_error(f"{what} cannot be changed in place", "write x = x.at[index].set(value), or change a copy: x = x.copy()")
+    x.become(value_of(at(x)[key].set(y)))
 
 
 class Updater:
@@ -72,6 +85,7 @@ class Update:
 
 
 def _updated(x: ArrayLike, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
+    from wengert.numpy.masked_updates import has_traced_mask, masked_update
     from wengert.numpy.subscripts import parse, scalar_starts
 
     if not is_traced(x, y, *(key if isinstance(key, tuple) else [key])):  # pyright: ignore[reportUnknownArgumentType]
@@ -80,6 +94,8 @@ def _updated(x: ArrayLike, key: Any, y: ArrayLike, kind: core.Kind) -> Array:
         return copy
     if not isinstance(x, TracedArray):
         x = traced(value_of(x))
+    if has_traced_mask(key):
+        return masked_update(x, key, y, kind)
     asked = parse(x.shape, key)
     plain = all(step == 1 for _, _, step in asked.slices) and all(len(shape_of(i)) == 0 for i in asked.indices.values())
     if plain and kind is core.Kind.set:

@@ -103,7 +103,12 @@ class BlockTrace:
         self._lifted: dict[SSAValue, SSAValue] = {}
 
     def use(self, tracer: TracedArray) -> SSAValue:
-        """The value in this block; a TracedTypeError for a value of a block that is finished."""
+        """The value in this block; a TracedTypeError for a value of a block that is finished, or one that a change in place has left behind."""
+        shared = tracer.shared
+        if shared is not None and shared.changes != tracer.seen:
+            raise type_error(
+                f"{tracer!r} shares its elements with an array that was changed in place since", "take the part, or the other shape, again after the change"
+            )
         return tracer.value if tracer.trace is self else self._lift(tracer)
 
     def _lift(self, tracer: TracedArray) -> SSAValue:

@@ -12,14 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
-from wengert.frontends.tracing.errors import type_error
+from wengert.frontends.tracing.errors import type_error, value_error
 from wengert.ir.tensor_types import dtype_of, shape_of_type, type_of
 
 if TYPE_CHECKING:
     from wengert.frontends.tracing.context import BlockTrace
 
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 _BRANCH = "write wg.cond(pred, true_function, false_function, *operands) or wengert.numpy.where(pred, x, y); a loop is wg.while_loop"
 
 
@@ -28,10 +29,24 @@ def namespace() -> Any:
     return import_module("wengert.numpy")
 
 
-class TracedArray:
-    """An array of known shape and dtype whose elements are computed when the traced program runs."""
+class SharedElements:
+    """What arrays have in common that NumPy would make views of each other: how often one of them was changed in place."""
 
-    __slots__ = ("_dtype", "_shape", "trace", "value", "weak")
+    __slots__ = ("changes",)
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+
+class TracedArray:
+    """An array of known shape and dtype whose elements are computed when the traced program runs.
+
+    It may be changed in place (``x[i] = y``), which gives it another value. Arrays that NumPy would make views of one memory know of each other
+    (:meth:`viewing`): a change of one makes the others unusable, as they would still have the elements of before. Arguments of a traced function, and
+    what shares elements with them, are not ``owned``: they cannot be changed, as the caller's array would not change with them.
+    """
+
+    __slots__ = ("_dtype", "_shape", "owned", "seen", "shared", "trace", "value", "weak")
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # as arrays compare by element, they cannot be keys
 
     def __init__(self, value: SSAValue, trace: BlockTrace, weak: bool = False):
@@ -39,6 +54,9 @@ class TracedArray:
         self.value = value
         self.trace = trace
         self.weak = weak
+        self.owned = not isinstance(value, BlockArgument)
+        self.shared: SharedElements | None = None
+        self.seen = 0
         self._shape = shape_of_type(type)
         self._dtype = dtype_of(type.element_type)
 
@@ -106,7 +124,10 @@ class TracedArray:
         return self
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return namespace()
+        """What libraries call: :mod:`wengert.numpy`, but arrays that it makes are traced, as they are in JAX under ``jit``."""
+        if api_version is not None and api_version not in _API_VERSIONS:
+            raise value_error(f"there is no version {api_version!r} of the array API standard here", f"there are {', '.join(_API_VERSIONS)}")
+        return import_module("wengert.numpy.traced_namespace").NAMESPACE
 
     # -- what the namespace calls a function, NumPy has as a method too
 
@@ -131,11 +152,13 @@ class TracedArray:
         """The elements in one dimension."""
         return namespace().reshape(self, (-1,))
 
-    flatten = ravel
+    def flatten(self) -> Any:
+        """A copy of the elements in one dimension."""
+        return self.ravel().copy()
 
     def copy(self) -> TracedArray:
-        """The array itself: nothing can change it."""
-        return self
+        """An array of the same elements, which changes of this one leave as it is."""
+        return namespace().asarray(self, copy=True)
 
     # -- what needs elements
 
@@ -185,12 +208,16 @@ class TracedArray:
             raise type_error(f"{self!r} has no dimensions to iterate over")
         return iter([self[i] for i in range(self._shape[0])])
 
-    # -- NumPy's functions on traced values are those of the namespace
+    # -- NumPy's (and SciPy's elementwise) functions on traced values are those of the namespace
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        counterpart: Any = getattr(namespace(), str(_RENAMED.get(ufunc.__name__, ufunc.__name__)), None)
+        name = str(_RENAMED.get(ufunc.__name__, ufunc.__name__))
+        counterpart: Any = getattr(namespace(), name, None) or getattr(namespace().special, name, None)  # SciPy's are in the latter
         if method != "__call__" or options or counterpart is None:
-            raise type_error(f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} does not take traced values", "see wengert.numpy")
+            asked = f"np.{ufunc.__name__}" if hasattr(np, ufunc.__name__) else f"the ufunc {ufunc.__name__}"
+            raise type_error(
+                f"{asked}{'' if method == '__call__' else '.' + method} does not take traced values", "see wengert.numpy, and wengert.numpy.special"
+            )
         return counterpart(*inputs)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -212,7 +239,25 @@ class TracedArray:
         return subscript(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise type_error("traced arrays cannot be changed in place", "write x = x.at[index].set(value)")
+        from wengert.numpy.updates import change_in_place
+
+        change_in_place(self, key, value)
+
+    # -- arrays that share elements
+
+    def viewing(self, source: TracedArray) -> TracedArray:
+        """The array itself, which from now on shares its elements with ``source``."""
+        if source.shared is None:
+            source.shared = SharedElements()
+        self.shared, self.seen, self.owned = source.shared, source.seen, source.owned
+        return self
+
+    def become(self, value: SSAValue) -> None:
+        """Takes another value of the same type; arrays that share elements with this one are stale from now on."""
+        self.value = value
+        if self.shared is not None:
+            self.shared.changes += 1
+            self.seen = self.shared.changes
 
     # -- operators
 

@@ -27,7 +27,7 @@ def stop_gradient(x: Any) -> Any:
     """A tree of arrays as it is, with a derivative of zero."""
 
     def stopped(leaf: Any) -> Any:
-        return traced(builder().like(ad.StopGradientOp, value_of(leaf)), leaf.weak) if isinstance(leaf, TracedArray) else leaf
+        return traced(builder().like(ad.StopGradientOp, value_of(leaf)), leaf.weak).viewing(leaf) if isinstance(leaf, TracedArray) else leaf
 
     return map_tree(stopped, x)
 

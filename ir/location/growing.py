@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import FusedLoc, LocationAttr
 from xdsl.ir import ParametrizedAttribute
 
 from wengert.ir.construction import unverified
-from wengert.ir.pipeline.stages import LOCK
+from wengert.ir.pipeline.stages import locked
 
 
 class Growing(ParametrizedAttribute):
@@ -31,15 +31,15 @@ class Growing(ParametrizedAttribute):
     step: Any
     finish: Any
 
+    @locked
     def _grow(self) -> None:
-        with LOCK:
-            if type(self) is Growing:
-                parts: dict[str, Any] = self.finish(self)
-                for name in ("before", "step", "finish"):
-                    object.__delattr__(self, name)
-                for name, value in parts.items():
-                    object.__setattr__(self, name, value)
-                _CLASS.__set__(self, FusedLoc)
+        if type(self) is Growing:
+            parts: dict[str, Any] = self.finish(self)
+            for name in ("before", "step", "finish"):
+                object.__delattr__(self, name)
+            for name, value in parts.items():
+                object.__setattr__(self, name, value)
+            _CLASS.__set__(self, FusedLoc)
 
     @property
     def __class__(self) -> type[FusedLoc]:  # pyright: ignore[reportIncompatibleMethodOverride]

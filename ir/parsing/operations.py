@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from msgspec import Struct, field
-from xdsl.dialects.builtin import LocationAttr, UnregisteredOp
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import UnresolvedOperand
@@ -66,6 +66,12 @@ class OpState(Struct):
         for key, value in entries.items():
             (self.properties if key in known and key not in self.properties else self.attributes)[key] = value
 
+    def drop_empty_dictionaries(self) -> None:
+        """Takes away what the pretty form does not write: lists of empty dictionaries for the attributes of arguments and results."""
+        for key in ("arg_attrs", "res_attrs"):
+            if isinstance(self.properties.get(key), ArrayAttr) and not any(getattr(entry, "data", True) for entry in getattr(self.properties[key], "data", ())):
+                del self.properties[key]
+
     def share_location(self, location: LocationAttr) -> None:
         """Gives block arguments without a place of their own (and ops, where there is none for them either) the op's location."""
         for region in self.regions:
@@ -86,7 +92,7 @@ def property_names(cls: type[Operation]) -> frozenset[str]:
     """The names of an op class's properties."""
     names = _PROPERTY_NAMES.get(cls)
     if names is None:
-        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else {}
+        known = cls.get_irdl_definition().properties if issubclass(cls, IRDLOperation) else getattr(cls, "PROPERTY_NAMES", frozenset[str]())
         names = _PROPERTY_NAMES[cls] = frozenset(known)
     return names
 
@@ -283,9 +289,7 @@ class Reader(RegionReader):
         self.need(":")
         state.types_at = self.skip()
         state.operand_types, state.result_types = self.function_type()
-        for key in ("arg_attrs", "res_attrs"):
-            if key in state.properties and not any(getattr(entry, "data", True) for entry in getattr(state.properties[key], "data", ())):
-                del state.properties[key]  # a list of empty dictionaries, which the pretty form does not write
+        state.drop_empty_dictionaries()
         return self.build(state)
 
     def _check_properties(self, state: OpState, position: int) -> None:

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
+from wengert.ir.bytecode.cursor import MAGIC
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.parsing.operations import Reader
 from wengert.ir.parsing.sources import decoded
@@ -94,7 +95,7 @@ class ModuleParser(Reader):
 
 
 def parse_module(text: str | bytes, filename: str = "<string>", context: Context | None = None) -> ModuleOp:
-    """The module that a text means.
+    """The module that a text means, or MLIR bytecode (:mod:`wengert.ir.bytecode.reader`).
 
     Every op and block argument carries the place where it was written, or what its ``loc(...)`` says. Without a context, all
     of our dialects and those of xDSL are known, and ops of other dialects are kept as they are.
@@ -104,6 +105,11 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     """
     from wengert.dialects.registry import CLOSED, OPAQUE, REFUSED, context_for
 
+    if isinstance(text, bytes) and text.startswith(MAGIC):
+        from wengert.dialects.registry import vocabulary_for
+        from wengert.ir.bytecode.reader import read_module
+
+        return read_module(text, filename, lambda names: vocabulary_for(context, names))
     decoded_text = _decoded(text, filename)
     parser = ModuleParser(context or context_for(decoded_text), decoded_text, filename, frozenset(CLOSED), OPAQUE, REFUSED)
     try:

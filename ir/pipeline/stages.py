@@ -14,6 +14,7 @@ import ctypes
 import gc
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
@@ -29,6 +30,32 @@ LOCK = threading.RLock()
 
 if hasattr(os, "register_at_fork"):  # a fork waits for the stage of another thread: its tables would stay half filled in the child, and the lock held
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+
+_ONCE = (True,)
+_CALL_ALL = deque[Any](maxlen=0).extend
+"""Goes through an iterator and keeps nothing, in C."""
+
+
+def locked(function: Callable[P, R]) -> Callable[P, R]:
+    """Makes a function hold the lock while it runs, and leave it free whatever interrupts it.
+
+    A signal handler may raise between any two instructions of Python. From Python 3.14 on, one of these places is behind the call of ``__enter__`` in
+    a ``with`` statement and before what it protects: the lock would stay held. So the lock is taken inside of what ``finally`` protects, by a call of C
+    that notes whether it was, and given back by one that looks there.
+    """
+
+    @wraps(function)
+    def inside(*args: P.args, **kwargs: P.kwargs) -> R:
+        taken: list[Any] = []
+        release = map(LOCK.__exit__, taken, taken, taken)  # as often as it was taken by then
+        try:
+            taken.extend(map(LOCK.acquire, _ONCE))
+            return function(*args, **kwargs)
+        finally:
+            _CALL_ALL(release)
+
+    return inside
 
 
 def _enabling() -> type[AbstractContextManager[Any]]:
@@ -53,9 +80,10 @@ def stage(*, last: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a stage of a function; ``last`` as in :func:`wengert.ir.collector.paused`."""
 
     def of(function: Callable[P, R]) -> Callable[P, R]:
+        @locked
         @wraps(function)
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
-            with LOCK, _ENABLING if gc.isenabled() else nullcontext(), paused(last=last):
+            with _ENABLING if gc.isenabled() else nullcontext(), paused(last=last):
                 return function(*args, **kwargs)
 
         return inside
@@ -84,11 +112,14 @@ class staged_property(Generic[R]):  # noqa: N801  (a decorator)
     def __get__(self, instance: object | None, owner: type) -> staged_property[R] | R:
         if instance is None:
             return self
-        with LOCK:
-            known = instance.__dict__
-            if self._name not in known:
-                known[self._name] = self._compute(instance)
-            return known[self._name]
+        return self._known(instance)
+
+    @locked
+    def _known(self, instance: object) -> R:
+        known = instance.__dict__
+        if self._name not in known:
+            known[self._name] = self._compute(instance)
+        return known[self._name]
 
     if TYPE_CHECKING:
 

@@ -177,6 +177,9 @@ class AttributeWriter:
         return f" {self.dictionary_body(attribute.data.items())}" if attribute is not None and attribute.data else ""
 
     def _other(self, attribute: Attribute) -> str:
+        own: Callable[[], str] | None = getattr(attribute, "own_text", None)
+        if own is not None:  # it is not written by the name of its class
+            return own()
         stream = StringIO()
         _NestedPrinter(self, stream).print_attribute(attribute)
         return stream.getvalue()

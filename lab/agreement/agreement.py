@@ -14,6 +14,8 @@ from typing import Any, Literal, cast
 import ml_dtypes
 import numpy as np
 
+from wengert.lab.agreement.noise.floats import wider
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Noisy = Callable[[int], Sequence[Array]]
 """The reference program's results with the errors of a seed."""
@@ -28,11 +30,11 @@ FIRST, MORE = 3, 32
 
 
 class Mismatch(Exception):
-    """A check that does not hold: what is wrong, in one line, and the values."""
+    """A check that does not hold: what is wrong, in one line, and the values; where elements differ, ``place``: of which result, and the mask of which."""
 
-    def __init__(self, what: str, details: str = ""):
+    def __init__(self, what: str, details: str = "", place: tuple[int, Any] | None = None):
         super().__init__(what)
-        self.what, self.details = what, details
+        self.what, self.details, self.place = what, details, place
 
 
 def assert_agree(
@@ -75,7 +77,7 @@ def assert_agree(
     a, e = np.asarray(given[k])[bad], np.asarray(expected[k])[bad]
     kind = "not finite" if np.isfinite(_wide(e)).all() and not np.isfinite(_wide(a)).all() else "finite" if not np.isfinite(_wide(e)).all() else "wrong"
     places = np.argwhere(bad)[:4].tolist()
-    raise Mismatch(f"{what}: {kind} ({e.dtype})", f"result {k} at {places}: {a[:4]}, expected {e[:4]}; {int(bad.sum())} of {bad.size} elements")
+    raise Mismatch(f"{what}: {kind} ({e.dtype})", f"result {k} at {places}: {a[:4]}, expected {e[:4]}; {int(bad.sum())} of {bad.size} elements", (k, bad))
 
 
 def near(a: Array, e: Array) -> Any:
@@ -110,7 +112,8 @@ def _is_singular(a: Array, e: Array, how: Singular) -> Any:
 def _within(a: Array, e: Array, tolerance: Any) -> Any:
     x, y = _wide(a), _wide(e)
     with np.errstate(all="ignore"):
-        close = np.abs(x - y) <= tolerance
+        apart = np.abs(x - y)
+        close = (apart <= tolerance) & np.isfinite(apart)  # the tolerance of an infinity is one
     if x.dtype.kind == "c":
         return close | (_same(x.real, y.real) & _same(x.imag, y.imag)) | (~np.isfinite(y) & ~np.isfinite(x) & (_kind(a) == _kind(e)))
     return close | _same(x, y)
@@ -122,7 +125,8 @@ def _same(x: Any, y: Any) -> Any:
 
 def _wide(x: Any) -> Any:
     x = cast(Any, np.asarray(x))
-    return x.astype(np.complex128) if x.dtype.kind == "c" else x.astype(np.float64)
+    wide: Any = x.astype(wider(x.dtype))
+    return wide
 
 
 def _kind(x: Any) -> Any:

@@ -149,11 +149,16 @@ class Checker:
 
         return self._slopes("differences", "jvp", self.of, f, v, tangents, measured)
 
-    def second_order(self, v: Sequence[Array]) -> Finding:
-        """The JVP of the VJP against differences of the VJP, as functions of the inputs."""
+    def first_order_of(self, name: str, v: Sequence[Array], tangents: Sequence[Array]) -> Finding:
+        """Tangents along a direction, however they were made, against differences of the program."""
+        rounding = Rounding(self.jvp, [*self.inputs, *v])
+        return replace(self.differences(v, tangents, lambda k: rounding.of(len(self.outputs) + k)), test=name)
+
+    def second_order(self, v: Sequence[Array], tangents: Sequence[Array] | None = None) -> Finding:
+        """The JVP of the VJP against differences of the VJP, as functions of the inputs; or other second derivatives along the direction, if they are given."""
         count, first = len(self.wrt), len(self.outputs)
         hvp, inputs = self.vjp.jvp(wrt=self.wrt, of=range(first, first + count)), [*self.inputs, *self.cotangents, *v]
-        tangents = self.run(hvp, inputs)[-count:]
+        tangents = self.run(hvp, inputs)[-count:] if tangents is None else tangents
 
         def f(moved: Sequence[Array]) -> list[Array]:
             return self.run(self.vjp, [*self._with(moved), *self.cotangents])[-count:]

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.parsing.sources import decoded, read_standard_input
+from wengert.ir.parsing.sources import read_standard_input
 from wengert.lab.cli.usage import check_choice
 from wengert.lab.inputs import Array, random_inputs, read_inputs, read_point, shaped
+from wengert.runtime.bytecode import program_text
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
 from wengert.transforms.shapes.argument_shapes import Shape, read_shape
@@ -95,7 +96,7 @@ def static_shapes(text: str) -> tuple[Shape | None, ...]:
 def read_program(options: argparse.Namespace) -> Program:
     """The program that the command names, for the shapes that it gives."""
     if options.program == "-":
-        program = parse(decoded(read_standard_input(), "<stdin>"), "<stdin>", entry=options.entry)
+        program = parse(program_text(read_standard_input(), "<stdin>"), "<stdin>", entry=options.entry)
     else:
         program = load(options.program, entry=options.entry)
     return program if options.shapes is None else program.specialize(*options.shapes)

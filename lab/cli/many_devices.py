@@ -7,7 +7,6 @@ reads the same file and takes its part; process 0 writes the results.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -57,14 +56,15 @@ def results_on_many(options: argparse.Namespace) -> Results | None:
 
 def _ended_together(comm: Any, work: Callable[[], Results | None]) -> Results | None:
     """An error of one process is said and ends all of them, which would otherwise wait for it. Process 0 speaks first, as most errors are those of all."""
+    from wengert.runtime.spmd.mpi import end_all
+
     try:
         return work()
     except (InputError, ExecutionError, DiagnosticError) as error:
         if comm.rank:
-            time.sleep(1)
+            time.sleep(2)
         print(f"error: {error}" if isinstance(error, InputError | ExecutionError) else str(error), file=sys.stderr, flush=True)
-        comm.Abort(1)
-        os._exit(1)
+        end_all(comm)
 
 
 def _results(options: argparse.Namespace, comm: Any) -> Results | None:

@@ -70,6 +70,16 @@ def write_ir(text: str, path: str | None) -> None:
     write_text(text, path)
 
 
+def write_bytes(data: bytes, path: str | None) -> None:
+    """Bytes to a file, or to stdout for none or ``-``."""
+    if path is None or path == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        Path(path).write_bytes(data)
+
+
 def write_change(text: str) -> None:
     """A stage of a pipeline to stderr: in colours on a terminal."""
     if wants_color(sys.stderr):

@@ -17,10 +17,11 @@ from typing import Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
-from wengert.ir.parsing.sources import decoded, read_standard_input
+from wengert.ir.parsing.sources import read_standard_input
 from wengert.ir.pipeline.translations import COMMENTS, WORDS, Form
 from wengert.lab.inspection.dump_folders import DumpHeader, DumpStage, header_of, stages_of
 from wengert.lab.inspection.traced import NAMED, ArgumentType, traced_program
+from wengert.runtime.bytecode import program_text
 from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import parse, read_text
@@ -183,7 +184,7 @@ def read_subject(
         stages = stages_of(Path(given if os.path.isdir(given) else os.path.dirname(given) or "."))
         given = os.fspath(_last_mlir(stages).path)
     name = "<stdin>" if given == "-" else given
-    text = decoded(read_standard_input(), name) if given == "-" else read_text(given)
+    text = program_text(read_standard_input(), name) if given == "-" else read_text(given)
     header, form = header_of(text), form_of(given, text)
     if form != "mlir":
         return asked(Subject(name, text, form, header=header, stages=stages), request, pipeline)

@@ -31,6 +31,13 @@ def passes_of_strategy(program: Program, wrt: Sequence[int], of: Sequence[int], 
     return passes_of(program, wrt, of, strategy)
 
 
+def check_hessian_strategy(program: Program, wrt: Sequence[int], of: Sequence[int], strategy: str) -> None:
+    """Raises InputError if there is no row of this name for Hessians that is one program."""
+    from wengert.lab.strategies.naming import check_hessian_row
+
+    check_hessian_row(program, wrt, of, strategy)
+
+
 def jacobian_mode(program: Program, wrt: Sequence[int], of: Sequence[int], measure: bool | None) -> JacobianMode:
     """The better one of ``jacfwd`` and ``jacrev``, chosen likewise."""
     return "jacfwd" if _answer(program, "mode", wrt, of, measure) == "jacfwd" else "jacrev"

@@ -30,6 +30,14 @@ def passes_of(program: Program, wrt: Sequence[int], of: Sequence[int], strategy:
     )
 
 
+def check_hessian_row(program: Program, wrt: Sequence[int], of: Sequence[int], strategy: str) -> None:
+    """Raises InputError, with the rows that there are, for a name that is no row for Hessians, or one that takes several calls."""
+    rows = [plan.name for plan in plans(program, "hessian", wrt, of) if plan.at_once is None]
+    if strategy not in rows:
+        hint = did_you_mean(strategy, rows)
+        raise InputError(f"strategy: there is no {strategy!r} for this Hessian; there are {', '.join(rows)}" + (f" ({hint})" if hint else ""))
+
+
 def _with_positions(name: str, options: str, wrt: Sequence[int], of: Sequence[int], strategy: str) -> str:
     if name not in JACOBIAN_PASSES:
         raise InputError(f"strategy: {name!r} is no pass that makes a Jacobian; these are {', '.join(JACOBIAN_PASSES)}")

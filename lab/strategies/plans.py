@@ -12,11 +12,12 @@
                  both together take fewer still
 ``eliminated``   vertices of the linearised graph are eliminated, in the best order by rule; ``eliminated search`` in one that is searched for
 ``forward xK random``  an unbiased estimate from K random directions, on request
-``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both
+``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both; ``mixed late`` from
+                 the last of several such cuts: what is between them is gone through in the other mode
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
-``jacfwd`` (reverse over forward, forward over forward).
+``jacfwd`` (reverse over forward, forward over forward); ``edge pushing`` collects the second derivatives of one number on its graph, each pair once.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from xdsl.ir import Block
 
 from wengert.lab.strategies.checkpointed import checkpointed
 from wengert.lab.strategies.estimated import estimated
+from wengert.lab.strategies.offloaded import offloaded
 from wengert.lab.strategies.plan import Blocks, Mode, Plan
 from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
-from wengert.transforms.ad.jacobians.mixed import cut_size
+from wengert.transforms.ad.jacobians.mixed import cuts
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.jacobians.sparse import Colouring
 from wengert.transforms.ad.residuals.policies import policies_for
@@ -51,6 +53,8 @@ MOST_COMPRESSED = 1 << 22
 """The pattern of a Jacobian with more elements is not looked at."""
 MOST_ELIMINATED, MOST_SEARCHED, SEARCH_STEPS = 2000, 200, 200
 """Programs of more ops have no row for elimination, or none for a search, which tries so many orders."""
+MOST_PUSHED = 500
+"""Programs of more ops have no row for edge pushing, which goes through second derivatives of all of them."""
 
 
 def plans(
@@ -129,19 +133,26 @@ def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: S
             yield _by_pass(program, f"jacrev{suffix}", f"reverse{by} in one batch", blocks, "reverse", joined, wrt, of)
     yield from _compressed(program, blocks, wrt, of)
     narrow = min(blocks.columns, blocks.rows)
-    if 0 < (directions := cut_size(program.optimized_module, wrt, of)) < narrow:
-        yield _by_pass(program, "mixed", f"both modes from a cut of {directions}", blocks, None, "mixed-jacobian", wrt, of, directions)
+    directions, where = cuts(program.optimized_module, wrt, of)
+    for nearest in where if 0 < directions < narrow else ():
+        late = nearest == "results"
+        text = "mixed-jacobian{cut=results" if late else "mixed-jacobian"
+        yield _by_pass(program, f"mixed{' late' * late}", f"both modes from a {'later ' * late}cut of {directions}", blocks, None, text, wrt, of, directions)
     yield from _eliminated(program, blocks, wrt, of)
 
 
 def _eliminated(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
     """Elimination on the linearised graph."""
-    ops = sum(len(list(block.ops)) for block in _bodies(program))
+    ops = _count(program)
     if blocks.columns * blocks.rows > MOST_COMPRESSED or ops > MOST_ELIMINATED:
         return
     yield _by_pass(program, "eliminated", "vertices, the best order by rule", blocks, None, "eliminate{order=best", wrt, of, 0)
     if ops <= MOST_SEARCHED:
         yield _by_pass(program, "eliminated search", "vertices, an order by search", blocks, None, f"eliminate{{order=search steps={SEARCH_STEPS}", wrt, of, 0)
+
+
+def _count(program: Program) -> int:
+    return sum(len(list(block.ops)) for block in _bodies(program))
 
 
 def _bodies(program: Program) -> Iterator[Block]:
@@ -219,6 +230,7 @@ def _with_policies(program: Program, wrt: Sequence[int], of: Sequence[int]) -> I
     for policy in policies_for(program.optimized_module):
         if policy != "auto":
             yield Plan(f"vjps {policy}", f"VJP, {policy}", _blocks(program, wrt, of), partial(program.vjp, wrt, of, residuals=policy), "reverse", 0)
+    yield from offloaded(program, _blocks(program, wrt, of), wrt, of)
 
 
 def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
@@ -234,6 +246,13 @@ def _hessians(program: Program, wrt: Sequence[int], of: Sequence[int]) -> Iterat
             yield Plan("hvps", "forward over reverse, one by one", blocks, along, "forward", 0)
             yield from _compressed_hessian(gradient, blocks, wrt)
             yield from _batches(gradient, blocks, "hvps", "forward over reverse,", along, "forward")
+    yield from _pushed(program, _blocks(inner["reverse"], wrt, range(len(of) * len(wrt))), wrt, of)
+
+
+def _pushed(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:
+    """Edge pushing, which is for one number."""
+    if blocks.columns == blocks.rows and len(of) == 1 and blocks.columns**2 <= MOST_COMPRESSED and _count(program) <= MOST_PUSHED:
+        yield _by_pass(program, "edge pushing", "arcs on the graph, each pair once", blocks, None, "edge-pushing", wrt, of, 0)
 
 
 def _compressed_hessian(gradient: Program, blocks: Blocks, wrt: Sequence[int]) -> Iterator[Plan]:

@@ -6,7 +6,9 @@ The symbols that LLVM knows belong to one thread at a time: loading holds the lo
 
 from __future__ import annotations
 
-from wengert.ir.pipeline.stages import LOCK
+from typing import Any
+
+from wengert.ir.pipeline.stages import locked
 from wengert.transforms.schedule.host import host, llvm_binding
 
 
@@ -16,18 +18,22 @@ class Library:
     def __init__(self, image: bytes, *, profiled: bool = False):
         llvm = llvm_binding()
 
-        with LOCK:
+        @locked
+        def loaded() -> Any:
             machine = llvm.Target.from_triple(host().triple).create_target_machine(opt=0, jit=True)  # it only loads what is compiled already
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(image))
-            self._engine.finalize_object()
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            engine.add_object_file(llvm.ObjectFileRef.from_data(image))
+            engine.finalize_object()
+            return engine
+
+        self._engine = loaded()
         if profiled:
             from wengert.runtime.cpu.perf_map import write_map  # here, because few programs are profiled
             from wengert.transforms.codegen.cpu.entry import ENTRY
 
             write_map(image, ENTRY, self.address(ENTRY))
 
+    @locked
     def address(self, name: str) -> int:
         """The address of a function."""
-        with LOCK:
-            return self._engine.get_function_address(name)
+        return self._engine.get_function_address(name)

@@ -15,7 +15,7 @@ import threading
 from functools import cache
 from typing import Any
 
-from wengert.ir.pipeline.stages import LOCK
+from wengert.ir.pipeline.stages import locked
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.transforms.codegen.cpu.symbols import CALL_BACK, POLL
@@ -159,10 +159,10 @@ def _shared_code() -> _Interrupts:
     return _Interrupts()
 
 
+@locked
 def register() -> None:
     """Makes the function known to LLVM, before code that calls it is loaded."""
-    with LOCK:
-        _shared_code()
+    _shared_code()
 
 
 def raise_pending() -> None:

@@ -21,7 +21,7 @@ import ctypes
 import os
 from functools import cache
 
-from wengert.ir.pipeline.stages import LOCK
+from wengert.ir.pipeline.stages import locked
 from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
@@ -106,6 +106,6 @@ def _shared_pool() -> _Pool:
     return _Pool()
 
 
+@locked
 def _pool() -> _Pool:
-    with LOCK:
-        return _shared_pool()
+    return _shared_pool()

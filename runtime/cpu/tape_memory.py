@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from wengert.ir.pipeline.stages import LOCK
+from wengert.ir.pipeline.stages import locked
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.tape_memory import tape_limit
@@ -47,7 +47,7 @@ def _shared_limit() -> _TapeLimit:
     return _TapeLimit()
 
 
+@locked
 def register() -> None:
     """Makes the function known to LLVM, before code that calls it is loaded, with the limit as it is now."""
-    with LOCK:
-        _shared_limit().set(tape_limit())
+    _shared_limit().set(tape_limit())

@@ -9,6 +9,8 @@ from wengert.runtime.errors import InputError
 from wengert.runtime.signature import Signature
 
 JacobianMode = Literal["jacfwd", "jacrev"]
+EDGE_PUSHING = "edge pushing"
+"""The row of the table for Hessians that is a pass of its own."""
 MODES: tuple[JacobianMode, ...] = ("jacfwd", "jacrev")
 
 
@@ -24,6 +26,11 @@ def jacobian_pass(mode: JacobianMode, signature: Signature, wrt: tuple[int, ...]
 def seeded_jacobian_pass(wrt: tuple[int, ...], of: tuple[int, ...], *, symmetric: bool) -> str:
     """Forward mode along the colours of the columns; those of stars for a symmetric Jacobian."""
     return f"seeded-jacobian{{mode={'star' if symmetric else 'forward'} wrt={positions_text(wrt)} of={positions_text(of)}}}"
+
+
+def edge_pushing_pass(wrt: tuple[int, ...], of: tuple[int, ...]) -> str:
+    """The Hessian of one number on its linearised graph."""
+    return f"edge-pushing{{wrt={positions_text(wrt)} of={positions_text(of)}}}"
 
 
 def compressed_jacobian_pass(signature: Signature, wrt: tuple[int, ...], of: tuple[int, ...]) -> str:

@@ -7,7 +7,15 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from wengert.runtime.derived.forms import Forms
-from wengert.runtime.derived.jacobian_passes import MODES, JacobianMode, compressed_jacobian_pass, jacobian_pass, seeded_jacobian_pass
+from wengert.runtime.derived.jacobian_passes import (
+    EDGE_PUSHING,
+    MODES,
+    JacobianMode,
+    compressed_jacobian_pass,
+    edge_pushing_pass,
+    jacobian_pass,
+    seeded_jacobian_pass,
+)
 from wengert.runtime.derived.positions import Positions
 from wengert.runtime.dump_folders import PathLike
 
@@ -107,19 +115,39 @@ class Jacobians(Forms):
 
     @overload
     def hessian(
-        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: Literal[False] = False
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        strategy: str | None = None,
+        holomorphic: bool = False,
+        sparse: Literal[False] = False,
     ) -> Program: ...
     @overload
     def hessian(self, wrt: Positions = None, of: Positions = None, *, sparse: Literal[True]) -> SparseJacobian: ...
     def hessian(
-        self, wrt: Positions = None, of: Positions = None, *, measure: bool | None = None, holomorphic: bool = False, sparse: bool = False
+        self,
+        wrt: Positions = None,
+        of: Positions = None,
+        *,
+        measure: bool | None = None,
+        strategy: str | None = None,
+        holomorphic: bool = False,
+        sparse: bool = False,
     ) -> Program | SparseJacobian:
-        """Second derivatives, by the order of modes that is the fastest, chosen as by :meth:`jacobian`: one array for each result in ``of`` and each
-        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacobian`. With
+        """Second derivatives, by the way that is the fastest, chosen as by :meth:`jacobian`: one array for each result in ``of`` and each
+        pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacobian`;
+        ``strategy`` is a row of ``wengert strategies --of hessian`` that is one program, such as "forward over reverse" or "edge pushing". With
         ``sparse=True``, :meth:`sparse_hessian`."""
         if sparse:
             return self.sparse_hessian(wrt, of)
         inputs, outputs = self.resolve(wrt=wrt, of=of)
+        if strategy is not None:
+            from wengert.lab.strategies.default import check_hessian_strategy
+
+            check_hessian_strategy(cast("Program", self), inputs, outputs, strategy)
+            return self._hessian(strategy, inputs, outputs, holomorphic)
         key = ("hessian", inputs, outputs, holomorphic, measure)
         if key not in self._derivatives:
             self._derivatives[key] = self._hessian(self.hessian_way(inputs, outputs, measure=measure), inputs, outputs, holomorphic)
@@ -127,6 +155,8 @@ class Jacobians(Forms):
 
     def _hessian(self, plan: str, wrt: tuple[int, ...], of: tuple[int, ...], holomorphic: bool) -> Program:
         """The Hessian by a row of the table, such as ``forward over reverse``."""
+        if plan == EDGE_PUSHING:
+            return self._pushed_hessian(edge_pushing_pass(wrt, of), wrt, of)
         second, _, first = plan.partition(" over ")
         gradient = (self.jacfwd if first == "forward" else self.jacrev)(wrt, of, holomorphic=holomorphic)
         if second == "compressed":
@@ -135,6 +165,16 @@ class Jacobians(Forms):
             passes = seeded_jacobian_pass(wrt, every, symmetric=numbers == 1)
             return gradient._jacobian(passes, wrt, every, holomorphic, None)  # pyright: ignore[reportPrivateUsage]
         return (gradient.jacfwd if second == "forward" else gradient.jacrev)(wrt, holomorphic=holomorphic)
+
+    def _pushed_hessian(self, text: str, wrt: tuple[int, ...], of: tuple[int, ...]) -> Program:
+        gradient = self.jacrev(wrt, of).signature.results
+
+        def finish(module: ModuleOp) -> None:
+            from wengert.runtime.derived.labels import name_jacobian
+
+            name_jacobian(module, self.signature, [self.signature.arguments[i] for i in wrt], gradient)
+
+        return self._transformed("edge-pushing", text, None, finish)
 
     def sparsity(self, wrt: Positions = None, of: Positions = None, *, at: Sequence[Any] | None = None) -> Any:
         """Which elements of the results may depend on which elements of the arguments: a ``scipy.sparse.csr_array`` of booleans, with one row for each element

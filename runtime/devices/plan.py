@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.gpu import LaunchFuncOp, block_size, grid_size
+from wengert.dialects.host_calls import called_function
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir.attributes import int_of, ints
@@ -164,6 +165,9 @@ class Plan:
             return on_tapes
         if any(is_tape(value.type) for value in op.operands):
             raise error_at(op.location, f"'{_inner_name(op.kernel)}' takes a tape, and has no kernel for devices")
+        called = next((text for inner in op.walk() if (text := called_function(inner)) is not None), None)
+        if called is not None:
+            raise error_at(op.location, f"{called} cannot be called from a device", hint="run the program on the backend cpu or interpreter")
         function = self._frame.function(op)
         operands, name = list(op.operands), _inner_name(op.kernel)
         slots, types = self.slots(operands), [value.type for value in operands]

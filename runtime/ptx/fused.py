@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ir.pipeline.stages import LOCK
+from wengert.ir.pipeline.stages import locked
 from wengert.runtime.ptx.types import Array
 from wengert.transforms.schedule.host import host, llvm_binding
 
@@ -44,14 +44,14 @@ declare {type} @llvm.fma.{name}({type}, {type}, {type})
 
 
 @cache
+@locked
 def _functions() -> tuple[Any, dict[Any, Any]]:
     """The engine, which must live on, and the functions by dtype."""
     llvm, processor = llvm_binding(), host()
-    with LOCK:
-        module = llvm.parse_assembly("".join(_TEXT.format(name=name, type=type) for name, type in (("f32", "float"), ("f64", "double"))))
-        target = llvm.Target.from_triple(processor.triple)
-        engine = llvm.create_mcjit_compiler(module, target.create_target_machine(cpu=processor.cpu, features=processor.features, opt=2, jit=True))
-        engine.finalize_object()
+    module = llvm.parse_assembly("".join(_TEXT.format(name=name, type=type) for name, type in (("f32", "float"), ("f64", "double"))))
+    target = llvm.Target.from_triple(processor.triple)
+    engine = llvm.create_mcjit_compiler(module, target.create_target_machine(cpu=processor.cpu, features=processor.features, opt=2, jit=True))
+    engine.finalize_object()
     signature = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
     return engine, {np.dtype(f"f{bits // 8}"): signature(engine.get_function_address(f"fma_f{bits}")) for bits in (32, 64)}
 

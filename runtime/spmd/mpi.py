@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import blake2b
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -26,6 +26,9 @@ _TAG_AGREE, _TAG_MAKE, _TAG_DATA = 1, 2, 3
 _HASH = 8
 _SPINS = 2000
 """How often a request is asked before the process lets others run in between."""
+
+_TO_THE_LAUNCHER = 0.5
+"""Seconds from an error's text to the end of all processes: launchers drop what they have not passed on by then, of this process and of others."""
 
 _END = Call("the end of the program", "the end")
 
@@ -54,12 +57,19 @@ def abort_on_errors(comm: Any) -> None:
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         before(kind, error, trace)
-        sys.stderr.flush()
         if not issubclass(kind, KeyboardInterrupt | SystemExit):
-            comm.Abort(1)
+            end_all(comm)
 
     hook.aborts = True  # pyright: ignore[reportFunctionMemberAccess]
     sys.excepthook = hook
+
+
+def end_all(comm: Any) -> NoReturn:
+    """Ends the processes of all devices after what was printed has reached the launcher."""
+    sys.stderr.flush()
+    time.sleep(_TO_THE_LAUNCHER)
+    comm.Abort(1)
+    os._exit(1)
 
 
 class MpiDevice:

@@ -16,12 +16,12 @@ from ad.random_control_steps import CONTROL_STEPS
 from ad.random_growth import Choices, Grower, Steps
 from ad.random_tensor_steps import TENSOR_STEPS
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.tensor_types import f64, i32, tensor
+from wengert.ir.tensor_types import f64, i32, rank, tensor
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -72,3 +72,25 @@ def random_program(choices: Choices, largest: int = 12) -> RandomProgram:
     rng = np.random.default_rng(seed)
     inputs = [np.asarray(rng.uniform(-1.2, 1.2, e)) for e in extents]
     return RandomProgram(ModuleOp([main]), [*inputs, np.array(choices.integer(0, 3), np.int32)], seed)
+
+
+def of_one_number(program: RandomProgram) -> RandomProgram:
+    """The same program with the sum of the squares of its results as its one result."""
+    module = program.module.clone()
+    (main,) = module.ops
+    assert isinstance(main, FuncOp)
+    block = main.body.block
+    end = block.last_op
+    assert end is not None
+    results = list(end.operands)
+    end.detach()
+    end.drop_all_references()
+    b = OpBuilder(block)
+    squares = [b.reduce_sum(b.multiply(y, y), list(range(rank(y)))) for y in results]
+    total = squares[0]
+    for square in squares[1:]:
+        total = b.add(total, square)
+    block.add_op(ReturnOp(total))
+    types = list(main.function_type.inputs)
+    main.properties["function_type"] = FunctionType.from_lists(types, [total.type])
+    return RandomProgram(module, program.inputs, program.seed)

@@ -265,7 +265,7 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         wg.load(path)
     path.write_bytes(b"ML\xefR\x01\x02")
-    with pytest.raises(wg.InputError, match="is MLIR bytecode"):
+    with pytest.raises(wg.DiagnosticError, match=r"p\.mlir: error: the bytecode is damaged.*at byte"):
         wg.load(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(wg.InputError, match="is not UTF-8 text"):

@@ -62,7 +62,7 @@ def test_instructions_name_the_lines_of_their_ops(file: Path) -> None:
     assert lines >= {2, 3, 4}
     assert 'filename: "p.mlir"' in text
     assert ";@" not in text
-    assert all("!dbg" in line for line in text.splitlines() if re.match(r"(define .*@(kernel|entry)|%v\d+ = )", line) and "@wg." not in line)
+    assert all("!dbg" in line for line in text.splitlines() if re.match(r"(define .*@(kernel|entry)|%(slot)?\d+ = )", line) and "@wg." not in line)
 
 
 def test_text_without_them_has_no_metadata_but_says_its_ops(file: Path) -> None:

@@ -67,13 +67,13 @@ def test_a_rotated_loop_has_one_test_at_its_end() -> None:
         CHECK-NEXT: loop1.before:
         CHECK-NEXT: br label %loop1
         CHECK-NEXT: loop1:
-        CHECK-NEXT: [[INDEX:%v[0-9]+]] = phi i64 [8, %loop1.before], [[[NEXT:%v[0-9]+]], %loop1.latch]
-        CHECK-NEXT: [[SUM:%v[0-9]+]] = phi float [0.0, %loop1.before], [[[MORE:%v[0-9]+]], %loop1.latch]
+        CHECK-NEXT: [[INDEX:%[0-9]+]] = phi i64 [8, %loop1.before], [[[NEXT:%[0-9]+]], %loop1.latch]
+        CHECK-NEXT: [[SUM:%[0-9]+]] = phi float [0.0, %loop1.before], [[[MORE:%[0-9]+]], %loop1.latch]
         CHECK-NEXT: [[MORE]] = fadd float [[SUM]], %x
         CHECK-NEXT: br label %loop1.latch
         CHECK-NEXT: loop1.latch:
         CHECK-NEXT: [[NEXT]] = add nuw nsw i64 [[INDEX]], 4
-        CHECK-NEXT: [[TEST:%v[0-9]+]] = icmp ult i64 [[NEXT]], %n
+        CHECK-NEXT: [[TEST:%[0-9]+]] = icmp ult i64 [[NEXT]], %n
         CHECK-NEXT: br i1 [[TEST]], label %loop1, label %loop1.after
         CHECK-NEXT: loop1.after:
         """,

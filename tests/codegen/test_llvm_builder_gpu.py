@@ -43,8 +43,8 @@ def test_the_stack_of_a_gpu() -> None:
     file_check(
         "\n".join(builder.body()),
         """
-        CHECK:      [[SLOT:%v[0-9]+]] = alloca [4 x i64], addrspace(5)
-        CHECK-NEXT: [[PLACE:%v[0-9]+]] = getelementptr i64, ptr addrspace(5) [[SLOT]], i64 %i
+        CHECK:      [[SLOT:%slot[0-9]+]] = alloca [4 x i64], addrspace(5)
+        CHECK-NEXT: [[PLACE:%[0-9]+]] = getelementptr i64, ptr addrspace(5) [[SLOT]], i64 %i
         CHECK-NEXT: store i64 1, ptr addrspace(5) [[PLACE]]
         """,
     )

@@ -304,3 +304,22 @@ def test_text_stays_short() -> None:
     for m, n, k in itertools.product((1, 6, 29, 128), (1, 7, 24, 100), (1, 9, 64)):
         plan = planned((m, k), (k, n), "f32", lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2)
         assert matmul.emit_function(plan, "product").count("\n") < 1200
+
+
+@pytest.mark.parametrize(("element", "n"), [("f32", 5), ("f32", 6), ("f32", 7), ("f64", 3)])
+def test_registers_have_a_power_of_two_of_lanes(element: str, n: int) -> None:
+    plan = planned((4, 9), (9, n), element, lhs_contracting=(1,), rhs_contracting=(0,), target=AVX2)
+    assert (plan.method, plan.tile.lanes) == ("rows", n)
+    text = matmul.emit_function(plan, "product")
+    lanes = 8 if n > 4 else 4
+    assert f"llvm.fmuladd.v{lanes}{element}" in text
+    assert f"llvm.masked.load.v{lanes}{element}" in text
+    assert f"llvm.fmuladd.v{n}{element}" not in text
+
+
+def test_kept_texts_are_those_that_would_be_emitted() -> None:
+    plans = [planned((5, 9), (9, n), element, lhs_contracting=(1,), rhs_contracting=(0,)) for n in (1, 3, 17) for element in ("f32", "f64", "c64")]
+    first, texts = [[matmul.emit_function(plan, "product", linkage) for plan in plans for linkage in ("", "internal")] for _ in range(2)]
+    assert first == texts
+    assert texts == [matmul.emit_function.__wrapped__(plan, "product", linkage) for plan in plans for linkage in ("", "internal")]
+    assert len(set(texts)) == len(texts)

@@ -191,3 +191,89 @@ def test_division_by_zero_as_at_once(dtype: str) -> None:
         np.testing.assert_array_equal(actual, right, strict=True)
     if dtype.startswith("f"):
         assert not wg.grad(lambda x: wnp.sum(x // y))(x).any()
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "cpu"])
+def test_floored_division_and_sign_at_special_values(backend: str) -> None:
+    """Every pair of signed zeros, infinities, NaN and numbers: NumPy's value with NumPy's sign of zero."""
+    special = np.array([0.0, -0.0, 1, -1, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e300, 5e-324, -7.25])
+    x, y = (np.ravel(v) for v in np.meshgrid(special, special))
+    call = lambda x, y: (wnp.floor_divide(x, y), wnp.remainder(x, y), wnp.sign(x))
+    with np.errstate(all="ignore"):
+        expected = call(x, y)
+    for actual, right in zip(wg.jit(call).program(x, y).compile(backend)(x, y), expected, strict=True):
+        np.testing.assert_array_equal(actual, right)
+        np.testing.assert_array_equal(np.signbit(actual)[~np.isnan(right)], np.signbit(right)[~np.isnan(right)])
+    np.testing.assert_array_equal(wg.grad(lambda x: wnp.sum(x % 2.0))(np.array([-4.0, -0.0, 0.0, 2.0, 3.0])), np.ones(5))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype(np.float32), wnp.complex64, np.ones(2, np.float32)], ids=repr)
+def test_limits_of_floats_are_pythons_numbers(dtype: Any) -> None:
+    limits = wnp.finfo(dtype)
+    assert {name: type(getattr(limits, name)) for name in ("bits", "eps", "max", "min", "smallest_normal")} == {
+        "bits": int,
+        "eps": float,
+        "max": float,
+        "min": float,
+        "smallest_normal": float,
+    }
+    assert (limits.bits, limits.dtype, limits.tiny) == (32, np.float32, limits.smallest_normal)
+
+
+def test_dtypes_are_also_numpys_scalar_types() -> None:
+    assert (wnp.iinfo(np.int8).max, wnp.iinfo(np.ones(1, np.uint8)).max) == (127, 255)
+    assert wnp.result_type(np.float32, np.int8, 1.0) == np.float32
+    assert wnp.result_type(np.int8, np.ones(1, np.uint8), 3) == np.int16
+    assert wnp.can_cast(np.int8, wnp.int16)
+    with pytest.raises(ValueError, match="result_type needs an array or a dtype"):
+        wnp.result_type()
+    taken = wg.jit(lambda x: x * wnp.finfo(x).eps + wnp.astype(x, wnp.result_type(x, np.float32)))(np.ones(2, np.float32))
+    assert taken.dtype == np.float32
+
+
+def test_arrays_that_belong_together_come_in_lists() -> None:
+    assert [type(wnp.meshgrid(J, J)), type(wnp.broadcast_arrays(J, I))] == [list, list]
+    kinds: list[type] = []
+    wg.jit(lambda x: (kinds.extend([type(wnp.meshgrid(x, x)), type(wnp.broadcast_arrays(x, I))]), x)[1])(J)
+    assert kinds == [list, list]
+
+
+CUBE = np.arange(24.0).reshape(2, 3, 4) - 10
+MASK = CUBE % 3 == 0
+MASKED: list[tuple[Any, Any, Any]] = [
+    (lambda m: m, 5.0, MASK),
+    (lambda m: (m, slice(None)), np.arange(4.0), MASK[:, :, 0]),
+    (lambda m: (m, 1), 7.0, MASK[:, :, 0]),
+    (lambda m: (slice(None), m), 9.0, MASK[0]),
+    (lambda m: (0, m), 9.0, MASK[0]),
+    (lambda m: (..., m), 9.0, MASK[0, 0]),
+    (lambda m: (1, ..., m), np.arange(3.0), MASK[0, 0]),
+    (lambda m: (None, m, ...), 2.0, MASK[:, 0, 0]),
+    (lambda m: (slice(None), slice(0, 2), m), [[1.0], [2.0]], MASK[0, 0]),
+    (lambda m: (slice(None, None, -1), m, 2), -1.0, MASK[0, :, 0]),
+]
+
+
+@pytest.mark.parametrize("case", MASKED, ids=range(len(MASKED)))
+def test_updates_at_traced_masks(case: tuple[Any, Any, Any]) -> None:
+    """What NumPy does with a concrete mask, and the derivative by the elements that remain."""
+    key, y, mask = case
+    for change in ("set", "add", "multiply", "min", "max"):
+        call = lambda x, m, change=change: getattr(wnp.at(x)[key(m)], change)(np.asarray(y))
+        np.testing.assert_array_equal(wg.jit(call)(CUBE, mask), call(CUBE, mask))
+    kept = wg.grad(lambda x, m: wnp.sum(wnp.at(x)[key(m)].set(np.asarray(y))))(CUBE, mask)
+    np.testing.assert_array_equal(kept, np.equal(wnp.at(np.full_like(CUBE, np.inf))[key(mask)].set(np.asarray(y)), np.inf))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.at[x > 0].set(np.ones(5)), r"cannot get an array of shape \(5,\)"),
+        (lambda x: x.at[x[0] > 0].set(1), r"a mask of shape \(3, 4\) cannot choose among elements of shape \(2, 3\)"),
+        (lambda x: x.at[x[:, :, 0] > 0, np.array([1, 2])].set(0), "beside a traced mask"),
+        (lambda x: x[x > 0], "the shape of x.mask. depends on the elements"),
+    ],
+)
+def test_masks_that_need_more_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(wg.TracingError, match=message):
+        wg.jit(call)(CUBE)

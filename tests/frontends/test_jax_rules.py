@@ -18,6 +18,7 @@ from jax import lax
 
 import wengert as wg
 import wengert.numpy as wnp
+from wengert.ir.diagnostics import DiagnosticError
 from wengert.runtime.errors import InputError
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
@@ -215,16 +216,51 @@ def test_equal_functions_are_written_once() -> None:
     assert "test_jax_rules.py" in program.text(locations=True)
 
 
-def test_rules_that_cannot_be_traced() -> None:
+def test_rules_that_raise_refuse_derivatives_only() -> None:
+    """What the rule says is said by whoever asks for the derivative, at the place of the call."""
     f = jax.custom_jvp(lambda x: x)
 
     @f.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
-        raise NotImplementedError("no derivative")
+        raise NotImplementedError("there is no derivative\nof this\n\nand more")
 
-    with pytest.raises(InputError, match=r"the rule of <lambda> cannot be traced for float64\[3\]: no derivative"):
-        wg.from_jax(f, X)
+    imported = wg.from_jax(lambda x: jnp.sum(f(jnp.sin(x))), X)
+    np.testing.assert_allclose(imported(X), np.sum(np.sin(X)))
+    np.testing.assert_allclose(imported.vmap([0], size=2)(np.stack([X, X]))[0], [np.sum(np.sin(X))] * 2)
+    for derivative in (imported.vjp, imported.jvp, lambda: imported.vmap([0], size=2).vjp(), lambda: imported.vjp(strategy="direct")):
+        with pytest.raises(DiagnosticError, match=r"test_jax_rules.py:\d+:.*is not differentiable by operand #0: there is no derivative of this\n"):
+            str(derivative())
 
+
+@partial(jax.custom_jvp)
+def scaled_by(x: Any, factor: Any) -> Any:
+    return x * factor
+
+
+@partial(scaled_by.defjvp, symbolic_zeros=True)
+def _scaled_by_jvp(primals: Any, tangents: Any) -> Any:
+    if type(tangents[1]) is not jax.custom_derivatives.SymbolicZero:
+        raise ValueError("the factor must not move")
+    x_dot, factor = tangents[0], primals[1]
+    if type(x_dot) is jax.custom_derivatives.SymbolicZero:
+        raise ValueError("something must move")
+    return scaled_by(*primals), 3 * factor * x_dot
+
+
+def test_rules_that_refuse_some_tangents() -> None:
+    """Symbolic zeros are seen by rules, also under jit, in loops and in batches; arguments that rules refuse may be left out of a derivative."""
+    inner = lambda x, a: jax.vmap(jax.jit(scaled_by))(jnp.stack([x, 2 * x]), jnp.stack([lax.stop_gradient(a), jnp.floor(a)]))
+    total = lambda x, a: jnp.sum(lax.fori_loop(0, 2, lambda _, s: inner(s, a)[0] + inner(s, a)[1], x))
+    program = wg.from_jax(total, X, X + 1).program
+    expected = jax.grad(total)(X, X + 1)
+    np.testing.assert_allclose(program.vjp()(X, X + 1, 1.0)[1], expected, rtol=1e-12)
+    plain = wg.from_jax(lambda x, a: jnp.sum(scaled_by(x, a)), X, X + 1).program
+    np.testing.assert_allclose(plain.vjp(wrt=0)(X, X + 1, 1.0)[1], 3 * (X + 1), rtol=1e-12)
+    with pytest.raises(DiagnosticError, match="operand #1: the factor must not move"):
+        str(plain.vjp(wrt=1))
+
+
+def test_rules_that_use_values_around_them() -> None:
     def around(x: Any) -> Any:
         y = jnp.sin(x)
         g = jax.custom_jvp(lambda z: z * 2)

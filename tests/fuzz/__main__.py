@@ -73,6 +73,7 @@ class Campaign:
         self.faults: Counter[str] = Counter()
         self.saved: dict[str, Path] = {}
         self.refusals: Counter[str] = Counter()
+        self.rounding: Counter[str] = Counter()
         self.times: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
         self.hangs: dict[int, str] = {}
         self.again: list[tuple[str, int]] = []
@@ -128,6 +129,9 @@ class Campaign:
         self.mutants += kind not in ("programs", *OTHERS)
         self.checks += outcome.checks
         self.refusals.update(outcome.refusals)
+        for text in outcome.rounding:
+            self.rounding[text] += 1
+            print(f"seed {seed}: no finding: {text}", flush=True)
         for name, seconds in outcome.times.items():
             self.times[name][0] += 1
             self.times[name][1] += seconds
@@ -164,6 +168,7 @@ class Campaign:
             print(f"  {name:24} {count:7} {1e3 * seconds / count:8.1f} ms each {1e3 * seconds / max(self.programs, 1):8.1f} ms per program")
         for text, count in self.refusals.most_common(30):
             print(f"  refused {count} times: {text}")
+        print(f"  {sum(self.rounding.values())} differences that are rounding, amplified")
         for fault, count in self.faults.most_common():
             print(f"  {count} times {fault} {self.saved.get(fault, '')}")
         print(self.summary())

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 import wengert as wg
 from fuzz.finiteness import is_finite
 from fuzz.generator import Program
+from fuzz.wide.formats import Copies, copies
+from fuzz.wide.machine import noisy_wide_run, wide_run
 from wengert.lab.agreement.agreement import Noisy, Singular
 from wengert.lab.agreement.noise.machine import Taken, noisy_run
 from wengert.runtime.derived.derivation import needs_ad_lowering, runnable
@@ -19,6 +24,22 @@ from wengert.runtime.interpreter import run
 from wengert.runtime.signature import Parameter
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_WIDE: ContextVar[bool] = ContextVar("wide", default=False)
+
+
+@contextmanager
+def in_wide_arithmetic() -> Generator[None]:
+    """Whatever is interpreted within, and its noise, has long doubles for all floats. A case has to be new, since it keeps what it computed."""
+    token = _WIDE.set(True)
+    try:
+        yield
+    finally:
+        _WIDE.reset(token)
+
+
+def is_wide() -> bool:
+    """Whether floats are long doubles."""
+    return _WIDE.get()
 
 
 class Case:
@@ -64,7 +85,7 @@ class Case:
     @cached_property
     def y_bars(self) -> list[Array]:
         rng = np.random.default_rng([2, self.seed])
-        return [direction(rng, self.outputs[j]) for j in self.asked]
+        return [direction(rng, self.outputs[j].astype(self.program.signature.results[j].dtype)) for j in self.asked]
 
     @cached_property
     def singular(self) -> Singular:
@@ -114,25 +135,36 @@ def direction(rng: np.random.Generator, like: Array) -> Array:
 
 def is_finite_throughout(program: wg.Program, inputs: Sequence[Array]) -> bool:
     """Whether the inputs and all that the program computes of them are finite."""
-    return is_finite(lowered(program), inputs)
+    given = [np.asarray(x).astype(p.dtype) for x, p in zip(inputs, program.signature.arguments, strict=True)]
+    return is_finite(lowered(program), given)
 
 
-def lowered(program: wg.Program) -> Any:
+def lowered(program: wg.Program) -> ModuleOp:
     """The module that the interpreter runs."""
     return runnable(program.core_module) if needs_ad_lowering(program.module) else program.module
 
 
 def interpreted(program: wg.Program, inputs: Sequence[Array]) -> list[Array]:
-    return [np.asarray(y) for y in run(lowered(program), inputs)]
+    return interpreted_module(lowered(program), inputs)
+
+
+def interpreted_module(module: ModuleOp, inputs: Sequence[Any]) -> list[Array]:
+    """The results of a module's @main."""
+    return wide_run(_copies(module), inputs) if _WIDE.get() else [np.asarray(y) for y in run(module, inputs)]
+
+
+_copies = lru_cache(maxsize=8)(copies)
 
 
 def noise_of(program: wg.Program, inputs: Sequence[Array], *, flushing: bool = False) -> Noisy:
     """Noisy runs of a program, each made once; ``flushing``: for comparison with who does not keep subnormal numbers."""
     module, made, taken = lowered(program), dict[int, Sequence[Array]](), Taken()
+    wide: Copies | None = _copies(module) if _WIDE.get() else None
 
     def noisy(seed: int) -> Sequence[Array]:
         if seed not in made:
-            made[seed] = noisy_run(module, inputs, seed, flushing=flushing, taken=taken)
+            errs = noisy_run(module, inputs, seed, flushing=flushing, taken=taken) if wide is None else noisy_wide_run(wide, inputs, seed, taken)
+            made[seed] = errs
         return made[seed]
 
     return noisy

@@ -7,7 +7,7 @@ import pytest
 
 from fuzz.case import Case, noise_of
 from fuzz.generator import Program
-from wengert.lab.agreement.agreement import Mismatch, assert_agree
+from wengert.lab.agreement.agreement import Mismatch, assert_agree, near
 from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
 
 
@@ -279,3 +279,19 @@ def test_the_order_of_a_function_is_a_whole_number_in_every_run() -> None:
     assert agrees(lost, ~lost.outputs[0])
     assert agrees(exact, exact.outputs[0])
     assert not agrees(exact, ~exact.outputs[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_an_infinity_is_near_to_itself_only(dtype: type) -> None:
+    case = of_text(
+        "func.func public @main(%x: tensor<3xf64>) -> tensor<3xf64> {\n  %0 = stablehlo.exponential %x : tensor<3xf64>\n  return %0 : tensor<3xf64>\n}",
+        np.full(3, 1e4),
+    )
+    expected = np.full(3, np.inf, dtype)
+    assert near(expected, expected).all()
+    others = [1.0, -np.inf, np.nan] if dtype is not np.complex128 else [1.0, 1j, 0.0]  # complex infinities have no signs
+    assert not near(np.array(others, dtype), expected).any()
+    if dtype is np.float64:
+        assert agrees(case, expected)
+        for wrong in (1.0, -np.inf, np.nan):
+            assert not agrees(case, np.array([np.inf, np.inf, wrong]))

@@ -8,10 +8,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fuzz.case import Case
+from fuzz.case import Case, in_wide_arithmetic
 from fuzz.checks.check import Check
 from fuzz.checks.every_check import CHECKS
+from fuzz.execution import Amplified
 from fuzz.generator import Program
+from fuzz.judgement import Difference, VanishedError, comparisons
 from fuzz.orders import has_orders
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.agreement.agreement import Mismatch
@@ -39,6 +41,10 @@ class Finding:
         return f"{self.check}: {re.sub(r'[0-9]+', 'N', self.what)}"
 
 
+class Rounding(str):
+    """Why a difference is no finding, though a check does not hold: the program amplifies rounding, or leaves the range of a format."""
+
+
 @dataclass
 class Outcome:
     """What came of one program."""
@@ -48,6 +54,8 @@ class Outcome:
     seconds: float = 0.0
     finding: Finding | None = None
     refusals: tuple[str, ...] = ()
+    rounding: tuple[str, ...] = ()
+    """Differences that are no findings."""
     program: Program | None = None
     """Where there is a finding, the reduced program."""
     times: dict[str, float] = field(default_factory=dict)
@@ -66,11 +74,16 @@ def _mixed(seed: int, number: int) -> float:
 
 
 def attempt(case: Case, check: Check) -> Finding | str | None:
-    """None if the check holds, a text if the program is refused by name, else what is wrong."""
+    """None if the check holds, a text if the program is refused by name or only amplifies rounding, else what is wrong."""
     try:
         if check.concerns(case):
-            check.run(case)
+            with comparisons():
+                check.run(case)
+    except Amplified as reason:
+        return Rounding(reason)
     except Mismatch as mismatch:
+        if not check.executes and holds_in_wide_arithmetic(case, check, mismatch):
+            return Rounding(f"{mismatch.what}: not in wide arithmetic")
         return Finding(check.name, mismatch.what, mismatch.details)
     except (DiagnosticError, UnsupportedOpError) as refusal:
         text = str(refusal).split("\n", 1)[0]
@@ -80,6 +93,22 @@ def attempt(case: Case, check: Check) -> Finding | str | None:
     except Exception as error:  # whatever leaves a public function
         return finding_of(check.name, error)
     return None
+
+
+def holds_in_wide_arithmetic(case: Case, check: Check, mismatch: Mismatch) -> bool:
+    """Whether a check that does not hold does where all floats are long doubles: what differs then is rounding, or the range of a format.
+
+    A mistake in what a program or a derivative means is as large there. Of several comparisons the one that failed is made again.
+    """
+    again = mismatch if isinstance(mismatch, Difference) else None
+    try:
+        with in_wide_arithmetic(), comparisons(again):
+            check.run(Case(Program(case.text, tuple(case.inputs), case.seed, case.smooth)))
+    except VanishedError:
+        return True
+    except Exception:  # a Mismatch, or what no wide arithmetic is there for
+        return False
+    return again is None
 
 
 def finding_of(name: str, error: Exception) -> Finding:
@@ -104,7 +133,9 @@ def put_to_test(program: Program, checks: Sequence[Check], begins: Callable[[str
         outcome_of_check = attempt(case, check)
         outcome.checks += 1
         outcome.times[check.name] = time.perf_counter() - before
-        if isinstance(outcome_of_check, str):
+        if isinstance(outcome_of_check, Rounding):
+            outcome.rounding += (outcome_of_check,)
+        elif isinstance(outcome_of_check, str):
             refusals[outcome_of_check] = None
         elif outcome_of_check is not None:
             if has_orders(program):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mutations.checked import checked
 from mutations.every_mutation import MUTATIONS
 from mutations.mutation import Mutation, mutated, planted
 from mutations.trial import tried
@@ -20,6 +21,11 @@ def test_the_culprit_is_named_and_the_program_is_small(mutation: Mutation) -> No
     trial = tried(mutation)
     assert not trial.wrong, str(trial.result)
     assert trial.ops <= 5
+
+
+@pytest.mark.parametrize("mutation", CHOSEN, ids=str)
+def test_the_checks_of_random_programs_see_it_and_take_it_for_no_rounding(mutation: Mutation) -> None:
+    assert checked(mutation).findings
 
 
 def test_there_are_fifty_and_each_is_another() -> None:

@@ -14,7 +14,17 @@ PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "d
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/costs.md", "docs/dynamic_shapes.md", "docs/traced_python.md", "docs/pictures.md", "docs/torch_programs.md"]
+    "page",
+    [
+        "README.md",
+        "docs/array_api.md",
+        "docs/bytecode.md",
+        "docs/costs.md",
+        "docs/dynamic_shapes.md",
+        "docs/traced_python.md",
+        "docs/pictures.md",
+        "docs/torch_programs.md",
+    ],
 )
 def test_the_examples_of_a_page(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples may write files, into the folder that they are run in."""

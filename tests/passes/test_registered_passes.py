@@ -25,6 +25,7 @@ PIPELINES = {
     "bufferize": "fuse,bufferize",
     "merge-launches": "fuse,schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu,merge-launches",
     "kernels-to-gpu": "fuse,schedule{target=gpu},bufferize{target=gpu},kernels-to-gpu",
+    "stablehlo-to-vhlo": "stablehlo-to-vhlo,vhlo-to-stablehlo",
     "transpose": "linearize,transpose{wrt=1}",
     "join": "linearize,transpose,join",
     "batch": "batch{size=2}",

@@ -23,9 +23,10 @@ from wengert.transforms.ad.linear.join import join_function
 from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.replay.expand import expand_replays
 from wengert.transforms.ad.requests.request import LINEAR_REQUESTS, REQUESTS, Request, function_named, has_requests, make_request
-from wengert.transforms.ad.residuals.policies import AUTO, policy_named
+from wengert.transforms.ad.residuals.policies import AUTO, Offload, policy_named
 from wengert.transforms.ad.rewrites.select_and_scatter import expand_selections
 from wengert.transforms.ad.strategies import DEFAULT, Mode, Strategy, strategy_named
+from wengert.transforms.core.offloads import forget_offloads
 from wengert.transforms.core.symbol_dce import references
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 from wengert.transforms.core.to_core import to_core
@@ -75,6 +76,10 @@ def differentiate(
 
     theirs = foreign_ops(module)
     derive(module, partial(_of_plugin, chosen, mode, make) if is_foreign(chosen) else make, fn, wrt, of)
+    if isinstance(policy, Offload) and mode == "vjp":
+        from wengert.transforms.offload.offload_pass import offload_kept_values  # brings the lower half, which derivatives do without
+
+        offload_kept_values(module, policy.place, fn)
     if theirs or is_foreign(chosen):
         _verify(module, [f"strategy '{strategy}' of {owner_of(chosen)}"] if is_foreign(chosen) else [], theirs)
 
@@ -164,6 +169,7 @@ def replace_function(module: ModuleOp, function: FuncOp, replacements: Sequence[
 def prepare(module: ModuleOp) -> None:
     """Rewrites a module to the form that can be differentiated: core level, no requests, only calls of functions that declare their
     derivative, no reductions or scatters by general regions, and only tapes that grow."""
+    forget_offloads(module)
     tapes_to_stacks(module)
     _to_core(module)
     _expand_requests(module)

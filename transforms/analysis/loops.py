@@ -164,8 +164,8 @@ def accesses(ops: Iterable[Operation], writes: Iterable[Write]) -> list[Position
     """All positions in a body: of loads, indices, guards and writes."""
     positions = [write.at for write in writes]
     for op in ops:
-        if isinstance(op, LoadOp | IndexOp):
+        if type(op) is LoadOp or type(op) is IndexOp:
             positions.append(op.at.data)
-        if isinstance(op, LoadOp | WithinOp) and op.where is not None:
+        if (type(op) is LoadOp or type(op) is WithinOp) and op.where is not None:
             positions += [at for at, _, _ in op.where.data]
     return positions

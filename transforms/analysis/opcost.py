@@ -52,6 +52,7 @@ from wengert.transforms.analysis.factorization_flops import CUBIC, factorization
 from wengert.transforms.analysis.symbolic.extents import STATIC, Extents, bytes_of, size
 from wengert.transforms.analysis.symbolic.integers import Extent, ceil_log2, larger, product, times_log2
 from wengert.transforms.core import compound, functions
+from wengert.transforms.core.offloads import FETCH, OFFLOAD
 from wengert.transforms.core.recognisers.shardings import IDENTITIES
 
 
@@ -387,7 +388,7 @@ def _custom_call(op: stablehlo.CustomCallOp, extents: Extents) -> Pair:
 
 def is_of_unknown_cost(op: Operation) -> bool:
     """Whether an op calls code for floating-point numbers that nothing is known of, so that its flops are in no count."""
-    if not isinstance(op, stablehlo.CustomCallOp) or op.call_target_name.data in IDENTITIES:
+    if not isinstance(op, stablehlo.CustomCallOp) or op.call_target_name.data in (*IDENTITIES, OFFLOAD, FETCH):
         return False
     return any(map(_is_floating, op.inputs)) and routine_of(op) not in (*CUBIC, "trsm")
 

@@ -13,7 +13,7 @@ Before and after::
 
 ``stablehlo.composite`` is a call too: of its decomposition. An inlined op's location is a call site, ``callsite(where it was
 written at where it was called)``. A private function that is called once is moved, not copied. Calls to declarations stay,
-and so do calls of functions with derivatives of their own (``ad.custom_jvp``, ``ad.custom_vjp``) if asked, since inlining
+and so do calls of functions with derivatives of their own (``ad.custom_jvp``, ``ad.custom_vjp``, ``ad.not_differentiable``) if asked, since inlining
 loses what those say.
 """
 
@@ -38,7 +38,7 @@ from wengert.ir.pipeline import changes
 from wengert.ir.traversal import all_ops, operands_of, ops_of
 from wengert.transforms.core.symbol_dce import is_private, references
 
-CUSTOM_DERIVATIVES = ("ad.custom_jvp", "ad.custom_vjp")
+CUSTOM_DERIVATIVES = ("ad.custom_jvp", "ad.custom_vjp", "ad.not_differentiable")
 """Attributes by which a function says that it is differentiated otherwise than by its text."""
 
 

@@ -57,13 +57,13 @@ class Placement:
     def _depths(self) -> dict[SSAValue, int]:
         depth: dict[SSAValue, int] = {}
         for op in self.ops:
-            if isinstance(op, LoadOp):
+            if type(op) is LoadOp:
                 level = max(deepest(self.loops[op.at.data]), self.guard_depth(guards_of(op)))
                 if op.base is not None:
                     level = max(level, depth[op.base])
-            elif isinstance(op, IndexOp):
+            elif type(op) is IndexOp:
                 level = deepest(self.loops[op.at.data])
-            elif isinstance(op, WithinOp):
+            elif type(op) is WithinOp:
                 level = self.guard_depth(op.where.data)
             else:
                 level = max([depth[operand] for operand in operands_of(op)], default=-1)
@@ -85,7 +85,7 @@ class Placement:
     @cached_property
     def guards(self) -> list[tuple[Guard, Position]]:
         """All guards of the body, and the positions that they are about."""
-        guards = [guard for op in self.ops if isinstance(op, LoadOp | WithinOp) and op.where is not None for guard in op.where.data]
+        guards = [guard for op in self.ops if isinstance(op, (LoadOp, WithinOp)) and op.where is not None for guard in op.where.data]
         return [(guard, self.loops[guard[0]]) for guard in dict.fromkeys(guards)]
 
     @cached_property

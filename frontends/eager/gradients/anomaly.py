@@ -26,7 +26,8 @@ def check(record: Record, arrived: Sequence[Tensor | None]) -> None:
             continue
         count, size = int(np.isnan(cotangent.array).sum()), cotangent.array.size
         raise AnomalyError(
-            f"{record.name()} gave NaN for {count} of the {size} elements of the gradient of operand {position}:"
+            f"Function '{record.name()}' returned nan values in its {position}th output."
+            f" {count} of the {size} elements of the gradient of operand {position} are NaN:"
             f" the derivative of '{record.signature.operation.name}' at {describe(record.place)}"
         )
 
@@ -44,7 +45,7 @@ class set_detect_anomaly:  # noqa: N801  (the name under which it is known)
     ...     y = (x.sqrt() * eager.tensor([1.0, 0.0])).sum()
     ...     y.backward()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    wengert.eager.errors.AnomalyError: SqrtBackward0 gave NaN for 1 of the 2 elements of the gradient of operand 0: ...
+    wengert.eager.errors.AnomalyError: Function 'SqrtBackward0' returned nan values in its 0th output. 1 of the 2 elements ...
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):

@@ -73,15 +73,22 @@ class Sweep:
         if STATE.depth >= MOST_NESTED:
             return self._elsewhere(action)
         before = STATE.sweep, STATE.grad, STATE.inference
+        keeper, mutations = STATE.keeper, STATE.mutations
         STATE.sweep = self
         STATE.depth += 1
         STATE.set(self.create, False)
         try:
-            return action()
+            result = action()
+            if before[0] is None:
+                _call_queued()
+            return result
         finally:
             STATE.depth -= 1
             STATE.sweep = before[0]
+            if before[0] is None:
+                STATE.callbacks.clear()
             STATE.set(*before[1:])
+            STATE.keeper, STATE.mutations = keeper, mutations  # what user code entered inside and did not leave
 
     def _elsewhere(self, action: Callable[[], Result]) -> Result:
         """The same in a thread of its own, whose stack is empty: passes inside of passes may go deeper than a stack."""
@@ -117,7 +124,8 @@ class Sweep:
         if STATE.tape is not None:
             STATE.tape.swept(records)
         try:
-            if STATE.tape is not None or STATE.anomaly:
+            # Inside of a checkpoint the second run must keep what the first did, so nothing is compiled there.
+            if STATE.tape is not None or STATE.anomaly or STATE.keeper is not None:
                 self._start()
                 self._walk(records, needed, inside)
             elif self.create or inside or any(r.is_special or type(r.saved) is Deferred for r in records):
@@ -218,10 +226,10 @@ class Sweep:
             if cotangents is None:
                 continue
             self._observe(record, cotangents, inside)
+            if record.node_prehooks and (record in needed or not self.early):
+                cotangents = _before_node(record, cotangents)
             if record not in needed or all(c is None for c in cotangents):
                 continue
-            if record.node_prehooks:
-                cotangents = _before_node(record, cotangents)
             arrived = pull(record, cotangents, self.create)
             if STATE.anomaly:
                 anomaly.check(record, arrived)
@@ -288,6 +296,16 @@ class Sweep:
             kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
         if (record.number, number) in inside:
             self.captured[record.number, number] = cotangent
+
+
+def _call_queued() -> None:
+    """Runs what was queued for the end of the pass, which may queue more."""
+    queued = STATE.callbacks
+    try:
+        while queued:
+            queued.pop(0)()
+    finally:
+        queued.clear()
 
 
 def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Tensor) -> Tensor:

@@ -28,19 +28,25 @@ Function = Callable[..., Any]
 # -- inputs and results
 
 
-def _copies(inputs: Any, create_graph: bool) -> list[Tensor]:
+def _copies(what: str, inputs: Any, create_graph: bool) -> list[Tensor]:
     """The inputs as leaves of their own, or as what leads to them where the derivative is to be differentiated by them."""
     given = listed(inputs)
     if not given or not all(hasattr(x, "array") for x in given):
-        raise TypeError(f"the inputs must be a tensor or a tuple of tensors, found {type(inputs).__name__}")
+        raise TypeError(f"The inputs given to {what} must be either a Tensor or a tuple of Tensors, found {_shown(inputs)}")
     return [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given]
 
 
-def _run(function: Function, inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
+def _shown(given: Any) -> str:
+    """The type of what was given, and of what is in it."""
+    name = type(given).__name__
+    return f"{name} of {', '.join(type(x).__name__ for x in given)}" if isinstance(given, list | tuple) else name
+
+
+def _run(what: str, function: Function, inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
     outcome = function(*inputs)
     outputs = listed(outcome)
     if not outputs or not all(hasattr(y, "array") for y in outputs):
-        raise TypeError(f"the function must return a tensor or a tuple of tensors, found {type(outcome).__name__}")
+        raise TypeError(f"The outputs of the user-provided function given to {what} must be either a Tensor or a tuple of Tensors, found {_shown(outcome)}")
     return outcome, outputs
 
 
@@ -50,14 +56,27 @@ def _like(given: Any, tensors: Sequence[Any], create_graph: bool) -> Any:
     return made if isinstance(given, list | tuple) else made[0]
 
 
-def _directions(v: Any, tensors: Sequence[Tensor], what: str) -> list[Tensor]:
+_NEEDED = {
+    "input": "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element",
+    "output": "The vector v can only be None if the user-provided function returns a single Tensor with a single element",
+}
+
+
+def _directions(name: str, v: Any, tensors: Sequence[Tensor], what: str) -> list[Tensor]:
+    """The vectors, checked: of the shapes of the inputs or outputs, and 1 for one of one element."""
     if v is None:
         if len(tensors) != 1 or tensors[0].array.size != 1:
-            raise NonScalarError(f"v may be left out only where there is one {what} of one element")
+            raise NonScalarError(_NEEDED[what])
         return [_zeros(tensors[0]) + 1]
     given = listed(v)
-    if [x.array.shape for x in given] != [x.array.shape for x in tensors]:
-        raise ShapeError(f"v must have the shapes of the {what}s, {[list(x.shape) for x in tensors]}, found {[list(x.shape) for x in given]}")
+    if not all(hasattr(x, "array") for x in given):
+        raise TypeError(f"The v given to {name} must be either a Tensor or a tuple of Tensors, found {_shown(v)}")
+    if len(given) != len(tensors):
+        expected = "a single Tensor" if len(tensors) == 1 else f"{len(tensors)} Tensors, one for each {what}"
+        raise ShapeError(f"The given v should contain {expected}. Found {len(given)}")
+    for x, t in zip(given, tensors, strict=True):
+        if x.array.shape != t.array.shape:
+            raise ShapeError(f"v has invalid size: should be torch.Size({list(t.shape)}), the shape of the {what}, but got {list(x.shape)}")
     return given
 
 
@@ -66,20 +85,38 @@ def _zeros(x: Tensor) -> Tensor:
 
 
 def _gradients(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor] | None, strict: bool, create: bool, retain: bool | None = None
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    cotangents: Sequence[Tensor] | None,
+    strict: bool,
+    create: bool,
+    retain: bool | None = None,
+    *,
+    of: str = "Output {} of the user-provided function is independent of input {}.",
+    again: str = "",
 ) -> list[Tensor]:
-    """The gradients; zeros, or an error if ``strict``, where inputs do not matter."""
+    """The gradients; zeros, or an error if ``strict``, where inputs do not matter. ``of`` and ``again`` say which dependence is missing, of outputs
+    and of their derivatives."""
     used = [i for i, y in enumerate(outputs) if y.tracked]
     if strict and len(used) < len(outputs):
-        raise AutogradError("an output does not depend on any input, which strict=True does not allow")
+        missing = next(i for i, y in enumerate(outputs) if not y.tracked)
+        raise AutogradError(f"Output {missing} of the user-provided function does not require gradients. The outputs must be computed from the inputs.")
     if not used:
         return [_zeros(x) for x in inputs]
     given = None if cotangents is None else [cotangents[i] for i in used]
     gradients = grad([outputs[i] for i in used], inputs, given, retain_graph=retain, create_graph=create, allow_unused=True)
-    if strict and any(g is None or (create and not g.tracked) for g in gradients):
-        position = next(i for i, g in enumerate(gradients) if g is None or (create and not g.tracked))
-        raise AutogradError(f"the derivative does not depend on input {position}, which strict=True does not allow")
+    for position, g in enumerate(gradients if strict else ()):
+        if g is None:
+            raise AutogradError(f"{of.format(0, position)} This is not allowed when strict=True.")
+        if create and not g.tracked and again:
+            raise AutogradError(f"{again.format(position)} This is not allowed when strict=True.")
     return [_zeros(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
+
+
+_OUTPUT = "Output {} of the user-provided function is independent of input {}."
+_JACOBIAN = "The jacobian of the user-provided function is independent of input {}."
+_ALONE = "The output of the user-provided function is independent of input {1}"
+_SECOND = "The jacobian of the user-provided function with respect to input {1} is independent of the inputs"
 
 
 # -- products with vectors
@@ -96,44 +133,54 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         create_graph: records the derivative, so that it can be differentiated, by the inputs too.
         strict: raises an AutogradError where an output does not depend on an input; otherwise the derivative is zeros.
     """
-    leaves = _copies(inputs, create_graph)
-    outcome, outputs = _run(func, leaves)
-    products = _gradients(outputs, leaves, _directions(v, outputs, "output"), strict, create_graph)
+    leaves = _copies("vjp", inputs, create_graph)
+    outcome, outputs = _run("vjp", func, leaves)
+    products = _gradients(outputs, leaves, _directions("vjp", v, outputs, "output"), strict, create_graph, of=_ALONE, again=_JACOBIAN)
     return _like(outcome, outputs, create_graph), _like(inputs, products, create_graph)
 
 
 @enable_grad
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(outputs, J v), with one product for every output; ``v`` are tangents of the inputs. Otherwise as :func:`vjp`."""
-    leaves = _copies(inputs, create_graph)
-    directions = _directions(v, leaves, "input")
-    outcome, outputs = _run(func, leaves)
+    leaves = _copies("jvp", inputs, create_graph)
+    directions = _directions("jvp", v, leaves, "input")
+    outcome, outputs = _run("jvp", func, leaves)
     cotangents = [_zeros(y).requires_grad_() for y in outputs]
-    pulled = _gradients(outputs, leaves, cotangents, strict, create=True)
+    pulled = _gradients(outputs, leaves, cotangents, strict, create=True, of=_ALONE)
     products = _gradients(pulled, cotangents, directions, strict, create_graph)
+    if strict and create_graph and not all(any(y.tracked for y in (p,)) for p in products):
+        raise AutogradError(f"{_JACOBIAN.format(0)} This is not allowed when strict=True.")
     return _like(outcome, outputs, create_graph), _like(outcome, products, create_graph)
 
 
 def _scalar(outputs: Sequence[Tensor], what: str) -> None:
     if len(outputs) != 1 or outputs[0].array.size != 1:
-        raise NonScalarError(f"{what}: the function must return one tensor of one element, found {[list(y.shape) for y in outputs]}")
+        single = len(outputs) == 1 and outputs[0].array.size != 1
+        expected = "should contain a single element" if single else "should return a single Tensor"
+        subject = "The Tensor returned by the function given" if single else "The function given"
+        raise NonScalarError(f"{subject} to {what} {expected}, found {[list(y.shape) for y in outputs]}")
 
 
 @enable_grad
 def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(output, v^T H) of a function with one element, by reverse over reverse. Otherwise as :func:`vjp`."""
-    leaves = _copies(inputs, create_graph)
-    directions = _directions(v, leaves, "input")
-    outcome, outputs = _run(func, leaves)
-    _scalar(outputs, "vhp")
-    products = _gradients(_gradients(outputs, leaves, None, strict, create=True), leaves, directions, strict, create_graph)
+    return _product("vhp", func, inputs, v, create_graph, strict)
+
+
+def _product(what: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool) -> tuple[Any, Any]:
+    leaves = _copies(what, inputs, create_graph)
+    directions = _directions(what, v, leaves, "input")
+    outcome, outputs = _run(what, func, leaves)
+    _scalar(outputs, what)
+    first = _gradients(outputs, leaves, None, strict, create=True, of=_ALONE, again=_SECOND.replace("{1}", "{}"))
+    products = _gradients(first, leaves, directions, strict, create_graph, of=_SECOND)
     return _like(outcome, outputs, create_graph), _like(inputs, products, create_graph)
 
 
 @enable_grad
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """(output, H v) of a function with one element: the same as :func:`vhp`, since H is symmetric."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _product("hvp", func, inputs, v, create_graph, strict)
 
 
 # -- matrices
@@ -146,19 +193,26 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
     A tensor for one output and one input, a tuple for several inputs, and a tuple of these for several outputs. ``vectorize`` and
     ``strategy`` are taken for compatibility: rows are computed one by one.
     """
-    leaves = _copies(inputs, create_graph)
-    outcome, outputs = _run(func, leaves)
-    rows = [_like(inputs, _jacobian_of(y, leaves, strict, create_graph), create_graph) for y in outputs]
+    if strict and vectorize:
+        raise AutogradError("strict=True and vectorize=True are not supported together")
+    return _matrices(func, inputs, create_graph, strict, _OUTPUT)
+
+
+def _matrices(func: Function, inputs: Any, create_graph: bool, strict: bool, of: str) -> Any:
+    leaves = _copies("jacobian", inputs, create_graph)
+    outcome, outputs = _run("jacobian", func, leaves)
+    rows = [_like(inputs, _jacobian_of(y, leaves, strict, create_graph, of), create_graph) for y in outputs]
     return tuple(rows) if isinstance(outcome, list | tuple) else rows[0]
 
 
-def _jacobian_of(y: Tensor, leaves: Sequence[Tensor], strict: bool, create: bool) -> list[Tensor]:
+def _jacobian_of(y: Tensor, leaves: Sequence[Tensor], strict: bool, create: bool, of: str) -> list[Tensor]:
     """The Jacobians of one output."""
     rows: list[list[Tensor]] = []
     for place in range(y.array.size):
         one = np.zeros(y.array.size, y.array.dtype)
         one[place] = 1
-        rows.append(_gradients([y], leaves, [dispatch.constant(one.reshape(y.array.shape))], strict, create, retain=True))
+        cotangent = dispatch.constant(one.reshape(y.array.shape))
+        rows.append(_gradients([y], leaves, [cotangent], strict, create, retain=True, of=of, again=_JACOBIAN))
     if not rows:
         return [dispatch.constant(np.zeros((*y.array.shape, *x.array.shape), x.array.dtype)) for x in leaves]
     return [joining.stack(column, 0).reshape(*y.array.shape, *x.array.shape) for column, x in zip(zip(*rows, strict=True), leaves, strict=True)]
@@ -170,11 +224,14 @@ def hessian(
 ) -> Any:
     """All second derivatives of a function with one element: a tensor for one input, for several a tuple of tuples."""
     several = isinstance(inputs, list | tuple)
+    if strict and vectorize:
+        raise AutogradError("strict=True and vectorize=True are not supported together")
+    _copies("hessian", inputs, create_graph)
 
     def gradient(*given: Tensor) -> Any:
-        _, outputs = _run(func, given)
+        _, outputs = _run("hessian", func, given)
         _scalar(outputs, "hessian")
-        gradients = _gradients(outputs, given, None, strict, create=True)
+        gradients = _gradients(outputs, given, None, strict, create=True, again=_SECOND.replace("{1}", "{}"))
         return tuple(gradients) if several else gradients[0]
 
-    return jacobian(gradient, inputs, create_graph, strict)
+    return _matrices(gradient, inputs, create_graph, strict, _SECOND)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
 
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pushforward import pushforward
@@ -63,13 +65,13 @@ class dual_level:  # noqa: N801  (the name under which it is known)
         """By the identity of the tensor."""
         self._outer: Any = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> int:
         if _LEVELS:
-            raise AutogradError("levels of forward mode inside of each other are not supported; use eager.autograd.functional for higher derivatives")
+            raise AutogradError("Nested forward mode AD is not supported at the moment; use eager.autograd.functional for higher derivatives")
         self._outer = STATE.tape
         STATE.tape = self  # pyright: ignore[reportAttributeAccessIssue]
         _LEVELS.append(self)
-        return self
+        return 0
 
     def __exit__(self, *exception: object) -> None:
         _LEVELS.remove(self)
@@ -133,6 +135,8 @@ class dual_level:  # noqa: N801  (the name under which it is known)
         tangents = [self.tangent(a) for a in args]
         if all(t is None for t in tangents):
             return
+        if context.materialize:
+            tangents = [_zeros_like(a) if t is None and hasattr(a, "array") and a.array.dtype.kind in "fVc" else t for a, t in zip(args, tangents, strict=True)]
         with self._paused():
             returned: Any = function.jvp(context, *tangents)
         given = cast("Sequence[Any]", returned) if isinstance(returned, tuple | list) else (returned,)
@@ -165,6 +169,10 @@ def _ignore(*args: Any) -> None:
     """Nobody listens."""
 
 
+def _zeros_like(x: Tensor) -> Tensor:
+    return dispatch.new(np.zeros(x.array.shape, x.array.dtype))
+
+
 def _seen(op: Operation, params: Any, tangent: Any) -> Tensor:
     from wengert.eager.operations.views import see
 
@@ -173,7 +181,7 @@ def _seen(op: Operation, params: Any, tangent: Any) -> Tensor:
 
 def _level() -> dual_level:
     if not _LEVELS:
-        raise AutogradError("there is no level of forward mode; use it inside of: with forward_ad.dual_level()")
+        raise AutogradError("Trying to create a dual Tensor while no level of forward mode exists; use it inside of: with forward_ad.dual_level()")
     return _LEVELS[-1]
 
 
@@ -185,10 +193,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """
     current = _level()
     if not tensor.is_floating_point() and tensor.array.dtype.kind != "c":
-        raise AutogradError(f"only tensors of floats have tangents, found {tensor.array.dtype.name}")
+        raise AutogradError(f"Expected primal to be floating point or complex, but got: {tensor.array.dtype.name}")
     if (tangent.array.shape, tangent.array.dtype) != (tensor.array.shape, tensor.array.dtype):
         shown = dispatch.describe_types([(x.array.shape, x.array.dtype) for x in (tensor, tangent)])
-        raise AutogradError(f"a tangent must have the shape and dtype of its tensor, found {shown}")
+        raise AutogradError(f"Trying to set a forward gradient that has a different size than the original Tensor, or another dtype: {shown}")
     with current._paused():  # pyright: ignore[reportPrivateUsage]
         dual = tensor.view_as(tensor)
     current.set(dual, tangent)
@@ -205,6 +213,12 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor if tangent is None else tensor.view_as(tensor), tangent)
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":
+        return len(_LEVELS) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def enter_dual_level() -> int:
     """Opens a level, until :func:`exit_dual_level`."""
     dual_level().__enter__()
@@ -213,7 +227,9 @@ def enter_dual_level() -> int:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Closes the level."""
-    _level().__exit__()
+    if not _LEVELS:
+        raise AutogradError("Trying to exit a forward AD level but no level is open")
+    _LEVELS[-1].__exit__()
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.eager.containers import listed
-from wengert.eager.errors import NonScalarError, NotTrackedError, ShapeError, UnusedInputError
+from wengert.eager.errors import AutogradError, NonScalarError, NotTrackedError, ShapeError, UnusedInputError
 from wengert.eager.gradients import edges
 from wengert.eager.gradients.backward import Sweep, run_hooks
 from wengert.eager.operations import joining
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
-from wengert.eager.recording.record import Output, Record
+from wengert.eager.recording.record import AccumulateGrad, Output, Record
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -30,17 +30,20 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
     if len(cotangents) != len(outputs):
         raise ShapeError(f"there are {len(outputs)} tensors and {len(cotangents)} gradients")
     roots: list[tuple[Tensor, Tensor]] = []
-    for y, cotangent in zip(outputs, cotangents, strict=True):
+    for number, (y, cotangent) in enumerate(zip(outputs, cotangents, strict=True)):
         if not y.tracked:
-            raise NotTrackedError("a gradient is asked of a tensor that was not computed from any that requires one")
+            raise NotTrackedError("a gradient is asked of a tensor that does not require grad: nothing that it was computed from does")
         if cotangent is None:
             if y.array.size != 1:
                 raise NonScalarError(
-                    f"the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape; only scalars have one by default"
+                    "grad can be implicitly created only for scalar outputs;"
+                    f" the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape"
                 )
             cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
         elif cotangent.array.shape != y.array.shape:
-            raise ShapeError(f"the cotangent has shape {list(cotangent.array.shape)}, the tensor {list(y.array.shape)}")
+            raise ShapeError(
+                f"Mismatch in shape: grad_output[{number}] has a shape of {cotangent.array.shape} and output[{number}] has a shape of {y.array.shape}."
+            )
         roots.append((y, cotangent.to(y.array.dtype)))
     return roots
 
@@ -55,7 +58,7 @@ def backward(
     """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
     wanted = None if inputs is None else edges.tensors(inputs)
     if wanted is not None and not wanted:
-        raise NotTrackedError("backward: inputs is empty")
+        raise NotTrackedError("backward: inputs cannot be empty")
     roots = _roots(edges.tensors(tensors), grad_tensors)
     sweep = Sweep(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.running(lambda: _accumulate_all(sweep, wanted))
@@ -79,7 +82,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
 
     A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
     """
-    node = leaf.accumulator
+    known = leaf.accumulator
+    node = known if isinstance(known, AccumulateGrad) else None  # no hooks otherwise
     for hook in list(node.prehooks) if node is not None else ():
         replacement = hook((cotangent,))
         if replacement is not None:
@@ -90,7 +94,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
     if hooks and STATE.tape is not None:
         STATE.tape.only_once("a hook ran in its backward pass")
     for hook in list(leaf.accumulate_hooks or ()):
-        hook(leaf)
+        if hook(leaf) is not None:
+            raise AutogradError("hooks that run after a gradient was accumulated should return None: register_post_accumulate_grad_hook")
     for hook in list(node.hooks) if node is not None else ():
         hook((), (cotangent,))
 
@@ -147,7 +152,7 @@ def grad(
     wanted = edges.tensors(inputs)
     for x in wanted:
         if not x.tracked:
-            raise NotTrackedError("a gradient is asked with respect to a tensor that does not require one")
+            raise NotTrackedError("a gradient is asked with respect to a tensor that does not require grad")
     roots = _roots(edges.tensors(outputs), grad_outputs)
     sweep = Sweep(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph)
     sweep.early = True
@@ -167,8 +172,9 @@ def _collected(sweep: Sweep, wanted: Sequence[Tensor], allow_unused: bool, mater
             cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
         if cotangent is None and materialize_grads:
             cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
+            cotangent.tracked = sweep.create
         if cotangent is None and not allow_unused:
-            raise UnusedInputError(f"input {position} was not used to compute the outputs; say allow_unused=True to get None for it")
+            raise UnusedInputError(f"input {position} was not used to compute the outputs. Set allow_unused=True to get None for it")
         gradients.append(cotangent)
     return tuple(gradients)
 
@@ -178,6 +184,12 @@ def _batched(outputs: Any, inputs: Any, batches: list[Any], retain: bool, create
     sizes = {c.array.shape[0] if c is not None and c.array.ndim else 0 for c in batches}
     if len(sizes) != 1 or not (count := sizes.pop()):
         raise ShapeError(f"is_grads_batched: every cotangent must have a first dimension of one extent, found {[c and list(c.shape) for c in batches]}")
+    for y, c in zip(listed(outputs), batches, strict=False):
+        if c is not None and hasattr(y, "array") and c.array.shape[1:] != y.array.shape:
+            raise ShapeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining dimensions"
+                f" are expected to match the shape of corresponding output, but found {list(c.shape)} for an output of shape {list(y.shape)}"
+            )
     rows = [
         grad(outputs, inputs, [c[i] for c in batches], retain or i + 1 < count, create, allow_unused=allow, materialize_grads=materialize) for i in range(count)
     ]

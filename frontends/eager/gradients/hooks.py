@@ -46,7 +46,7 @@ def _place(x: Tensor) -> tuple[Record, int]:
 def register_hook(x: Tensor, hook: Hook) -> RemovableHandle:
     """Calls the hook with the gradient of x, once all that flows into it has been added up."""
     if not x.tracked:
-        raise NotTrackedError("a hook on a tensor that does not require a gradient would never be called")
+        raise NotTrackedError("cannot register a hook on a tensor that doesn't require gradient: it would never be called")
     if x.grad_fn is None:
         x.leaf_hooks = x.leaf_hooks or []
         return RemovableHandle(x.leaf_hooks, hook)
@@ -58,7 +58,7 @@ def register_hook(x: Tensor, hook: Hook) -> RemovableHandle:
 def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls the hook with the leaf, after its gradient was added to."""
     if x.grad_fn is not None or not x.tracked:
-        raise NotTrackedError("post-accumulate hooks are for leaves that require a gradient")
+        raise NotTrackedError("post accumulate grad hooks cannot be registered on non-leaf tensors, or on leaves that require no gradient")
     x.accumulate_hooks = x.accumulate_hooks or []
     return RemovableHandle(x.accumulate_hooks, hook)
 
@@ -66,7 +66,7 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], Any])
 def retain_grad(x: Tensor) -> None:
     """Keeps the gradient of a tensor that is not a leaf; nothing to do for a leaf, which keeps it anyway."""
     if not x.tracked:
-        raise NotTrackedError("a tensor that does not require a gradient has none to retain")
+        raise NotTrackedError("can't retain_grad on Tensor that has requires_grad=False")
     if x.grad_fn is None:
         return
     if STATE.tape is not None and not STATE.tape.knows(x):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
-from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.hooks import RemovableHandle, register_hook
 from wengert.eager.recording.modes import STATE
 
@@ -43,7 +42,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
         mode: "all" or "any".
     """
     if mode not in ("all", "any"):
-        raise AutogradError(f"register_multi_grad_hook: mode must be 'all' or 'any', found {mode!r}")
+        raise ValueError(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}")
     hook = _All(tensors, fn) if mode == "all" else _Any(fn)
     return Handles([register_hook(x, lambda gradient, i=i: hook.arrived(i, gradient)) for i, x in enumerate(tensors)])
 

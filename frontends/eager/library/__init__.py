@@ -14,13 +14,16 @@ Function = Callable[..., Any]
 @cache
 def functions() -> Mapping[str, Function]:
     """The functions of the namespace. Loaded when one is first asked for."""
+    from wengert.eager.library.counting import COUNTING
     from wengert.eager.library.creation import CREATION
     from wengert.eager.library.elementwise import ELEMENTWISE
+    from wengert.eager.library.factors import FACTORS
     from wengert.eager.library.linalg import OLD_NAMES
     from wengert.eager.library.reductions import REDUCTIONS
     from wengert.eager.library.shapes import SHAPES
+    from wengert.eager.library.statistics import STATISTICS
 
-    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES}
+    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS}
 
 
 class Namespace:
@@ -41,21 +44,37 @@ class Namespace:
 
 
 def _linalg() -> Mapping[str, Function]:
+    from wengert.eager.library.factors import FACTORS_OF_LINALG
     from wengert.eager.library.linalg import LINALG
 
-    return LINALG
+    return {**LINALG, **FACTORS_OF_LINALG}
 
 
 def _fft() -> Mapping[str, Function]:
+    from wengert.eager.library.factors import HERMITIAN
     from wengert.eager.library.linalg import FFT
 
-    return FFT
+    return {**FFT, **HERMITIAN}
 
 
 def _special() -> Mapping[str, Function]:
     from wengert.eager.library.elementwise import SPECIAL
+    from wengert.eager.library.polynomials import POLYNOMIALS
 
-    return SPECIAL
+    return {**SPECIAL, **POLYNOMIALS}
+
+
+def _masked() -> Mapping[str, Function]:
+    from wengert.eager.library.masked import MASKED
+
+    return MASKED
+
+
+def _windows() -> Mapping[str, Function]:
+    from wengert.eager.library.signal_windows import WINDOWS
+
+    return WINDOWS
 
 
 linalg, fft, special = Namespace("linalg", _linalg), Namespace("fft", _fft), Namespace("special", _special)
+masked, signal = Namespace("masked", _masked), Namespace("signal", lambda: {"windows": Namespace("signal.windows", _windows)})  # pyright: ignore[reportArgumentType]

@@ -66,8 +66,8 @@ class Called:
         write: takes a builder and the arguments of a call, tensors as values; returns a value or several.
     """
 
-    def __init__(self, name: str, write: Callable[..., Any], node: str = ""):
-        self.operation = Operation(name, node or f"{name.title().replace('_', '').replace('.', '')}Backward0", self._emit)
+    def __init__(self, name: str, write: Callable[..., Any], node: str = "", tracked: tuple[int, ...] | None = None):
+        self.operation = Operation(name, node or f"{name.title().replace('_', '').replace('.', '')}Backward0", self._emit, tracked=tracked)
         self.write = write
         self.__name__ = name
 
@@ -84,13 +84,14 @@ class Called:
         return made if len(made) > 1 else made[0]
 
 
-def aten(name: str) -> Called:
-    """An op of ATen, by its name and overload, as an operation; its arguments are those of its schema."""
+def aten(name: str, tracked: tuple[int, ...] | None = None) -> Called:
+    """An op of ATen, by its name and overload, as an operation; its arguments are those of its schema. Gradients are those of all its results, or of
+    those that are ``tracked``."""
 
     def write(b: OpBuilder, *args: Any, **keywords: Any) -> Any:
         return call(b, name, *args, default=element_of(default_dtype()), **keywords)
 
-    return Called(name.removesuffix(".default"), write)
+    return Called(name.removesuffix(".default"), write, tracked=tracked)
 
 
 def traced(name: str, function: Function) -> Called:

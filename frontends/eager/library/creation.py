@@ -39,6 +39,15 @@ def _logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype
     return made.to(dtype or creation.default_dtype())
 
 
+def _normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """Normal numbers of these means and deviations, which may be tensors; of given extents where both are numbers."""
+    known = [v.array.dtype for v in (mean, std) if hasattr(v, "array")]
+    shape = extents((size,)) if size is not None else numpy.broadcast_shapes(*(numpy.shape(getattr(v, "array", v)) for v in (mean, std)))
+    kind = numpy.dtype(dtype) if dtype is not None else known[0] if known else creation.default_dtype()
+    made = (mean + std * creation.randn(shape, dtype=kind)).to(kind)
+    return made.requires_grad_() if requires_grad else made
+
+
 def placed(make: Function) -> Function:
     """A function that takes, and does not look at, where the result is to be and how it lies in memory."""
     from wengert.eager.library.calling import PLACEMENT
@@ -71,15 +80,7 @@ CREATION: dict[str, Function] = {
         "empty_permuted": lambda size, physical_layout, dtype=None, requires_grad=False: _empty(tuple(size), dtype=dtype, requires_grad=requires_grad),
         "scalar_tensor": lambda value, dtype=None, requires_grad=False: creation.full((), float(value), dtype, requires_grad),
         "logspace": _logspace,
-        "normal": lambda mean, std=1.0, size=None: (
-            mean
-            + std
-            * creation.randn(
-                extents((size,))
-                if size is not None
-                else numpy.broadcast_shapes(numpy.shape(getattr(mean, "array", mean)), numpy.shape(getattr(std, "array", std)))
-            )
-        ),
+        "normal": _normal,
         "bernoulli": lambda x, p=None: (creation.rand(*x.array.shape, dtype=x.array.dtype) < (x.detach() if p is None else p)).to(x.array.dtype),
         "multinomial": lambda x, num_samples, replacement=False: _multinomial(x, num_samples, replacement),
     }.items()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from wengert.eager.library.calling import Function, aten
+from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import divide, where
 from wengert.eager.operations.promotion import floating
@@ -196,11 +197,13 @@ ELEMENTWISE.update(
         "less": lambda x, other: x < other,
         "less_equal": lambda x, other: x <= other,
         "not_equal": lambda x, other: x != other,
-        "real": lambda x: x if x.array.dtype.kind != "c" else aten("real.default")(x),
+        "real": complex_views.real,
+        "imag": complex_views.imag,
         "conj": lambda x: aten("conj.default")(x) if x.array.dtype.kind == "c" else x,
         "conj_physical": aten("conj_physical.default"),
         "complex": aten("complex.default"),
         "polar": aten("polar.default"),
+        "i0": aten("i0.default"),
         "resolve_conj": lambda x: x,
         "resolve_neg": lambda x: x,
     }
@@ -220,7 +223,8 @@ SPECIAL: dict[str, Function] = {
     "log_softmax": lambda x, dim, dtype=None: x.log_softmax(dim, dtype=dtype),
     "logsumexp": lambda x, dim, keepdim=False: x.logsumexp(dim, keepdim),
     "xlog1py": lambda x, other: xlogy(x, other, "log1p"),
-    "i1e": aten("special_i1e.default"),
+    **{name: aten(f"special_{name}.default") for name in ("erfcx", "i0e", "i1", "i1e", "log_ndtr")},
+    "i0": aten("i0.default"),
     "entr": lambda x: where(x.detach() < 0, 0 * x.detach() - inf, -xlogy(x, where(x.detach() <= 0, 0 * x + 1, x))),
     "ndtr": lambda x: 0.5 * ELEMENTWISE["erfc"](_wide(x) * -(0.5**0.5)),
     "ndtri": lambda x: ELEMENTWISE["erfinv"](2 * _wide(x) - 1) * 2**0.5,

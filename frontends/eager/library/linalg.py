@@ -151,9 +151,24 @@ def _symmetric(x: Any, triangle: str) -> Any:
 
 def _pinv(x: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
     _no_bound("pinv", atol)
-    if hermitian and x.tracked:
-        raise ShapeError("linalg.pinv: hermitian=True has no derivative here; leave it out, or detach()")
-    return _PINV(_symmetric(x, "L") if hermitian else x, rtol=rcond if rtol is None else rtol)
+    rtol = rcond if rtol is None else rtol
+    rtol = rtol.item() if hasattr(rtol, "array") and rtol.array.size == 1 else rtol
+    known = x.detach()
+    return _pinv_of_constant_rank(x, _PINV(_symmetric(known, "L") if hermitian else known, rtol=rtol)) if 0 not in x.array.shape else x.transpose(-2, -1)
+
+
+def _pinv_of_constant_rank(x: Any, value: Any, order: int = 2) -> Any:
+    """The pseudoinverse p with the derivative that it has among matrices of the same rank (G. H. Golub and V. Pereyra, 1973), which need not be full:
+    -p dx p + p p^H dx^H (1 - x p) + (1 - p x) dx^H p^H p. Right up to derivatives of this order."""
+    if not order or not x.tracked:
+        return value
+    p = _pinv_of_constant_rank(x, value, order - 1)
+    dx = x - x.detach()
+    rows, columns = x.array.shape[-2:]
+    left = identity(rows, dtype=x.array.dtype) - x.matmul(p)
+    right = identity(columns, dtype=x.array.dtype) - p.matmul(x)
+    down, up = dx.mH, p.mH
+    return value - p.matmul(dx).matmul(p) + p.matmul(up).matmul(down).matmul(left) + right.matmul(down).matmul(up).matmul(p)
 
 
 def _matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
@@ -201,7 +216,7 @@ OLD_NAMES: dict[str, Function] = {
     "inverse": LINALG["inv"],
     "qr": lambda x, some=True: _QR(x, mode="reduced" if some else "complete"),
     "svd": lambda x, some=True, compute_uv=True: _transposed_last(_svd(x, not some)),
-    "pinverse": lambda x, rcond=1e-15: _PINV(x, rtol=rcond),
+    "pinverse": lambda x, rcond=1e-15: _pinv(x, rcond),
     "matrix_power": matrix_power,
     "chain_matmul": lambda *xs: multi_dot(xs),
     "triangular_solve": lambda b, a, upper=True, transpose=False, unitriangular=False: (

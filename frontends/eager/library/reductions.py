@@ -140,6 +140,11 @@ def tensordot(x: Any, other: Any, dims: Any = 2) -> Any:
     first, second = (list(range(-dims, 0)), list(range(dims))) if isinstance(dims, int) else ([v] if isinstance(v, int) else list(v) for v in dims)
     first, second = ([d % v.array.ndim for d in given] for given, v in ((first, x), (second, other)))
     rows, columns = ([d for d in range(v.array.ndim) if d not in given] for given, v in ((first, x), (second, other)))
+    for i, j in zip(first, second, strict=True):  # an extent of 1 goes with any other
+        if x.array.shape[i] == 1 != other.array.shape[j]:
+            other = other.sum(j, True)
+        elif other.array.shape[j] == 1 != x.array.shape[i]:
+            x = x.sum(i, True)
     shape = [*(x.array.shape[d] for d in rows), *(other.array.shape[d] for d in columns)]
     inner = int(numpy.prod([x.array.shape[d] for d in first], dtype=numpy.int64))
     return x.permute(*rows, *first).reshape(-1, inner).matmul(other.permute(*second, *columns).reshape(inner, -1)).reshape(*shape)

@@ -15,6 +15,7 @@ import numpy
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten
+from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
 from wengert.eager.recording import dispatch
@@ -255,6 +256,20 @@ def _positions(narrow: bool, places: Any) -> Any:
     return dispatch.new(numpy.asarray(places, numpy.int32 if narrow else numpy.int64))
 
 
+def searchsorted(sequence: Any, x: Any, *, right: bool = False, side: str | None = None, out_int32: bool = False, sorter: Any = None) -> Any:
+    """The positions at which elements belong in a sorted row, or in the sorted rows of the same leading dimensions."""
+    rows, values = sequence.array, as_tensor(x).array
+    if sorter is not None:
+        rows = numpy.take_along_axis(rows, sorter.array, -1)
+    which = "right" if right or side == "right" else "left"
+    if rows.ndim == 1:
+        return _positions(out_int32, numpy.searchsorted(rows, values, which))
+    made = numpy.empty(values.shape, numpy.int64)
+    for at in numpy.ndindex(rows.shape[:-1]):
+        made[at] = numpy.searchsorted(rows[at], values[at], which)
+    return _positions(out_int32, made)
+
+
 SHAPES: dict[str, Function] = {
     "repeat": repeat,
     "tile": tile,
@@ -340,15 +355,17 @@ SHAPES: dict[str, Function] = {
     "tril_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.tril_indices(row, offset, col), dtype or numpy.int64)),
     "triu_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.triu_indices(row, offset, col), dtype or numpy.int64)),
     "broadcast_shapes": numpy.broadcast_shapes,
-    "view_as_real": aten("view_as_real.default"),
-    "view_as_complex": aten("view_as_complex.default"),
+    "constant_pad_nd": lambda x, pad, value=0: aten("constant_pad_nd.default")(x, list(pad), value),
+    "masked_scatter": lambda x, mask, source: aten("masked_scatter.default")(x.expand(*numpy.broadcast_shapes(x.array.shape, mask.array.shape)), mask, source),
+    "slice": lambda x, dim=0, start=None, end=None, step=1: x[(slice(None),) * (dim % x.array.ndim) + (slice(start, end, step),)],
+    "as_strided_copy": lambda x, size, stride, storage_offset=None: aten("as_strided.default")(x, list(size), list(stride), storage_offset),
+    "view_as_real": complex_views.view_as_real,
+    "view_as_complex": complex_views.view_as_complex,
     "isin": lambda elements, test_elements, assume_unique=False, invert=False: dispatch.new(
         numpy.isin(as_tensor(elements).array, as_tensor(test_elements).array, invert=invert)
     ),
     "bincount": lambda x, weights=None, minlength=0: dispatch.new(numpy.bincount(x.array, None if weights is None else weights.array, minlength)),
-    "searchsorted": lambda sorted_sequence, x, *, right=False, side=None, out_int32=False: _positions(
-        out_int32, numpy.searchsorted(sorted_sequence.array, as_tensor(x).array, "right" if right or side == "right" else "left")
-    ),
+    "searchsorted": searchsorted,
     "bucketize": lambda x, boundaries, *, right=False, out_int32=False: _positions(
         out_int32, numpy.searchsorted(boundaries.array, as_tensor(x).array, "right" if right else "left")
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,16 @@ def to(x: Tensor, *given: Any, dtype: Any = None, device: Any = None, copy: bool
     if copy and dtype == x.array.dtype:
         return clone(x)
     return x if dtype == x.array.dtype else dispatch.apply(elementwise.CONVERT, (x,), dtype)
+
+
+def into(name: str) -> Callable[..., Tensor]:
+    """The method that converts to a dtype."""
+
+    def method(x: Tensor, memory_format: Any = None) -> Tensor:
+        return to(x, np.dtype(name))
+
+    method.__doc__ = f"In {name}."
+    return method
 
 
 def to_float32(x: Tensor, memory_format: Any = None) -> Tensor:

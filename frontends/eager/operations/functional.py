@@ -126,7 +126,9 @@ def _function(name: str) -> Callable[..., Any]:
 def _written(name: str, y: Tensor, out: Tensor) -> Tensor:
     """Writes the result to an existing tensor, as ``out=`` asks."""
     if STATE.recording and (y.tracked or out.tracked):
-        raise AutogradError(f"{name}: out= has no derivative, but an operand requires a gradient; assign the result, or do it inside no_grad()")
+        raise AutogradError(
+            f"{name}: out=... arguments don't support automatic differentiation, but one of the arguments requires grad; assign the result instead"
+        )
     if y.array.shape != out.array.shape:
         raise ShapeError(f"{name}: out has the shape {list(out.array.shape)}, the result {list(y.array.shape)}")
     return out.copy_(y)

@@ -118,6 +118,8 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", read, kernel
 
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
+    if isinstance(index, list) and any(not isinstance(i, int | list) for i in cast("list[Any]", index)):
+        index = tuple(cast("list[Any]", index))  # a list of slices, tensors and the like is a tuple of them
     given = [_as_tensor(i) for i in (listed(index) if isinstance(index, tuple) else [index])]
     given = [bool(i) if _is_mask(i) and not i.array.ndim else i for i in given]
     covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis and not isinstance(i, bool))
@@ -228,16 +230,23 @@ def full_index(x: Tensor, dim: int, index: Tensor, name: str) -> Tensor:
 
 
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The positions of an index along a dimension."""
+    """The positions of an index along a dimension; of a tensor of no dimensions its only element."""
+    if x.array.ndim == 0:
+        return index_select(x.reshape(1), dimension(dim, 0, "index_select"), index).reshape(())
     return dispatch.apply(INDEX_SELECT, (x, vector_index(index, "index_select")), (dimension(dim, x.array.ndim, "index_select"),))
 
 
-def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """result[i][j] = x[index[i][j]][j] for dim = 0, and so on."""
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """result[i][j] = x[index[i][j]][j] for dim = 0, and so on; a tensor of no dimensions counts as one of one element. Gradients are dense."""
     d = dimension(dim, x.array.ndim, "gather")
+    if x.array.ndim == 0 or index.array.ndim == 0:
+        rows, places = (t.reshape(1) if t.array.ndim == 0 else t for t in (x, index))
+        return gather(rows, dim, places).reshape(*index.array.shape)
     return dispatch.apply(GATHER, (x, full_index(x, d, index, "gather")), d)
 
 
 def embedding(index: Tensor, weight: Tensor) -> Tensor:
     """The rows of a matrix at the positions of an index."""
+    if index.array.ndim == 0:
+        return embedding(index.reshape(1), weight).reshape(*weight.array.shape[1:])
     return dispatch.apply(EMBEDDING, (weight, index), (0,))

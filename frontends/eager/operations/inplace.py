@@ -137,15 +137,15 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
 def _check_allowed(x: Tensor, tracked: bool) -> None:
     view = x.view_of
     if x.is_inference_tensor and not STATE.inference:
-        raise InPlaceError("a tensor made in inference mode cannot be changed in place outside of it; clone() it first")
+        raise InPlaceError("Inplace update to inference tensor outside InferenceMode is not allowed; clone() it first")
     if x.array.size > 1 and any(n > 1 and s == 0 for n, s in zip(x.array.shape, x.array.strides, strict=True)):
         raise InPlaceError("more than one element of the tensor is the same place in memory (it was expanded); clone() it before changing it")
     if not x.array.flags.writeable:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
-        raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
+        raise InPlaceError(f"this view cannot be changed in place. {view.frozen}")
     if tracked and x.tracked and x.is_leaf and view is None:
-        raise LeafModifiedError("a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
+        raise LeafModifiedError("a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()")
     if tracked:
         check_view(x)
 
@@ -156,9 +156,11 @@ def check_view(x: Tensor) -> None:
     if view is None:
         return
     if view.frozen:
-        raise InPlaceError(f"this view cannot be changed in place: {view.frozen}")
+        raise InPlaceError(f"this view cannot be changed in place. {view.frozen}")
     if view.base.tracked and view.base.is_leaf:
-        raise LeafModifiedError("a view of a leaf that requires a gradient is changed in place; do it inside no_grad(), or change a clone()")
+        raise LeafModifiedError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()"
+        )
 
 
 def put_in_base(x: Tensor, value: Tensor) -> None:
@@ -171,6 +173,7 @@ def put_in_base(x: Tensor, value: Tensor) -> None:
     dispatch.record(copy_slices(COPY, view.path, None).signature(types, None, _mask((base, value))), (base, value), (base,))
     follow_retained(base, before, base.source)
     x.tracked = True
+    view.version = -1  # its place is another one, though its memory was changed before
     _tell_views(base)
 
 

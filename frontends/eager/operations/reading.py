@@ -42,7 +42,7 @@ def tolist(x: Tensor) -> Any:
 def numpy(x: Tensor) -> Array:
     """The elements as an array that shares the tensor's memory; an error where that would lose a gradient, which without gradients is nowhere."""
     if x.tracked and STATE.recording:
-        raise AutogradError("numpy() of a tensor that requires a gradient would lose it; use detach().numpy()")
+        raise AutogradError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return seen(x)
 
 

@@ -209,8 +209,12 @@ def std(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False
 
 def norm(x: Tensor, p: float | str = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """The p-norm of all elements, or along dimensions: for p = 2 the Euclidean one, for infinity the largest absolute value."""
+    if p == "nuc":
+        from wengert.eager.library.linalg import matrix_norm
+
+        return matrix_norm(x, "nuc", (-2, -1) if dim is None else dim, keepdim)
     if isinstance(p, str) and p != "fro":
-        raise ShapeError(f"norm: p must be a number or 'fro', found {p!r}")
+        raise ShapeError(f"norm: p must be a number, 'fro' or 'nuc', found {p!r}")
     return dispatch.apply(NORM, (x,), (_dims(x, dim, "norm"), keepdim, 2.0 if isinstance(p, str) else float(p)))
 
 

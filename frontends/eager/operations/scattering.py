@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations import inplace, kernels
+from wengert.eager.operations.elementwise import where
 from wengert.eager.operations.indexing import coordinates, full_index, vector_index, written
 from wengert.eager.operations.views import dimension
 from wengert.eager.recording import dispatch
@@ -136,6 +139,8 @@ def scatter_add_(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """x with slices of ``alpha source`` added at positions along a dimension."""
+    if x.array.ndim == 0:
+        return index_add(x.reshape(1), dim, index, source.reshape(-1), alpha=alpha).reshape(())
     return _made(x, _by_slices(INDEX_ADD, x, dim, index, source, alpha))
 
 
@@ -146,6 +151,8 @@ def index_add_(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Num
 
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """x with slices of a source written at positions along a dimension."""
+    if x.array.ndim == 0:
+        return index_copy(x.reshape(1), dim, index, source.reshape(-1)).reshape(())
     return _made(x, _by_slices(INDEX_COPY, x, dim, index, source))
 
 
@@ -154,8 +161,13 @@ def index_copy_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     return _changed(x, _by_slices(INDEX_COPY, x, dim, index, source))
 
 
-def index_fill(x: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
-    """x with a number at positions along a dimension, which may count from the end."""
+def index_fill(x: Tensor, dim: int, index: Tensor, value: Number | Tensor) -> Tensor:
+    """x with a number, or a tensor of one element, at positions along a dimension, which may count from the end."""
+    if isinstance(value, type(x)):
+        held = dispatch.constant(np.zeros(x.array.shape, np.float32)).index_fill(dim, index, 1).to(np.bool_)
+        return where(held, value.to(x.array.dtype), x)
+    if x.array.ndim == 0:
+        return index_fill(x.reshape(1), dim, index, value).reshape(())
     return _made(x, _filled(x, dim, index, value))
 
 

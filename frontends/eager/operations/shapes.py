@@ -61,6 +61,12 @@ def transposed_matrices(x: Tensor) -> Tensor:
     return views.transpose(x, -2, -1)
 
 
+def adjoint(x: Tensor) -> Tensor:
+    """The last two dimensions exchanged, and complex numbers conjugated."""
+    y = views.transpose(x, -2, -1)
+    return y.conj() if x.array.dtype.kind == "c" else y
+
+
 def flip(x: Tensor, *args: Any, dims: Any = None) -> Tensor:
     """Dimensions in reverse, as a copy."""
     return joining.flip(x, extents(args if dims is None else (dims,)))

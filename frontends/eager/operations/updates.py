@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from wengert.eager.errors import InPlaceError, LeafModifiedError
 from wengert.eager.operations import elementwise, inplace
 from wengert.eager.operations.elementwise import Number
+from wengert.eager.recording import dispatch
+from wengert.eager.recording.modes import STATE
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
@@ -89,3 +93,31 @@ def fill_(x: Tensor, value: Number) -> Tensor:
 def copy_(x: Tensor, other: Tensor) -> Tensor:
     """The elements of another tensor, which may be broadcast."""
     return inplace.change(inplace.COPY, x, other)
+
+
+SEEN_OTHERWISE = frozenset(("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_"))
+"""Changes of the shape of a tensor, not of its elements."""
+
+
+def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keywords: Any) -> Tensor:
+    """Makes a tensor what a function that makes views sees of it: other extents of the same memory.
+
+    Raises:
+        LeafModifiedError: it is a leaf that requires a gradient, while gradients are recorded.
+        InPlaceError: there are views of it, whose paths start at what it was.
+    """
+    if STATE.recording and x.tracked and x.is_leaf:
+        raise LeafModifiedError("a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()")
+    if any(viewer() is not None for viewer in x.viewers or ()):
+        raise InPlaceError("the shape of a tensor of which there are views cannot be changed in place; make a view instead")
+    base = x if x.view_of is None else x.view_of.base
+    known = list(base.viewers or ())
+    made = function(x, *args, **keywords)
+    base.viewers = known
+    x.array, x.source = made.array, made.source
+    if x.view_of is not None:
+        x.view_of = made.view_of
+    dispatch.storage_of(x).version += 1
+    if x.view_of is not None:
+        x.view_of.version = dispatch.storage_of(x).version
+    return x

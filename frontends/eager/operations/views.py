@@ -80,7 +80,15 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     if not x.tracked:
         attach(op, x, params, made)
     elif not STATE.recording:
-        attach(op, x, params, made, "it was made where nothing is recorded (no_grad)")
+        attach(
+            op,
+            x,
+            params,
+            made,
+            "A view was created in inference mode and is being modified inplace"
+            if STATE.inference
+            else "A view was created in no_grad mode and is being modified inplace",
+        )
     else:
         attach(op, x, params, made)
         key = (a.shape, a.dtype, params)

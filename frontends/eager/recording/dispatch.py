@@ -177,7 +177,7 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
         shape, tracked = b.shape, other.tracked
     else:
         if type(y) not in _NUMBERS:
-            return binary(op, x, _from_outside(op, other))
+            return binary(op, x, _from_outside(op, other, dtype))
         if dtype is not FLOAT32 and dtype is not FLOAT64:
             return apply(op, (x, y), converted=True)
         b, shape, tracked = other, (), False
@@ -205,8 +205,10 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
 _NUMBERS = frozenset((int, float, bool))
 
 
-def _from_outside(op: Operation, value: Any) -> Tensor | float:
-    """An array as a tensor and a NumPy scalar as a number; anything else raises a TypeError."""
+def _from_outside(op: Operation, value: Any, dtype: np.dtype[Any]) -> Tensor | float:
+    """An array or a complex number as a tensor and a NumPy scalar as a number; anything else raises a TypeError."""
+    if isinstance(value, complex):
+        return constant(np.asarray(value, np.complex64 if dtype.itemsize * (2 - (dtype.kind == "c")) < 16 else np.complex128))
     if isinstance(value, np.generic):
         return cast(Any, value).item()
     if not isinstance(value, np.ndarray):
@@ -255,7 +257,9 @@ def _saved(signature: Signature, operands: Sequence[Any], made: Tensor) -> tuple
         kept: Any = operands[position] if position < len(operands) else made
         if type(kept) is _Maker.tensor:
             if kept.is_inference_tensor:
-                raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
+                raise InferenceTensorError(
+                    f"'{signature.operation.name}' keeps its operand. Inference tensors cannot be saved for backward; use a clone() instead"
+                )
             storage = kept.storage
             if storage is None:
                 storage = kept.storage = Storage()
@@ -347,7 +351,7 @@ def record(signature: Signature, operands: Sequence[Any], made: Sequence[Tensor]
             saved.append((kept, None, 0))
             continue
         if kept.is_inference_tensor:
-            raise InferenceTensorError(f"'{signature.operation.name}' keeps a tensor made in inference mode for its derivative; keep a clone() instead")
+            raise InferenceTensorError(f"'{signature.operation.name}' keeps its operand. Inference tensors cannot be saved for backward; use a clone() instead")
         storage = storage_of(kept)
         gone = old is not None and 0 < position < len(operands) and storage is storage_of(operands[0])
         saved.append((kept.array, storage, storage.version - gone))

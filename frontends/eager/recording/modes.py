@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -35,10 +35,17 @@ class State(threading.local):
     """The message of the error that hooks on kept values are now, if they are."""
     sweep: Sweep | None = None
     """The backward pass that is running."""
+    multithreading: bool = True
+    """What code said about threads of backward passes."""
     depth: int = 0
     """How many backward passes run in this thread, one inside of the other."""
+    callbacks: list[Callable[[], Any]]
+    """What runs when the outermost backward pass is done."""
     recomputed: tuple[Frame, ...] = ()
     """Checkpoints that hold values which they computed again."""
+
+    def __init__(self) -> None:
+        self.callbacks = []
 
     def set(self, grad: bool, inference: bool) -> None:
         """Changes both modes."""
@@ -93,18 +100,23 @@ class _Mode:
         @wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            sent: Any = None
+            resume: Callable[[], Any] = lambda: next(generator)  # noqa: E731
             while True:
                 try:
                     with type(self).again(self):
-                        yielded = generator.send(sent)
+                        yielded = resume()
                 except StopIteration as end:
                     return end.value
                 try:
-                    sent = yield yielded  # pyright: ignore[reportUnknownVariableType]
+                    sent: Any = yield yielded
                 except GeneratorExit:
-                    generator.close()
+                    with type(self).again(self):
+                        generator.close()
                     raise
+                except BaseException as thrown:
+                    resume = partial(generator.throw, thrown)
+                else:
+                    resume = partial(generator.send, sent)
 
         return inside
 

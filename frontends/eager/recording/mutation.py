@@ -8,6 +8,7 @@ from weakref import ref
 import numpy as np
 
 from wengert.eager.checkpoint import Keeper
+from wengert.eager.errors import AutogradError
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.record import Deferred, Record, Storage
@@ -77,6 +78,8 @@ class allow_mutation_on_saved_tensors:  # noqa: N801  (the name under which it i
         self._before: Any = None
 
     def __enter__(self) -> None:
+        if STATE.mutations is not None:
+            raise AutogradError("allow_mutation_on_saved_tensors contexts cannot be nested")
         self._before = STATE.keeper, STATE.mutations
         STATE.keeper = STATE.mutations = _Watching(STATE.keeper)
 

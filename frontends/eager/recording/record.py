@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import ref
 
 from wengert.eager.containers import listed
-from wengert.eager.errors import FreedTapeError, ModifiedError
+from wengert.eager.errors import AutogradError, FreedTapeError, ModifiedError
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe
 from wengert.eager.recording.program import Array, Type
@@ -43,6 +44,8 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     from wengert.eager.recording.dispatch import storage_of
 
     for x in listed(tensor):
+        if x.is_inference_tensor:
+            raise AutogradError("Inference tensors do not track version counter: one was passed to increment_version")
         storage_of(x).version += 1
 
 
@@ -146,6 +149,18 @@ class Record:
         self.node_prehooks = self.node_prehooks or []
         return RemovableHandle(self.node_prehooks, hook)
 
+    def __getattr__(self, name: str) -> Any:
+        """What the node keeps, by PyTorch's names: ``_saved_self``, ``_saved_other``, ``_saved_result``, and ``_raw_saved_...``."""
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from wengert.eager.recording.kept_values import kept_value
+
+            return kept_value(self, name)
+        raise AttributeError(f"{self.name()} has no attribute {name!r}")
+
+    def _sequence_nr(self) -> int:
+        """Its number on the tape."""
+        return self.number
+
     def __repr__(self) -> str:
         return f"<{self.name()} at {describe(self.place)}>"
 
@@ -177,7 +192,7 @@ class Record:
         if saved is None:
             raise FreedTapeError(
                 f"the tape is run backwards a second time, but the values that '{self.signature.operation.name}' ({describe(self.place)}) kept were given up"
-                " after the first; say retain_graph=True the first time"
+                " after the first. Specify retain_graph=True the first time"
             )
         if isinstance(saved, Deferred):
             self._check(saved.marks)
@@ -209,7 +224,8 @@ class Record:
         which = f"operand {kept}" if kept < count else "the result"
         shape, dtype = (*self.signature.types, *self.result_types)[kept]
         return ModifiedError(
-            f"{which} of '{self.signature.operation.name}' ({dtype.name}{list(shape)}) is needed for its derivative, but was changed in place:"
+            "one of the variables needed for gradient computation has been modified by an inplace operation:"
+            f" {which} of '{self.signature.operation.name}' ({dtype.name}{list(shape)}) is needed for its derivative, but was changed in place:"
             f" kept at {describe(self.place)} (version {version}), changed at {describe(storage.place)} (version {storage.version})"
         )
 
@@ -222,11 +238,12 @@ class Record:
 class AccumulateGrad:
     """The node of a leaf: adds what arrives to the leaf's ``grad``."""
 
-    __slots__ = ("__weakref__", "hooks", "prehooks", "variable")
+    __slots__ = ("__weakref__", "hooks", "metadata", "prehooks", "variable")
     next_functions: tuple[()] = ()
 
     def __init__(self, variable: Tensor):
         self.variable = variable
+        self.metadata: dict[Any, Any] = {}
         self.hooks: list[Callable[..., Any]] = []
         self.prehooks: list[Callable[..., Any]] = []
 
@@ -234,12 +251,14 @@ class AccumulateGrad:
         """Calls ``hook((), (gradient,))`` after a backward pass has added to the leaf's ``grad``."""
         from wengert.eager.gradients.hooks import RemovableHandle
 
+        self.variable.accumulator = self
         return RemovableHandle(self.hooks, hook)
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
         """Calls ``hook((gradient,))`` before it is added to the leaf's ``grad``; it may return another in its place."""
         from wengert.eager.gradients.hooks import RemovableHandle
 
+        self.variable.accumulator = self
         return RemovableHandle(self.prehooks, hook)
 
     def name(self) -> str:
@@ -261,9 +280,17 @@ def edge(source: Source) -> tuple[Node | None, int]:
         return source.record, source.number
     if source is None or isinstance(source, int | float):
         return None, 0
-    if source.accumulator is None:
-        source.accumulator = AccumulateGrad(source)
-    return source.accumulator, 0
+    return accumulator_of(source), 0
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The node of a leaf. The leaf keeps it alive only if there are hooks on it, so that the two do not hold each other."""
+    known = leaf.accumulator
+    node = known() if isinstance(known, ref) else known
+    if node is None:
+        node = AccumulateGrad(leaf)
+        leaf.accumulator = ref(node)
+    return node
 
 
 def reachable(roots: Sequence[Record]) -> list[Record]:

@@ -90,20 +90,34 @@ class _Packing(Keeper):
         before = STATE.keeper
         STATE.keeper = self.outer
         try:
-            contents = [self._packed(value, storage) if packed else value for (value, storage), packed in zip(values, layout, strict=True)]
+            contents = [self.packed(value, storage) if packed else value for (value, storage), packed in zip(values, layout, strict=True)]
         finally:
             STATE.keeper = before
         return Deferred(Packed(self.unpack, contents, layout, describe(record.place), whole), 0, ())
 
-    def _packed(self, value: Any, storage: Storage | None) -> Any:
+    def packed(self, value: Any, storage: Storage | None) -> Any:
+        """What the hook makes of a value."""
         made = dispatch.new(value)
         made.storage = storage
         version = None if storage is None else storage.version
         with no_grad():
             content = self.pack(made)
         if storage is not None and storage.version != version:
-            raise AutogradError("a hook that packs kept values has changed its argument in place; return a new tensor instead")
+            raise AutogradError("A saved tensor pack hook is modifying its input in place. Return a new tensor instead")
         return content
+
+
+def pack_one(record: Record, number: int, pack: Pack, unpack: Unpack) -> None:
+    """Keeps what ``pack`` makes of one of the values of a record; the others stay as they are."""
+    saved = record.saved
+    assert saved is not None
+    assert not isinstance(saved, Deferred)
+    packing = _Packing(pack, unpack, None)
+    layout = [i == number and isinstance(value, np.ndarray) for i, (value, _, _) in enumerate(saved)]
+    contents = [packing.packed(value, storage) if packed else value for (value, storage, _), packed in zip(saved, layout, strict=True)]
+    marks = tuple((None, None if packed else storage, version) for (_, storage, version), packed in zip(saved, layout, strict=True))
+    packed = Packed(unpack, contents, layout, describe(record.place), lambda values: tuple((value, None, 0) for value in values))
+    record.saved = Deferred(packed, 0, marks)
 
 
 class saved_tensors_hooks:  # noqa: N801  (the name under which it is known)
@@ -124,16 +138,15 @@ class saved_tensors_hooks:  # noqa: N801  (the name under which it is known)
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack):
         self._hooks = pack_hook, unpack_hook
-        self._before: list[Keeper | None] = []
 
     def __enter__(self) -> None:
         if STATE.no_saved_hooks is not None:
             raise AutogradError(STATE.no_saved_hooks)
-        self._before.append(STATE.keeper)
         STATE.keeper = _Packing(*self._hooks, STATE.keeper)
 
     def __exit__(self, *exception: object) -> None:
-        STATE.keeper = self._before.pop()
+        if isinstance(STATE.keeper, _Packing):
+            STATE.keeper = STATE.keeper.outer
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801

@@ -50,7 +50,7 @@ class Disturbance:
             return x[()]
         kept = has_few_bits(x) if keeps_few else (x == 0) | ((np.abs(x) == 1) & (not units))
         info = finfo(x.dtype)
-        wide = x.astype(np.float64)
+        wide = x.astype(wider(x.dtype))
         size = np.maximum(np.abs(wide) * float(info.eps), float(info.smallest_subnormal)) * ulps
         moved = (wide + self.uniform(x.shape) * size).astype(x.dtype)
         moved = np.where(kept | ~np.isfinite(x), x, moved)

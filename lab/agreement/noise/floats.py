@@ -22,14 +22,19 @@ def part(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def bits(x: Array) -> Array:
     """The bytes of each element, as one number for each part."""
-    parts = np.ascontiguousarray(x).view(part(x.dtype))
+    parts = in_64_bits(np.ascontiguousarray(x).view(part(x.dtype)))
     bits = parts.view(f"u{parts.dtype.itemsize}")
     return bits.reshape(x.shape) if x.dtype.kind != "c" else bits.reshape(*x.shape, 2).astype(np.uint64) @ np.array([1, 3], np.uint64)
 
 
 def wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The widest type of the same kind."""
-    return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+    """A type of the same kind of 64 bits, or of more if it has more."""
+    return np.promote_types(dtype, np.complex128) if dtype.kind == "c" else dtype if dtype == np.longdouble else np.dtype(np.float64)
+
+
+def in_64_bits(x: Array) -> Array:
+    """Numbers of more than 64 bits, whose bits NumPy does not show, rounded to these."""
+    return x.astype(np.float64) if x.dtype.itemsize > 8 else x
 
 
 def as_array(x: Any) -> Any:
@@ -44,8 +49,9 @@ def finfo(dtype: Any) -> Any:
 
 def has_few_bits(x: Array) -> Array:
     """Which elements have few significant bits, so that sums and products of them are exact."""
-    bits = np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}").reshape(x.shape)
-    return (bits & ((1 << FEW.get(x.dtype, 1)) - 1)) == 0
+    near = in_64_bits(np.ascontiguousarray(x)).reshape(x.shape)
+    bits = np.ascontiguousarray(near).view(f"u{near.dtype.itemsize}").reshape(x.shape)
+    return ((bits & ((1 << FEW.get(near.dtype, 1)) - 1)) == 0) & ((near == x) | ~np.isfinite(x) if near.dtype != x.dtype else np.True_)
 
 
 def are_near(x: Any) -> bool:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from wengert.ir.plugins import load_options
 from wengert.lab.check import TESTS, check
 from wengert.lab.check.report import CheckReport, Outcome
+from wengert.lab.check.rows import check_rows
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cost_certificate import FORWARD, REVERSE, certify, certify_corpus, corpus_table
+from wengert.runtime.program import Program
 from wengert.transforms.shapes.argument_shapes import shape_text
 
 
@@ -27,6 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--second-order", action="store_true", help="check the JVP of the VJP against differences of the VJP too")
     parser.add_argument("--tests", type=test_names, default=TESTS, metavar="A,B", help=f"only these of: {', '.join(TESTS)}")
     arguments.add_strategy(parser)
+    what = "check rows of 'wengert strategies', whole Jacobians and, of one number, Hessians: all, or those of these names"
+    parser.add_argument("--rows", type=arguments.names, metavar="all|A,B", help=what)
     cost = parser.add_argument_group("cost", "instead of derivatives, how many ops they take: flops and numbers written, for each op of the program")
     cost.add_argument("--cost", action="store_true", help="whether JVP and VJP are within their bounds; of a corpus, a table (PROGRAM.mlir is its folder)")
     cost.add_argument("--omega", type=float, nargs=2, default=(FORWARD, REVERSE), metavar=("JVP", "VJP"), help="the bounds (default: %(default)s)")
@@ -51,6 +57,8 @@ def execute(options: argparse.Namespace) -> int:
         return certificate(options)
     program = arguments.read_program(options)
     inputs = arguments.inputs_of(options, program, options.seed)
+    if options.rows is not None:
+        return _rows(options, program, inputs)
     second = options.second_order or (options.tests != TESTS and "second order" in options.tests)
     report = check(
         program,
@@ -65,6 +73,14 @@ def execute(options: argparse.Namespace) -> int:
     )
     if report.outcome == "MISMATCH":
         report = replace(report, command=rerun_command(options, report))
+    print(json.dumps(report.to_json(), indent=1) if options.json else report)
+    return _EXITS[report.outcome]
+
+
+def _rows(options: argparse.Namespace, program: Program, inputs: Sequence[Any] | None) -> int:
+    """Checks rows of the table of strategies."""
+    names = () if "all" in options.rows else options.rows
+    report = check_rows(program, inputs, rows=names, wrt=options.wrt, of=options.of, seed=options.seed, backend=options.backend)
     print(json.dumps(report.to_json(), indent=1) if options.json else report)
     return _EXITS[report.outcome]
 

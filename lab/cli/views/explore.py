@@ -11,11 +11,12 @@ import webbrowser
 from typing import Any
 
 from wengert.ir.installation import command
-from wengert.ir.parsing.sources import decoded, read_standard_input
+from wengert.ir.parsing.sources import read_standard_input
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.costs.bounds import read_bytes
 from wengert.lab.explore.examples import examples
+from wengert.runtime.bytecode import program_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.loading import read_text
 
@@ -74,7 +75,7 @@ def _start(options: argparse.Namespace) -> dict[str, Any]:
     if options.program is None:
         name, text = "example.mlir", listed[1]["text"]
     elif options.program == "-":
-        name, text = "<stdin>", decoded(read_standard_input(), "<stdin>")
+        name, text = "<stdin>", program_text(read_standard_input(), "<stdin>")
     else:
         name, text = options.program, read_text(options.program)
     if len(text.encode()) > LARGEST:

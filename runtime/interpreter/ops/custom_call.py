@@ -1,4 +1,4 @@
-"""custom_call: LAPACK, matrix routines of other devices, top-k, annotations; anything else is refused by name."""
+"""custom_call: LAPACK, Python functions, matrix routines of other devices, top-k, annotations; anything else is refused by name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from wengert.dialects import sdy, stablehlo
+from wengert.dialects.host_calls import called_function, host_call
 from wengert.ir.tensor_types import dtype_of, element, shape
+from wengert.runtime import host_functions
 from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.ops.lapack import lapack_call, lapack_routine
 from wengert.runtime.interpreter.ops.linalg import lapack_function, over_batches
+from wengert.runtime.interpreter.ops.offload import fetch, offload
 from wengert.runtime.interpreter.ops.sorting import top_k_of
 from wengert.runtime.interpreter.rules import Array, Function, Scope, Unary, Variadic, evaluates, evaluates_in_scope, one_or_tuple
+from wengert.transforms.core.offloads import FETCH, OFFLOAD
 from wengert.transforms.core.recognisers.shardings import IDENTITIES
 
 TARGETS: dict[str, Callable[[stablehlo.CustomCallOp], Function]] = {}
@@ -44,6 +48,8 @@ def custom_call(op: stablehlo.CustomCallOp, scope: Scope) -> Variadic:
         return lambda *operands: one_or_tuple(op, operands)
     if target in TARGETS:
         return TARGETS[target](op)
+    if (called := called_function(op)) is not None:
+        return host_function_call(op, called)
     routine = lapack_routine(target)
     if routine is None:
         raise UnsupportedOpError(op, f"calls @{target}, which the interpreter does not know")
@@ -53,8 +59,31 @@ def custom_call(op: stablehlo.CustomCallOp, scope: Scope) -> Variadic:
         raise UnsupportedOpError(op, f"calls @{target}: {refusal}") from None
 
 
+def host_function_call(op: stablehlo.CustomCallOp, called: str) -> Variadic:
+    """Calls a Python function of this process, on copies; what it returns has to have the types that the program says."""
+    call = host_call(op)
+    function = None if call is None else host_functions.host_function(call.process, call.number)
+    if function is None:
+        raise UnsupportedOpError(
+            op, f"calls {called}, which lives in the process that made this text; import the program where the function is (wengert.from_jax)"
+        )
+    expected = _results(op)
+
+    def run(*operands: Any) -> Any:
+        results = [np.asarray(y) for y in function.call(*(np.array(x) for x in operands))]
+        if [(y.shape, y.dtype) for y in results] != expected:
+            shown = [", ".join(f"{dtype}{list(shape)}" for shape, dtype in types) for types in ([(y.shape, y.dtype) for y in results], expected)]
+            raise ExecutionError(op, f"calls {called}, which returned {shown[0]} for {shown[1]}")
+        return one_or_tuple(op, results)
+
+    return run
+
+
 def _results(op: stablehlo.CustomCallOp) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
     return [(shape(r), dtype_of(element(r))) for r in op.results]
+
+
+TARGETS[OFFLOAD], TARGETS[FETCH] = offload, fetch
 
 
 @_target("LuDecomposition")

@@ -12,6 +12,7 @@ import wengert as wg
 from wengert import numpy as wnp
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.transforms.ad.jacobians.mixed import cuts
 
 CASES: list[tuple[Callable[..., Any], list[tuple[int, ...]], tuple[int, ...]]] = [
     (lambda x, w, u: wnp.sin(u @ wnp.tanh(w @ x)), [(9,), (2, 9), (7, 2)], (0,)),
@@ -30,10 +31,10 @@ def test_it_is_the_jacobian(function: Callable[..., Any], shapes: list[tuple[int
     inputs = [generator.standard_normal(shape).astype(dtype) for shape in shapes]
     program = wg.jit(function).program(*inputs)
     of = ",".join(map(str, range(len(program.signature.results))))
-    mixed = program.apply(f"mixed-jacobian{{wrt={','.join(map(str, wrt))} of={of}}},simplify,cse,dce")
+    mixed, late = (program.apply(f"mixed-jacobian{{cut={cut} wrt={','.join(map(str, wrt))} of={of}}},simplify,cse,dce") for cut in ("arguments", "results"))
     expected = program.jacfwd(wrt)
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
-    for blocks in (mixed(*inputs), mixed.compile("interpreter")(*inputs)):
+    for blocks in (mixed(*inputs), mixed.compile("interpreter")(*inputs), late(*inputs)):
         for block, reference in zip(blocks, expected(*inputs), strict=True):
             assert block.shape == reference.shape
             assert block.dtype == reference.dtype
@@ -46,6 +47,22 @@ def test_it_takes_as_many_directions_as_the_cut_has_elements():
     assert "tensor<3x40xf64>" in text
     assert "tensor<40x40x" not in text
     assert "tensor<30x30x" not in text
+
+
+def test_what_is_between_two_cuts_is_gone_through_in_either_mode():
+    m = np.array([[0.3, -0.4], [0.2, 0.5]])
+    inputs = (np.linspace(0, 1, 40), np.full((2, 40), 0.1), np.full((30, 2), 0.5))
+    program = wg.jit(lambda x, w, u: wnp.sin(u @ fori_loop(0, 9, lambda i, s: wnp.tanh(m @ s) + s, wnp.tanh(w @ x)))).program(*inputs)
+    directions, where = cuts(program.optimized_module, [0], [0])
+    assert (directions, where) == (2, ("arguments", "results"))
+    rows = {row.name: row for row in wg.strategies(program, wrt=0, measure=False).rows}
+    early, late = rows["mixed"], rows["mixed late"]
+    assert early.seconds is not None
+    assert early.seconds.constant != (late.seconds and late.seconds.constant)
+    expected = rows["jacrev"].compile()(*inputs)
+    for row in (early, late):
+        assert float(row.flops.constant or 0) < float(rows["jacrev"].flops.constant or 0)
+        np.testing.assert_allclose(row.compile()(*inputs)[0], expected[0], rtol=1e-12, atol=1e-14)
 
 
 def test_results_that_do_not_depend_on_arguments_are_refused():

@@ -7,7 +7,8 @@ import numpy as np
 import wengert as wg
 from fuzz.case import Case, direction, interpreted, noise_of
 from fuzz.checks.check import Array, Family
-from wengert.lab.agreement.agreement import Singular, assert_agree
+from fuzz.judgement import assert_agree
+from wengert.lab.agreement.agreement import Singular
 
 check = Family()
 
@@ -27,12 +28,14 @@ def batch_of(case: Case) -> tuple[list[list[Array]], list[bool]]:
     return [case.inputs, second], flags
 
 
-def assert_batched(
-    what: str, program: wg.Program, each: list[list[Array]], flags: list[bool], *, backend: str = "interpreter", singular: Singular = "no"
-) -> None:
-    batched = program.vmap([0 if flag else None for flag in flags], size=len(each))
+def batched(program: wg.Program, each: list[list[Array]], flags: list[bool]) -> tuple[wg.Program, list[Array]]:
+    """The batch of a program, and the inputs of its elements put together."""
     stacked = [np.stack(xs) if flag else xs[0] for xs, flag in zip(zip(*each, strict=True), flags, strict=True)]
-    results = interpreted(batched, stacked) if backend == "interpreter" else batched.compile(opt="fast")(*stacked)
+    return program.vmap([0 if flag else None for flag in flags], size=len(each)), stacked
+
+
+def assert_batched(what: str, program: wg.Program, each: list[list[Array]], flags: list[bool], *, singular: Singular = "no") -> None:
+    results = interpreted(*batched(program, each, flags))
     for k, inputs in enumerate(each):
         assert_agree(what, [y[k] for y in results], interpreted(program, inputs), noise_of(program, inputs), singular=singular)
 

@@ -24,6 +24,8 @@ class Check:
     """Of which programs: any, differentiable ones, or smooth ones."""
     oracle: bool = False
     """Whether JAX is asked."""
+    executes: bool = False
+    """Whether something else than the interpreter runs: then each op is looked at on its own before a difference is reported, else wide arithmetic."""
 
     def concerns(self, case: Case) -> bool:
         return self.needs == "any" or (case.is_differentiable and (self.needs != "smooth" or case.smooth))
@@ -35,9 +37,9 @@ Registered = Callable[[Callable[[Case], None]], Callable[[Case], None]]
 class Family(list[Check]):
     """The checks of a file, in its order; called, it is the decorator that adds one."""
 
-    def __call__(self, name: str, one_in: int = 1, needs: str = "any", oracle: bool = False) -> Registered:
+    def __call__(self, name: str, one_in: int = 1, needs: str = "any", *, oracle: bool = False, executes: bool = False) -> Registered:
         def register(run: Callable[[Case], None]) -> Callable[[Case], None]:
-            self.append(Check(name, run, one_in, needs, oracle))
+            self.append(Check(name, run, one_in, needs, oracle, executes))
             return run
 
         return register

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from fuzz.case import Case, noise_of
-from fuzz.checks.batching import assert_batched, batch_of
+from fuzz.case import Case
+from fuzz.checks.batching import batch_of, batched
 from fuzz.checks.check import Family
-from wengert.lab.agreement.agreement import assert_agree
+from fuzz.execution import assert_executes, compiled
 
 check = Family()
 
 
-@check("compiled-jvp", one_in=6, needs="differentiable")
+@check("compiled-jvp", one_in=6, needs="differentiable", executes=True)
 def compiled_jvp(case: Case) -> None:
     given = [*case.inputs, *case.x_dots]
-    assert_agree("compiled JVP", case.jvp.compile(opt="fast")(*given), case.forward, noise_of(case.jvp, given))
+    assert_executes("compiled JVP", compiled, case.jvp, given)
 
 
-@check("compiled-vjp", one_in=3, needs="differentiable")
+@check("compiled-vjp", one_in=3, needs="differentiable", executes=True)
 def compiled_vjp(case: Case) -> None:
     given = [*case.inputs, *case.y_bars]
-    assert_agree("compiled VJP", case.vjp.compile(opt="fast")(*given), case.reverse, noise_of(case.vjp, given))
+    assert_executes("compiled VJP", compiled, case.vjp, given)
 
 
-@check("compiled-direct", one_in=8, needs="differentiable")
+@check("compiled-direct", one_in=8, needs="differentiable", executes=True)
 def compiled_direct(case: Case) -> None:
     given = [*case.inputs, *case.y_bars]
-    assert_agree(
-        "compiled VJP by adjoints",
-        case.direct.compile(opt="fast")(*given),
-        case.reverse,
-        noise_of(case.vjp, given),
-        singular=case.singular,
-        sums_of=case.y_bars,
-    )
+    assert_executes("compiled VJP by adjoints", compiled, case.direct, given)
 
 
-@check("compiled-vmap", one_in=8)
+@check("compiled-vmap", one_in=8, executes=True)
 def compiled_vmap(case: Case) -> None:
     if case.inputs:
-        assert_batched("compiled vmap against a loop", case.program, *batch_of(case), backend="cpu")
+        each, flags = batch_of(case)
+        assert_executes("compiled vmap", compiled, *batched(case.program, each, flags))

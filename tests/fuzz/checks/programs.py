@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import wengert as wg
-from fuzz.case import Case
+from fuzz.case import Case, interpreted_module
 from fuzz.checks.check import Family
+from fuzz.execution import assert_executes
+from fuzz.execution import compiled as compiled_code
+from fuzz.judgement import assert_agree
 from wengert.ir.printing.printer import print_module
-from wengert.lab.agreement.agreement import Mismatch, assert_agree
+from wengert.lab.agreement.agreement import Mismatch
 
 check = Family()
 
@@ -33,16 +36,15 @@ def round_trip(case: Case) -> None:
 def optimised(case: Case) -> None:
     """Core form and optimisation change nothing."""
     from wengert.runtime.derived.derivation import runnable
-    from wengert.runtime.interpreter import run
 
-    assert_agree("optimised core form, interpreted", run(runnable(case.program.optimized_module), case.inputs), case.outputs, case.noisy)
+    assert_agree("optimised core form, interpreted", interpreted_module(runnable(case.program.optimized_module), case.inputs), case.outputs, case.noisy)
 
 
-@check("compiled")
+@check("compiled", executes=True)
 def compiled(case: Case) -> None:
-    assert_agree("compiled", case.program.compile(opt="fast")(*case.inputs), case.outputs, case.noisy)
+    assert_executes("compiled", compiled_code, case.program, case.inputs)
 
 
-@check("compiled-best", one_in=6)
+@check("compiled-best", one_in=6, executes=True)
 def compiled_best(case: Case) -> None:
-    assert_agree("compiled with opt=best", case.program.compile()(*case.inputs), case.outputs, case.noisy)
+    assert_executes("compiled with opt=best", lambda program, inputs: program.compile()(*inputs), case.program, case.inputs)

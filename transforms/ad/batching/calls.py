@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
+from wengert.dialects import ad
 from wengert.transforms.ad.batching.function import Axes, batch_function
 from wengert.transforms.ad.batching.rule import Batching, Functions, Operands, Results, batches
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED
 from wengert.transforms.ad.requests.request import function_named
 
 
@@ -25,6 +26,13 @@ def call(batch: Batching, op: CallOp, operands: Operands) -> Results:
         operands=[batch.broadcast(x) for x in operands], result_types=[batch.type(r.type) for r in op.results], properties={"callee": SymbolRefAttr(name)}
     )
     return batch.b.insert(batched_call).results
+
+
+@batches(ad.LinearCallOp)
+def linear_call(batch: Batching, op: ad.LinearCallOp, operands: Operands) -> Results:
+    symbols = {key: SymbolRefAttr(batched_function(batch.functions, s.string_value())) for key, s in op.properties.items() if isinstance(s, SymbolRefAttr)}
+    values = [batch.broadcast(x) for x in operands]
+    return batch.b.create(ad.LinearCallOp, values, [batch.type(r.type) for r in op.results], {**op.properties, **symbols})
 
 
 def batched_function(functions: Functions, name: str, in_axes: Axes | None = None) -> str:
@@ -40,6 +48,8 @@ def batched_function(functions: Functions, name: str, in_axes: Axes | None = Non
     for kind in (CUSTOM_JVP, CUSTOM_VJP):
         if (declared := original.attributes.get(kind)) is not None:
             function.attributes[kind] = _batched_symbols(functions, declared)
+    if (refused := original.attributes.get(REFUSED)) is not None:
+        function.attributes[REFUSED] = refused
     return new_name
 
 

@@ -34,6 +34,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import Batching as Kind
 from wengert.dialects.facts import MissingFactsError, facts_of
+from wengert.dialects.host_calls import host_call
 from wengert.ir.attributes import int_array, int_attr, int_of
 from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import DYNAMIC, i1, i64, rank, shape, shape_of_type, tensor, type_of
@@ -147,7 +148,7 @@ class Batching:
                 if (known := self.functions.instead(self, op, operands)) is not None:
                     return known
         captured = [self.values[value] for value in free_values(op.regions)] if op.regions else []
-        masked = self.mask is not None and type(op) in CONTROL
+        masked = self.mask is not None and (type(op) in CONTROL or host_call(op) is not None)
         if not masked and not any(x.batched for x in (*operands, *captured)):
             return [Mapped(value, False) for value in self._unbatched(op)]
         if any(isinstance(r.type, TensorType) and DYNAMIC in shape(r) for r in op.results):

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.location.locations import Role, derived, rewritten
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Pullback, is_inactive
-from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.errors import no_rule, refuse
 from wengert.transforms.ad.function import discard
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import Tangent
@@ -102,7 +102,7 @@ class Sweep:
             return
         rule = ADJOINTS.get(type(op))
         if rule is None or isinstance(op, CallOp):
-            raise refuse(op, "has no adjoint")
+            raise no_rule(op, "adjoint")
         self._check_captures(op)
         new = self.emit(op)
         self.bind(op.results, new.results)

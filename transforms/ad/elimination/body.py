@@ -25,6 +25,7 @@ from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.function import begin_function, detach_body, place_primals, place_tangents, pop_return
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.ad.residuals.plan import prune
+from wengert.transforms.ad.residuals.policies import AUTO, Policy
 from wengert.transforms.ad.rewrites.guards import expand_guards
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
 
@@ -89,24 +90,34 @@ def linear_body(request: Request, *, shared: bool = True) -> LinearBody:
         request: a function of a prepared module.
         shared: whether equal ops of the function are one op; otherwise every op is one of its own.
     """
+    sweep = swept(request, shared=shared)
+    tangents = [sweep.tangent(request.results[j]) for j in request.of]
+    y_dots = [y_dot if y_dot is not None and y_dot in sweep.lb.linear and size(y_dot) else None for y_dot in tangents]
+    primal = {x_dot for x_dot in sweep.tangents.values() if x_dot is not None}
+    return _joined(request.function, sweep.b.block, sweep.lb.block, y_dots, primal)
+
+
+def swept(request: Request, *, shared: bool, pass_name: str = NAME, policy: Policy = AUTO) -> ForwardSweep:
+    """A forward sweep over the function of a request, with linear ops in a block of their own, whose arguments are the tangents of ``wrt``."""
     expand_guards(request.module)
     function = request.function
     block = Block(arg_types=[x.type for x in request.block.args])
     linear = Block(arg_types=[request.block.args[i].type for i in request.wrt])
-    b = begin_function(block, function, NAME) if shared else _Unshared(block, location=rewritten(function.location, function.name, NAME), pass_name=NAME)
+    b = begin_function(block, function, pass_name) if shared else _unshared(block, function, pass_name)
     place_primals(function, block.args)
-    place_tangents(function, request.wrt, linear.args, NAME)
+    place_tangents(function, request.wrt, linear.args, pass_name)
     if shared:
-        sweep = ForwardSweep(b, LinearBuilder(linear, b, linear.args), request.module)
+        sweep = ForwardSweep(b, LinearBuilder(linear, b, linear.args), request.module, policy)
     else:
-        sweep = _AsWritten(b, _UnsharedLinear(linear, b, linear.args), request.module)
+        sweep = _AsWritten(b, _UnsharedLinear(linear, b, linear.args), request.module, policy)
     by_position = {i: x_dot for i, x_dot in zip(request.wrt, linear.args, strict=True) if size(x_dot)}
     sweep.bind(request.block.args, list(block.args), [by_position.get(i) for i in range(len(block.args))])
     sweep.run(request.ops)
-    tangents = [sweep.tangent(request.results[j]) for j in request.of]
-    y_dots = [y_dot if y_dot is not None and y_dot in sweep.lb.linear and size(y_dot) else None for y_dot in tangents]
-    primal = {x_dot for x_dot in sweep.tangents.values() if x_dot is not None}
-    return _joined(function, block, linear, y_dots, primal)
+    return sweep
+
+
+def _unshared(block: Block, function: FuncOp, pass_name: str) -> OpBuilder:
+    return _Unshared(block, location=rewritten(function.location, function.name, pass_name), pass_name=pass_name)
 
 
 def _joined(function: FuncOp, block: Block, linear: Block, y_dots: list[SSAValue | None], primal: set[SSAValue]) -> LinearBody:

@@ -140,15 +140,24 @@ class Builder:
         return set(self.body.ops)
 
 
-def linearised(body: LinearBody, module: ModuleOp) -> Linearised:
-    """The graph of a body. Raises DiagnosticError for tangents that are complex at its ends."""
+def collected(body: LinearBody, module: ModuleOp) -> Builder:
+    """The vertices and edges of a body. Raises DiagnosticError for tangents that are complex at its ends."""
     builder = Builder(body, module)
-    sources = [None if x is None else builder.vertex(shape(x), body.b.location, x) for x in body.tangents]
+    for x in body.tangents:
+        if x is not None:
+            builder.vertex(shape(x), body.b.location, x)
     for ops in _grouped(body.ops, builder.linear):
         if len(ops) == 1 and _is_simple(ops[0]):
             builder.op(ops[0])
         else:
             builder.group(ops)
+    return builder
+
+
+def linearised(body: LinearBody, module: ModuleOp) -> Linearised:
+    """The graph of a body. Raises DiagnosticError for tangents that are complex at its ends."""
+    builder = collected(body, module)
+    sources = [None if x is None else builder.vertices[x] for x in body.tangents]
     sinks: list[int | None] = []
     for y in body.results:
         sink = None

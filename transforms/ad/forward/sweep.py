@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.location.locations import Role, rewritten
 from wengert.ir.traversal import operands_of
-from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.errors import no_rule, refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.shift_invariance import invariant_values
 from wengert.transforms.ad.forward.tangents import has_tangent
@@ -108,7 +108,7 @@ class ForwardSweep:
     def _rule(self, op: Operation, captured: bool) -> Rule:
         rule = RULES.get(type(op))
         if rule is None:
-            raise refuse(op, "has no derivative rule")
+            raise no_rule(op)
         if captured:
             raise refuse(op, "captures a value with a tangent in its region, which is not supported")
         return rule

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from math import inf
+from typing import Literal
 
 from msgspec import Struct, field
 from xdsl.ir import SSAValue
@@ -19,9 +20,12 @@ from wengert.transforms.ad.direct.activity import active_in, inputs_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
 from wengert.transforms.ad.requests.request import Request
 
+Nearest = Literal["arguments", "results"]
+"""Which of several cuts of the same size. What is between them is differentiated forward behind the first, in reverse before the last."""
+
 
 class Cut(Struct, frozen=True):
-    """Values that separate the arguments of a request from its results, in the order of the function; those nearest to the arguments, of equal cuts."""
+    """Values that separate the arguments of a request from its results, in the order of the function."""
 
     values: tuple[SSAValue, ...]
 
@@ -31,14 +35,15 @@ class Cut(Struct, frozen=True):
         return sum(size(value) for value in self.values)
 
 
-def narrowest_cut(request: Request) -> Cut:
-    """The cut with the fewest elements. It is empty if no result depends on an argument, and may be the arguments or the results themselves."""
+def narrowest_cut(request: Request, nearest: Nearest = "arguments") -> Cut:
+    """The cut with the fewest elements; of several that nearest to the arguments, or to the results. It is empty if no result depends on an argument, and may
+    be the arguments or the results themselves."""
     arguments = [request.block.args[i] for i in request.wrt]
     results = [request.results[j] for j in request.of]
     active = active_in(request.block, arguments, results)
     network = _network(request, active, arguments, results)
     network.saturate()
-    reached = network.reached()
+    reached = network.reached() if nearest == "arguments" else network.not_reaching()
     ordered = [value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active]
     return Cut(tuple([value for value in ordered if network.entry[value] in reached and network.entry[value] + 1 not in reached]))
 
@@ -136,3 +141,14 @@ class _Network(Struct):
     def reached(self) -> set[int]:
         """The nodes that the source reaches along edges with room."""
         return {node for node, level in enumerate(self._levels()) if level >= 0}
+
+    def not_reaching(self) -> set[int]:
+        """The nodes that reach the sink along no edges with room."""
+        reaching, pending = {_SINK}, [_SINK]
+        while pending:
+            for back in self.edges[pending.pop()]:
+                edge = self.edges[back.target][back.back]
+                if edge.room > 0 and back.target not in reaching:
+                    reaching.add(back.target)
+                    pending.append(back.target)
+        return set(range(len(self.edges))) - reaching

@@ -31,7 +31,7 @@ from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, shape, size
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.function import begin_function, finish_body, finish_function, function_of
-from wengert.transforms.ad.jacobians.cut import Cut, narrowest_cut
+from wengert.transforms.ad.jacobians.cut import Cut, Nearest, narrowest_cut
 from wengert.transforms.ad.jacobians.joined import joined_jacobian
 from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request
 from wengert.transforms.core.inline import inline
@@ -46,15 +46,19 @@ class MixedJacobianPass(ModulePass):
 
     name = NAME
 
+    cut: Nearest = "arguments"
+    """Which of the narrowest cuts: that nearest to the arguments, or to the results."""
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mixed_jacobian(op, self.fn, self.wrt, self.of)
+        mixed_jacobian(op, self.fn, self.wrt, self.of, self.cut)
 
 
-def mixed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> None:
+def mixed_jacobian(
+    module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None, nearest: Nearest = "arguments"
+) -> None:
     """Replaces ``fn`` by its Jacobian, in place: ``(inputs) -> one array for each result in of and each argument in wrt``, as ``jacfwd``.
 
     Raises DiagnosticError for what cannot be differentiated or batched, by name and place; also where no result depends on an argument.
@@ -62,7 +66,7 @@ def mixed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None
     prepare(module)
     primal = function_named(module, fn)
     request = make_request(primal, wrt, of)
-    cut = narrowest_cut(request)
+    cut = narrowest_cut(request, nearest)
     if not cut.values:
         raise error_at(primal.location, f"no result of @{fn} depends on the arguments: there is no cut between them")
     before, behind = _before(request, cut), _behind(request, cut)
@@ -81,9 +85,12 @@ def mixed_jacobian(module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None
     symbol_dce(module)
 
 
-def cut_size(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> int:
-    """How many directions the mixed Jacobian of a function at core level takes in each mode; 0 if no result depends on an argument."""
-    return narrowest_cut(make_request(function_named(module, fn), wrt, of)).size
+def cuts(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> tuple[int, tuple[Nearest, ...]]:
+    """How many directions the mixed Jacobian of a function at core level takes in each mode, 0 if no result depends on an argument; and the narrowest cuts, one
+    or two of them."""
+    request = make_request(function_named(module, fn), wrt, of)
+    first, last = narrowest_cut(request), narrowest_cut(request, "results")
+    return first.size, ("arguments",) if set(first.values) == set(last.values) else ("arguments", "results")
 
 
 def _before(request: Request, cut: Cut) -> FuncOp:

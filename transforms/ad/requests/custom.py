@@ -8,6 +8,8 @@ linear map is known, so it is ``ad.transposed_call @f_bwd`` in the linear progra
 
 A zero tangent is passed to ``f_jvp`` as an explicit zero, as in JAX's ``custom_jvp``: times an infinite coefficient it is NaN.
 With ``ad.symbolic_zeros`` on the function it is absent instead, and so are the results of linear ops on it.
+
+``ad.not_differentiable = ["", "reason"]`` has a text for each operand that may not have a tangent; differentiating by it is an error with that text.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.attributes import int_array, ints
+from wengert.ir.attributes import int_array, int_attr, ints
 from wengert.ir.tensor_types import is_differentiable, rank, shape
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.tangents import has_tangent, materialized
@@ -36,7 +38,7 @@ from wengert.transforms.core.inline import CUSTOM_DERIVATIVES
 if TYPE_CHECKING:
     from wengert.transforms.ad.forward.sweep import ForwardSweep
 
-CUSTOM_JVP, CUSTOM_VJP = CUSTOM_DERIVATIVES
+CUSTOM_JVP, CUSTOM_VJP, REFUSED = CUSTOM_DERIVATIVES
 SYMBOLIC_ZEROS = "ad.symbolic_zeros"
 
 
@@ -46,6 +48,7 @@ def _step(sweep: ForwardSweep, call: CallOp) -> None:
         sweep.bind(call.results, sweep.b.copy(call, [sweep.primal(x) for x in call.operands]), [None] * len(call.results))
         return
     callee = function_named(sweep.module, call.callee.string_value())
+    check_differentiable(call, callee, [sweep.tangent(x) is not None for x in call.operands])
     if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
         _by_jvp(sweep, call, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()), SYMBOLIC_ZEROS in callee.attributes)
     elif (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
@@ -58,7 +61,51 @@ def _step(sweep: ForwardSweep, call: CallOp) -> None:
 STEPS[CallOp] = _step
 
 
-def _by_jvp(sweep: ForwardSweep, call: CallOp, jvp: FuncOp, symbolic_zeros: bool) -> None:
+def _linear_step(sweep: ForwardSweep, op: ad.LinearCallOp) -> None:
+    """The same call on tangents, if only arguments in which the function is linear have one; else its declared derivative, or that of its text."""
+    callee, count = function_named(sweep.module, op.callee.string_value()), op.others
+    tangents = [sweep.tangent(x) for x in op.operands]
+    primals = [sweep.primal(x) for x in op.operands]
+    if not any(x_dot is not None for x_dot in tangents[:count]):
+        values = sweep.b.create(ad.LinearCallOp, primals, [r.type for r in op.results], op.properties)
+        x_dots = [materialized(sweep.lb, x_dot, x.type) for x_dot, x in zip(tangents[count:], op.operands[count:], strict=True)]
+        y_dots = sweep.lb.create(ad.LinearCallOp, [*primals[:count], *x_dots], [r.type for r in op.results], op.properties)
+        _set(sweep, op, values, y_dots)
+    elif (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
+        check_differentiable(op, callee, [x_dot is not None for x_dot in tangents])
+        _by_jvp(sweep, op, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()), SYMBOLIC_ZEROS in callee.attributes)
+    else:
+        check_differentiable(op, callee, [x_dot is not None for x_dot in tangents])
+        *body, last = callee.body.block.ops
+        sweep.bind(callee.body.block.args, primals, tangents)
+        sweep.run(body)
+        sweep.bind(op.results, [sweep.primal(y) for y in last.operands], [sweep.tangent(y) for y in last.operands])
+
+
+STEPS[ad.LinearCallOp] = _linear_step
+
+
+@transpose(ad.LinearCallOp)
+def linear_call(b: OpBuilder, op: ad.LinearCallOp, linear: Sequence[bool], y_bars: Sequence[Tangent]) -> Sequence[Tangent]:
+    """The function that is named, which names this one as its transpose."""
+    if any(linear[: op.others]):
+        raise refuse(op, "is not linear in its operands that depend on a tangent, so it has no transpose")
+    if op.transpose is None:
+        raise refuse(op, f"of @{op.callee.string_value()} has no transpose: {op.because.data if op.because is not None else 'it names none'}")
+    others, types = op.arguments[: op.others], [x.type for x in op.arguments[op.others :]]
+    given = [materialized(b, y_bar, result.type) for y_bar, result in zip(y_bars, op.results, strict=True)]
+    properties: dict[str, Attribute] = {"callee": op.transpose, "transpose": op.callee, "linear": int_attr(len(given))}
+    return [*[None] * len(others), *b.create(ad.LinearCallOp, [*others, *given], types, properties)]
+
+
+def check_differentiable(call: Operation, callee: FuncOp, active: Sequence[bool]) -> None:
+    """Raises a DiagnosticError if the function refuses the tangent of an active operand."""
+    for position, reason in enumerate(cast("ArrayAttr[StringAttr]", callee.attributes.get(REFUSED, ArrayAttr([])))):
+        if reason.data and active[position]:
+            raise refuse(call, f"of @{callee.sym_name.data} is not differentiable by operand #{position}: {reason.data}")
+
+
+def _by_jvp(sweep: ForwardSweep, call: Operation, jvp: FuncOp, symbolic_zeros: bool) -> None:
     operands, count = [sweep.primal(x) for x in call.operands], len(call.results)
     check_inputs(call, jvp, [*(x.type for x in operands), *(x.type for x in operands if is_differentiable(x.type))])
     env: dict[SSAValue, SSAValue] = dict(zip(jvp.body.block.args, [*operands, *_explicit_tangents(sweep, call, operands)], strict=True))
@@ -87,13 +134,13 @@ def _by_vjp(sweep: ForwardSweep, call: CallOp, forward: FuncOp, backward: FuncOp
     _set(sweep, call, outputs[: len(call.results)], y_dots)
 
 
-def _explicit_tangents(sweep: ForwardSweep, call: CallOp, operands: Sequence[Value]) -> list[Value]:
+def _explicit_tangents(sweep: ForwardSweep, call: Operation, operands: Sequence[Value]) -> list[Value]:
     """Tangents of all differentiable operands, with explicit zeros."""
     pairs = [(sweep.tangent(x), new) for x, new in zip(call.operands, operands, strict=True) if is_differentiable(x.type)]
     return [materialized(sweep.lb, x_dot, x.type) for x_dot, x in pairs]
 
 
-def _set(sweep: ForwardSweep, call: CallOp, values: Sequence[Value], y_dots: Sequence[Value]) -> None:
+def _set(sweep: ForwardSweep, call: Operation, values: Sequence[Value], y_dots: Sequence[Value]) -> None:
     """Binds the results to the values that the declared derivative computes, so that second derivatives differentiate these."""
     pending = iter(y_dots)
     tangents = [next(pending) if is_differentiable(result.type) else None for result in call.results]

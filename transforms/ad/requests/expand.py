@@ -27,7 +27,7 @@ from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.linear.vjp import vjp_function
 from wengert.transforms.ad.replay.expand import expand_replays
 from wengert.transforms.ad.requests.request import REQUESTS, Request, fresh_name, function_named, make_request, replace_request
-from wengert.transforms.ad.residuals.policies import AUTO, RecomputeCheap, policy_named
+from wengert.transforms.ad.residuals.policies import AUTO, RecomputeCheap, of_a_part, policy_named
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import references, symbol_dce
 from wengert.transforms.core.tapes_to_stacks import tapes_to_stacks
@@ -55,7 +55,7 @@ def _callee(op: Operation) -> str:
 
 def _vjp(op: ad.VjpOp) -> Callable[[Request, str], FuncOp]:
     """The transform for a VJP request, with its residual policy."""
-    return partial(vjp_function, policy=AUTO if op.residuals is None else policy_named(op.residuals.data, op.location))
+    return partial(vjp_function, policy=AUTO if op.residuals is None else of_a_part(policy_named(op.residuals.data, op.location), op))
 
 
 def _next_request(module: ModuleOp) -> Operation | None:

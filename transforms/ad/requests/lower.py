@@ -29,6 +29,8 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
         from wengert.transforms.ad.implicit.lower import lower_implicit  # as above
 
         lower_implicit(module)
+    for op in ops_of(module, ad.LinearCallOp):
+        _replace_by_call(op)
     for function in module.ops:
         if isinstance(function, FuncOp):
             for name in CUSTOM_DERIVATIVES:
@@ -53,7 +55,7 @@ def inline_checkpoints(module: ModuleOp) -> None:
         symbol_dce(module)
 
 
-def _replace_by_call(op: ad.CheckpointOp) -> None:
+def _replace_by_call(op: ad.CheckpointOp | ad.LinearCallOp) -> None:
     types = [result.type for result in op.results]
     call = CallOp.create(operands=op.operands, result_types=types, properties={"callee": op.callee}, location=op.location)
     assert op.parent is not None

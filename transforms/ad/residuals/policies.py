@@ -10,6 +10,7 @@ the body of the linearized function, of a counted loop, of a loop with a conditi
 ``recompute-all``     the arguments of the block are stored, and all else is recomputed, except ops that must not run twice
 ``sqrt``              as ``auto``, but a loop of n iterations keeps sqrt(n) states, and residuals of sqrt(n) iterations at a time
 ``binomial-8``        as ``auto``, but a loop keeps 8 states (or another number), between which iterations run again
+``offload-disk``      as ``auto``, but kept values are outside of the arena between their uses, in memory-mapped files (``offload-host``: in memory of the host)
 ====================  ==========================================================================================================
 
 Constants are never stored, whatever the policy. A policy that requests recomputation in a function marks the linear part
@@ -33,6 +34,7 @@ from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.core_control import POLICY
+from wengert.ir.location.locations import error_at
 from wengert.ir.plugins import POLICY_GROUP
 from wengert.ir.registry import Registry
 from wengert.ir.traversal import ops_of
@@ -191,21 +193,34 @@ class Auto(Policy, frozen=True):
         return (SaveAll() if site.kind == "function" else RecomputeCheap()).plan(site)
 
 
+class Offload(Auto, frozen=True):
+    """Keeps what ``auto`` keeps, in another place (:mod:`wengert.transforms.offload`), which is decided when the whole derivative is there."""
+
+    place: Literal["disk", "host"] = "disk"
+
+    @property
+    def name(self) -> str:
+        return f"offload-{self.place}"
+
+
 AUTO = Auto()
 
 
 class _Policies(Registry[Policy]):
-    """Policies by name, among them one for each number of slots."""
+    """Policies by name, among them one for each number of slots, and those that offload, which are for whole derivatives only."""
 
     def named(self, name: str, location: LocationAttr = UNKNOWN_LOC) -> Policy:
+        if name in _OFFLOAD:
+            return _OFFLOAD[name]
         slots = _BINOMIAL.fullmatch(name)
         return super().named(name, location) if slots is None else Binomial(int(slots[1]))
 
     def knows(self, name: str) -> bool:
         """Whether there is a policy of this name."""
-        return name in self.names() or _BINOMIAL.fullmatch(name) is not None
+        return name in self.names() or name in _OFFLOAD or _BINOMIAL.fullmatch(name) is not None
 
 
+_OFFLOAD: dict[str, Policy] = {policy.name: policy for policy in (Offload(), Offload("host"))}
 _BINOMIAL = re.compile(r"binomial-([1-9]\d{0,5})")
 POLICIES = _Policies("policy for residuals", "residuals", POLICY_GROUP, (AUTO, SaveAll(), RecomputeCheap(), RecomputeAll(), Root(), Binomial()))
 """All policies; any number may stand for that in ``binomial-8``."""
@@ -228,7 +243,14 @@ def policies_for(module: ModuleOp) -> list[str]:
 def policy_of(loop: Operation, asked: Policy) -> Policy:
     """The policy for a loop: the one that it names itself, or that of the request. Raises a DiagnosticError for a name that is none."""
     mark = loop.attributes.get(POLICY)
-    return policy_named(mark.data, loop.location) if isinstance(mark, StringAttr) else asked
+    return of_a_part(policy_named(mark.data, loop.location), loop) if isinstance(mark, StringAttr) else asked
+
+
+def of_a_part(policy: Policy, op: Operation) -> Policy:
+    """A policy that an op of a program names for itself. Raises a DiagnosticError for one that is for whole derivatives."""
+    if isinstance(policy, Offload):
+        raise error_at(op.location, f"residuals={policy.name} is for the derivative of a whole program", hint="p.vjp(residuals=...), vjp{residuals=...}")
+    return policy
 
 
 _TAPE_OPS = (core.TapePushOp, core.TapeExtendOp, core.TapeSizeOp, core.TapeSetOp)

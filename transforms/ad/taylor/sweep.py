@@ -24,7 +24,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import facts_of
 from wengert.ir.location.locations import Role
 from wengert.ir.traversal import operands_of
-from wengert.transforms.ad.errors import refuse
+from wengert.transforms.ad.errors import no_rule, refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rule import INACTIVE, RULES, STEPS, Tangent
@@ -97,7 +97,7 @@ class TaylorSweep:
         if not moving or type(op) in INACTIVE or not any(has_tangent(result.type) and result.first_use is not None for result in op.results):
             return [Series(result) for result in new.results]
         if type(op) not in RULES:
-            raise refuse(op, "has no derivative rule")
+            raise no_rule(op)
         one = self._of_one_result(op, new, operands)
         if one is not None:
             return [one]

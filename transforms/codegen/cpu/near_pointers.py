@@ -40,24 +40,30 @@ def near_pointers(lines: Sequence[str]) -> Sequence[str]:
             others.append(line)
     if len(recipes) <= MOST:
         return lines
-    early = {name for line in others if "\n" in line for name in _NAME.findall(line) if name in recipes}
-    placed = [line for name in early for line in recipes[name]]
+    used_early = {name for line in others if "\n" in line for name in _NAME.findall(line) if name in recipes}
+    early = {name: _near(name, "early") for name in recipes if name in used_early}
+    placed = [_again(step, "early") for name in early for step in recipes[name]]
     # A phi stands at the beginning of its block: the pointers that it uses are computed at the beginning of the blocks that they come from.
     incoming: dict[str, list[str]] = {}
     for number, line in enumerate(others):
         if " = phi " in line:
             for name, block in _INCOMING.findall(line):
                 if name in recipes and name not in early:
-                    incoming.setdefault(f"{block}:", []).extend(_again(step, number) for step in recipes[name])
+                    incoming.setdefault(f"{block}:", []).extend(_again(step, str(number)) for step in recipes[name])
     for number, line in enumerate(others):
-        used = {name: f"{name}.{number}" for name in _NAME.findall(line) if name in recipes and name not in early}
+        used = {name: early.get(name) or _near(name, str(number)) for name in _NAME.findall(line) if name in recipes}
         if " = phi " not in line:
-            placed += [_again(step, number) for name in used for step in recipes[name]]
+            placed += [_again(step, str(number)) for name in used if name not in early for step in recipes[name]]
         placed.append(_NAME.sub(lambda match, used=used: used.get(match[0], match[0]), line) if used else line)
         placed += incoming.get(line, ())
     return placed
 
 
-def _again(step: str, number: int) -> str:
-    """A copy of an instruction for a line, with names of its own."""
-    return _NAME.sub(lambda match: match[0] if match[0] in ("%table", "%arena") else f"{match[0]}.{number}", step)
+def _again(step: str, place: str) -> str:
+    """A copy of an instruction for a place, with names of its own."""
+    return _NAME.sub(lambda match: match[0] if match[0] in ("%table", "%arena") else _near(match[0], place), step)
+
+
+def _near(name: str, place: str) -> str:
+    """What a pointer is called that is computed again for a place. It is a name, since numbers would have to follow those around it."""
+    return f"%near.{name[1:]}.{place}"

@@ -1,8 +1,9 @@
 """Writes LLVM instructions as text: fresh names, typed operations, memory and addresses, index arithmetic, vectors.
 
-A value is the name of a register (``%v12``), of a parameter, or a literal; its type is given with every instruction, as in
-LLVM's own text. Nothing here depends on a processor: callers choose how wide vectors are, which address spaces there are and which
-functions are called.
+A value is the name of a register (``%12``), of a parameter, or a literal; its type is given with every instruction, as in
+LLVM's own text. Registers are numbered as they follow one another in the text, which LLVM demands of those without a name: names go into a table,
+and are made anew where functions are inlined, which takes it a twentieth of its time. Nothing here depends on a processor: callers choose how wide
+vectors are, which address spaces there are and which functions are called.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class InstructionBuilder:
     # -- names and text
 
     def fresh(self) -> str:
-        """A register that has not been used."""
+        """A register that has not been used: that of the next instruction of the text that has a result."""
         self._count += 1
-        return f"%v{self._count}"
+        return f"%{self._count}"
 
     def label(self, name: str) -> str:
         """A label that has not been used, without the percent sign."""
@@ -55,7 +56,7 @@ class InstructionBuilder:
     def op(self, text: str) -> str:
         """Appends an instruction; its result."""
         self._count += 1
-        name = f"%v{self._count}"
+        name = f"%{self._count}"
         self.line(f"{name} = {text}")
         return name
 
@@ -124,7 +125,7 @@ class InstructionBuilder:
 
     def alloca(self, type: str, align: int = 0) -> str:
         """Memory on the stack for as long as the function runs, wherever in it this is called."""
-        name, space = self.fresh(), self.module.address_spaces.stack
+        name, space = f"%slot{len(self._allocas)}", self.module.address_spaces.stack  # named, since it comes before what is numbered
         placed = f", addrspace({space})" if space else ""
         self._allocas.append(f"{name} = alloca {type}{f', align {align}' if align else ''}{placed}")
         return self._in_space(name, space)

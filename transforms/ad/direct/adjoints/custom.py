@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, SSAValue
 
+from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import is_differentiable, type_of
 from wengert.transforms.ad.direct.adjoint import Pullback, step
@@ -23,7 +24,7 @@ from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import terminator_operands
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_ops
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, check_inputs, inline_body
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, check_differentiable, check_inputs, inline_body
 from wengert.transforms.ad.requests.request import function_named
 from wengert.transforms.ad.rule import Tangent
 
@@ -31,12 +32,23 @@ from wengert.transforms.ad.rule import Tangent
 @step(CallOp)
 def call(sweep: Sweep, op: CallOp) -> Pullback:
     callee = function_named(sweep.module, op.callee.string_value())
+    check_differentiable(op, callee, [sweep.has_cotangent(sweep.primal(v)) for v in op.operands])
     if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
         return _by_jvp(sweep, op, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()))
     if (vjp := callee.attributes.get(CUSTOM_VJP)) is not None:
         forward, backward = (function_named(sweep.module, cast(SymbolRefAttr, symbol).string_value()) for symbol in cast("ArrayAttr[Attribute]", vjp))
         return _by_vjp(sweep, op, forward, backward)
     raise refuse(op, f"of @{callee.sym_name.data} was not inlined, and the function declares no derivative of its own")
+
+
+@step(ad.LinearCallOp)
+def linear_call(sweep: Sweep, op: ad.LinearCallOp) -> Pullback:
+    """By the function's declared derivative."""
+    callee = function_named(sweep.module, op.callee.string_value())
+    check_differentiable(op, callee, [sweep.has_cotangent(sweep.primal(v)) for v in op.operands])
+    if (jvp := callee.attributes.get(CUSTOM_JVP)) is not None:
+        return _by_jvp(sweep, op, function_named(sweep.module, cast(SymbolRefAttr, jvp).string_value()))
+    raise refuse(op, f"of @{callee.sym_name.data} declares no derivative of its own")
 
 
 def _by_vjp(sweep: Sweep, op: CallOp, forward: FuncOp, backward: FuncOp) -> Pullback:
@@ -60,7 +72,7 @@ def _by_vjp(sweep: Sweep, op: CallOp, forward: FuncOp, backward: FuncOp) -> Pull
     return pullback
 
 
-def _by_jvp(sweep: Sweep, op: CallOp, jvp: FuncOp) -> Pullback:
+def _by_jvp(sweep: Sweep, op: CallOp | ad.LinearCallOp, jvp: FuncOp) -> Pullback:
     operands = [sweep.primal(v) for v in op.operands]
     differentiable = [x for x in operands if is_differentiable(x.type)]
     check_inputs(op, jvp, [v.type for v in (*operands, *differentiable)])

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.types import first_lanes
 
 
 class Arithmetic(Struct, frozen=True):
@@ -39,6 +40,13 @@ class Arithmetic(Struct, frozen=True):
         return name if self.lanes == 1 else f"v{self.lanes}{name}"
 
     @property
+    def padded(self) -> Arithmetic:
+        """The same with a power of two of lanes, if this is another number of floats: LLVM takes three times as long for those, and computes in whole
+        registers too. Not in registers of 16 bytes, since processors whose registers are no larger have no masked loads."""
+        lanes = 1 << (self.lanes - 1).bit_length()
+        return Arithmetic(self.element, lanes) if self.floating and lanes * self.bytes > 16 else self
+
+    @property
     def zero(self) -> str:
         if self.lanes > 1:
             return "zeroinitializer"
@@ -56,6 +64,17 @@ class Arithmetic(Struct, frozen=True):
 
     def add(self, builder: FunctionBuilder, a: str, b: str) -> str:
         return builder.binary("fadd" if self.floating else "add", self.vector, a, b)
+
+    def load_first(self, builder: FunctionBuilder, pointer: str, count: int) -> str:
+        """A vector whose first lanes are in memory; the others are zeros."""
+        if count == self.lanes:
+            return builder.load(self.vector, pointer, self.bytes)
+        operands = f"ptr {pointer}, i32 {self.bytes}, <{self.lanes} x i1> {first_lanes(count, self.lanes)}, {self.vector} zeroinitializer"
+        return builder.op(f"call {self.vector} @llvm.masked.load.{self.suffix}.p0({operands})")
+
+    def first(self, builder: FunctionBuilder, value: str, count: int) -> str:
+        """The first lanes of a vector."""
+        return value if count == self.lanes else builder.shuffle(self.scalar, self.lanes, value, "poison", range(count))
 
     def broadcast(self, builder: FunctionBuilder, value: str) -> str:
         """One element in every lane."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import lru_cache
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blas import emit_gemm, gemm_declaration
@@ -17,12 +18,14 @@ from wengert.transforms.schedule.products.plan import Copy, MatmulPlan
 PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias %c", "ptr noalias %scratch")
 
 
+@lru_cache(maxsize=128)
 def emit_function(plan: MatmulPlan, name: str, linkage: str = "") -> str:
     """`define void @name(ptr %a, ptr %b, ptr %c, ptr %scratch)`, after the constants that it needs.
 
     %a, %b: the operands of dot_general; %c: the contiguous result, overwritten, which must not overlap them; %scratch: memory of
     `plan.scratch_bytes` bytes that is aligned to 64 (not read if that is 0).  The symbols in `plan.symbols` must be declared once per
-    module (`helpers`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal".
+    module (`helpers`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal".  The text depends on nothing else; that of the last
+    plans is kept, since layers of a model and programs of a process have many products alike.
     """
     builder = FunctionBuilder()
     if not plan.empty:

@@ -53,8 +53,8 @@ def emit_row_tiles(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arith
 
 
 def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic, group: Group, rows: int, a: str, panel: Panel, c: str) -> None:
-    """One tile: `rows` by the vectors of the group, all of k."""
-    kind, size = arithmetic.scalar, arithmetic.bytes
+    """One tile: `rows` by the vectors of the group, all of k. Vectors are computed in registers that may have more lanes than are read and written."""
+    kind, size, register = arithmetic.scalar, arithmetic.bytes, arithmetic.padded
     tile = rows * len(group.offsets)
 
     def step(sums: list[str] | None, index: str, scale: int, p: int) -> list[str]:
@@ -64,9 +64,9 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
         vectors = [read_vector(builder, arithmetic, builder.shared_offset(b_row, kind, offset=offset * panel.column), panel.column) for offset in group.offsets]
         result: list[str] = []
         for row in range(rows):
-            element = arithmetic.broadcast(builder, builder.load(kind, builder.shared_offset(a_column, kind, offset=row * plan.a_m), size))
+            element = register.broadcast(builder, builder.load(kind, builder.shared_offset(a_column, kind, offset=row * plan.a_m), size))
             for vector in vectors:
-                result.append(arithmetic.multiply_add(builder, element, vector, sums[len(result)] if sums else None))
+                result.append(register.multiply_add(builder, element, vector, sums[len(result)] if sums else None))
         return result
 
     if plan.k * tile <= plan.unrolled:
@@ -76,17 +76,17 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
     else:
         sets = plan.sets(tile)
         iterations, rest = divmod(plan.k, sets)
-        with builder.rotated_loop(iterations, [(arithmetic.vector, arithmetic.zero)] * (tile * sets)) as loop:
+        with builder.rotated_loop(iterations, [(register.vector, register.zero)] * (tile * sets)) as loop:
             carried = [loop.values[s * tile : (s + 1) * tile] for s in range(sets)]
             following = [step(carried[s], loop.index, sets, s) for s in range(sets)]
             loop.carry(*[value for sums in following for value in sums])
         sums = following[0]
         for other in following[1:]:
-            sums = [arithmetic.add(builder, x, y) for x, y in zip(sums, other, strict=True)]
+            sums = [register.add(builder, x, y) for x, y in zip(sums, other, strict=True)]
         for p in range(iterations * sets, iterations * sets + rest):
             sums = step(sums, "0", 0, p)
     for position, offset in enumerate(group.offsets):
-        column = [sums[row * len(group.offsets) + position] for row in range(rows)]
+        column = [register.first(builder, sums[row * len(group.offsets) + position], arithmetic.lanes) for row in range(rows)]
         pointer = builder.shared_offset(c, kind, offset=offset * plan.c_n)
         if plan.c_m == 1 and plan.c_n != 1 and arithmetic.lanes > 1:
             write_turned(builder, arithmetic, column, pointer, plan.c_n)
@@ -96,13 +96,14 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
 
 
 def read_vector(builder: FunctionBuilder, arithmetic: Arithmetic, pointer: str, step: int) -> str:
-    """A vector of elements at this distance."""
+    """A vector of elements at this distance, padded with zeros."""
+    register = arithmetic.padded
     if step == 1 or arithmetic.lanes == 1:
-        return builder.load(arithmetic.vector, pointer, arithmetic.bytes)
-    vector = "poison"
+        return register.load_first(builder, pointer, arithmetic.lanes)
+    vector = "poison" if register.lanes == arithmetic.lanes else register.zero
     for lane in range(arithmetic.lanes):
         element = builder.load(arithmetic.scalar, builder.shared_offset(pointer, arithmetic.scalar, offset=lane * step), arithmetic.bytes)
-        vector = builder.insert(arithmetic.scalar, arithmetic.lanes, vector, element, lane)
+        vector = builder.insert(arithmetic.scalar, register.lanes, vector, element, lane)
     return vector
 
 

@@ -50,11 +50,11 @@ class Body:
     # -- values
 
     def _value(self, op: Operation, lanes: int, active: int) -> Value:
-        if isinstance(op, ConstantOp):
-            return _literal(op)
-        if isinstance(op, ApplyOp):
+        if type(op) is ApplyOp:
             chosen = self._known_choice(op)
             return self._apply(op, lanes) if chosen is None else self.registers.get(chosen, lanes)
+        if type(op) is ConstantOp:
+            return _literal(op)
         if isinstance(op, IndexOp):
             return self._index(op, lanes)
         if isinstance(op, WithinOp):

@@ -1,0 +1,79 @@
+"""Where a tensor is and how it lies in memory: what code that was written for PyTorch asks of its tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wengert.eager.tensor import Tensor
+
+
+class device:  # noqa: N801  (the name under which it is known)
+    """A device by its name; there is one, the processor.
+
+    >>> import wengert.eager as eager
+    >>> eager.zeros(2).device == eager.device("cpu")
+    True
+    """
+
+    type: str
+    index: int | None
+
+    def __init__(self, name: str | device = "cpu", index: int | None = None):
+        given = str(name)
+        kind, _, number = given.partition(":")
+        if kind != "cpu":
+            raise RuntimeError(f"there is no device {given!r}: define-by-run code runs on the processor, compiled programs on others (wengert devices)")
+        self.type = kind
+        self.index = int(number) if number else index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r})"
+
+
+class _Layout:
+    """How elements are stored."""
+
+    def __repr__(self) -> str:
+        return "wengert.eager.strided"
+
+
+strided = _Layout()
+CPU = device("cpu")
+
+
+def stride(x: Tensor, dim: int | None = None) -> Any:
+    """The steps in memory from one position to the next, in elements: a tuple, or that along one dimension."""
+    size = x.array.dtype.itemsize
+    steps = tuple(s // size for s in x.array.strides)
+    return steps if dim is None else steps[dim]
+
+
+def storage_offset(x: Tensor) -> int:
+    """The place of its first element in its memory, in elements."""
+    base = x.array if x.view_of is None else x.view_of.base.array
+    return (data_ptr(x) - base.__array_interface__["data"][0]) // x.array.dtype.itemsize
+
+
+def data_ptr(x: Tensor) -> int:
+    """The address of its first element."""
+    return x.array.__array_interface__["data"][0]
+
+
+def element_size(x: Tensor) -> int:
+    """The bytes of an element."""
+    return x.array.dtype.itemsize
+
+
+def is_contiguous(x: Tensor, memory_format: Any = None) -> bool:
+    """Whether its elements lie in memory in row-major order."""
+    return bool(x.array.flags.c_contiguous)

@@ -1,0 +1,39 @@
+"""Pointers of large programs are computed again where they are used, by names, in text that LLVM accepts."""
+
+from __future__ import annotations
+
+from wengert.transforms.codegen.cpu.near_pointers import MOST, near_pointers
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.schedule.host import llvm_binding
+
+
+def entry(pointers: int) -> FunctionBuilder:
+    """Half of the pointers come from the table and half are in the arena; a loop carries one of them, a line of several instructions uses one."""
+    builder = FunctionBuilder()
+    made = [builder.load("ptr", builder.op(f"getelementptr ptr, ptr %table, i64 {n}")) for n in range(pointers // 2)]
+    made += [builder.op(f"getelementptr i8, ptr %arena, i64 {64 * n}") for n in range(pointers // 2)]
+    with builder.rotated_loop(3, [("ptr", made[1])]) as loop:
+        builder.store("i64", loop.index, loop.values[0])
+        loop.carry(made[-1])
+    builder.line(f"store i64 1, ptr {made[0]}\nstore i64 2, ptr {made[-2]}")
+    builder.store("i64", builder.load("i64", made[2]), made[3])
+    return builder
+
+
+def text(lines: list[str]) -> str:
+    return "\n".join(["define void @entry(ptr %table, ptr %arena) {", *lines, "ret void", "}"]) + "\n"
+
+
+def test_few_pointers_stay() -> None:
+    lines = entry(MOST).body()
+    assert list(near_pointers(lines)) == lines
+
+
+def test_many_pointers_are_computed_where_they_are_used() -> None:
+    lines = entry(2 * MOST).body()
+    placed = list(near_pointers(lines))
+    llvm_binding().parse_assembly(text(placed)).verify()
+    assert sum("getelementptr" in line for line in placed) == 6  # one for each use: nothing is computed that is not used
+    assert sum("getelementptr" in line for line in lines) == 2 * MOST
+    store = next(number for number, line in enumerate(placed) if line.startswith("store i64 %") and "near" in line)
+    assert "near" in placed[store - 1]

@@ -1,0 +1,1 @@
+"""Kept values of reverse derivatives outside of the arena between their uses."""
