@@ -32,7 +32,9 @@ def all_reduce(device: Device, group: Group, x: Array, combine: Combine, call: C
     if x.nbytes <= SHORT or x.size < len(group):
         return folded(combine, device.gather(group, x, call))
     count = -(-x.size // len(group))
-    flat = np.concatenate([x.reshape(-1), np.zeros(count * len(group) - x.size, x.dtype)])
+    flat = x.reshape(-1)
+    if (missing := count * len(group) - x.size) > 0:
+        flat = np.concatenate([flat, np.zeros(missing, x.dtype)])
     share = folded(combine, device.exchange(group, list(flat.reshape(len(group), count)), call))
     return np.concatenate(device.gather(group, share, call))[: x.size].reshape(x.shape)
 

@@ -110,3 +110,15 @@ def test_attributes_as_values() -> None:
     assert local_shape((4,), split, Mesh((("x", 2),))) == (2,)
     with pytest.raises(ShardingError, match="cannot be split in 3 equal parts"):
         local_shape((4,), split, Mesh((("x", 3),)))
+
+
+def test_a_mesh_that_is_not_there_is_said_with_its_place() -> None:
+    text = """func.func public @main(%x: tensor<4xf64>) -> tensor<4xf64> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<2xf64>) {
+    sdy.return %y : tensor<2xf64>
+  } : (tensor<4xf64>) -> tensor<4xf64>
+  return %0 : tensor<4xf64>
+}
+"""
+    with pytest.raises(wg.DiagnosticError, match=r"f\.mlir:2:3: error: sdy\.manual_computation: there is no mesh @m in this module"):
+        wg.parse(text, "f.mlir")(np.zeros(4))

@@ -76,3 +76,27 @@ def test_imports_from_jax_keep_the_mesh() -> None:
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr
+
+
+RULES = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+import jax, jax.numpy as jnp, numpy as np, pytest, wengert as wg
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+jax.config.update("jax_enable_x64", True)
+split = NamedSharding(Mesh(np.array(jax.devices()), ("x",)), P("x"))
+clipped = jax.custom_vjp(lambda x: x * 2)
+clipped.defvjp(lambda x: (clipped(x), None), lambda _, g: (jnp.clip(g, -1, 1),))
+x = np.arange(4.0)
+whole = wg.spmd(wg.from_jax(jax.jit(clipped, in_shardings=split), x))
+np.testing.assert_array_equal(whole(x)[0], 2 * x)
+with pytest.raises(wg.InputError, match="Shardy's passes do not keep the rules of"):
+    whole.vjp()
+with pytest.warns(UserWarning, match="do not keep the rules of relu"):
+    wg.spmd(wg.from_jax(jax.jit(jax.nn.relu, in_shardings=split), x)).vjp()
+"""
+
+
+def test_rules_that_partitioning_loses_are_not_lost_silently() -> None:
+    done = subprocess.run([sys.executable, "-c", RULES], capture_output=True, text=True, env={**os.environ, "JAX_PLATFORMS": "cpu"}, check=False)
+    assert done.returncode == 0, done.stderr

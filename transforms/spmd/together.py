@@ -24,7 +24,7 @@ from xdsl.ir import Operation
 from wengert.dialects import core, sdy
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.dialects.sdy_shardings import Mesh, manual_axes_of, meshes_of, resolved, shardings_of
+from wengert.dialects.sdy_shardings import Mesh, ShardingError, manual_axes_of, meshes_of, resolved, shardings_of
 from wengert.dialects.stablehlo.process_groups import Grid, Group, group_of, groups_of, is_collective, pairs_of
 from wengert.ir.attributes import int_of
 from wengert.ir.location.locations import error_at
@@ -49,8 +49,10 @@ def join_devices(module: ModuleOp) -> None:
     for op in reversed([op for op in all_ops(module) if isinstance(op, sdy.ManualComputationOp)]):
         rewriter = Rewriter("join-devices")
         rewriter.move_to(op)
-        shardings = shardings_of(op.in_shardings)
-        mesh = _mesh(meshes, [*shardings, *shardings_of(op.out_shardings)])
+        try:
+            mesh = _mesh(meshes, [*shardings_of(op.in_shardings), *shardings_of(op.out_shardings)])
+        except ShardingError as error:
+            raise error_at(op.location, f"sdy.manual_computation: {error}") from None
         rewriter.replace(op, _joined(rewriter, module, op, mesh))
 
 

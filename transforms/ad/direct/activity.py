@@ -31,8 +31,8 @@ def active_in(block: Block, arguments: Iterable[SSAValue], results: Iterable[SSA
 def varied_values(block: Block, arguments: Iterable[SSAValue]) -> set[SSAValue]:
     """The values that depend differentiably on some arguments of a block.
 
-    The maximum over devices that a softmax subtracts and that cancels does not: its derivative is zero, and would communicate. (Where it would not, the
-    adjoint is computed, which makes it a check of that analysis.)
+    The maximum over devices that a softmax subtracts and that cancels does not: its derivative is zero, and would communicate. (Where it would not communicate,
+    the adjoint is computed, which makes it a check of that analysis.)
     """
     varied, communicated = set(arguments), _cancelling(block)
     for op in block.ops:
@@ -45,8 +45,9 @@ def varied_values(block: Block, arguments: Iterable[SSAValue]) -> set[SSAValue]:
 
 def _cancelling(block: Block) -> set[Operation]:
     """The reductions over devices that results of a block do not depend on."""
-    reductions = {op for op in block.ops if isinstance(op, core.AllReduceOp) and op.kind.data in (core.Kind.max, core.Kind.min)}
-    return {op for op in reductions if op.result in invariant_values(block.ops)} if reductions else reductions
+    reductions = [op for op in block.ops if isinstance(op, core.AllReduceOp) and op.kind.data in (core.Kind.max, core.Kind.min)]
+    invariant = invariant_values(block.ops) if reductions else set[SSAValue]()
+    return {op for op in reductions if op.result in invariant}
 
 
 def useful_values(block: Block, results: Iterable[SSAValue], varied: set[SSAValue]) -> set[SSAValue]:
