@@ -15,4 +15,4 @@ from wengert.transforms.ad.batching import (
     tapes,
 )
 
-__all__ = ["calls", "communication", "contraction", "control", "elementwise", "implicit", "indexing", "reduction", "shape", "systems", "tapes"]
+__all__ = ["calls", "communication", "contraction", "control", "elementwise", "host_calls", "implicit", "indexing", "reduction", "shape", "systems", "tapes"]
