@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ NAMES = frozenset(("pure_callback", "io_callback", "debug_callback", "debug_prin
 def replaced(eqn: Any) -> Any:
     """The equation as one of our primitive."""
     name = eqn.primitive.name
-    effect = frozenset() if name == "pure_callback" else frozenset((_effect(),))
+    effect: frozenset[Any] = frozenset(() if name == "pure_callback" else (_effect(),))
     ordered = bool(eqn.params.get("ordered")) or "Ordered" in type(eqn.params.get("effect")).__name__
     number = _number(name, _Parameters(eqn.params))
     params = {
@@ -111,12 +111,8 @@ def with_effects(jaxpr: Any, eqns: list[Any]) -> Any:
 def without_tokens(eqn: Any) -> Any:
     """An equation whose jaxprs were replaced, with the effects that these have now."""
     core = import_module("jax.extend.core")
-    inner = [
-        value
-        for given in eqn.params.values()
-        for value in (given if isinstance(given, tuple) else (given,))
-        if isinstance(value, core.ClosedJaxpr | core.Jaxpr)
-    ]
+    values: list[Any] = [value for given in eqn.params.values() for value in (cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,))]
+    inner = [value for value in values if isinstance(value, core.ClosedJaxpr | core.Jaxpr)]
     own = {_effect()} if any(_effect() in jaxpr.effects for jaxpr in inner) else set[Any]()
     return eqn.replace(effects=frozenset(own | _others(eqn.effects)))
 

@@ -15,9 +15,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wengert.dialects.host_calls import TARGET, called_function
 from wengert.frontends.transforms.program_calls import apply_program
 from wengert.ir.installation import command
+from wengert.runtime.arguments import plain_key
 from wengert.runtime.derived.linear_program import LinearProgram
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function
@@ -47,8 +50,9 @@ class ImportedFunction:
         name: what it was called.
     """
 
-    def __init__(self, program: Program, in_tree: Any, out_tree: Any, name: str):
+    def __init__(self, program: Program, in_tree: Any, out_tree: Any, name: str, results: Sequence[Any] = ()):
         self.program = program
+        self._keys: dict[int, str] = {j: result.dtype._impl.name for j, result in enumerate(results) if str(result.dtype).startswith("key<")}
         self.name = name
         self.__name__ = name
         self._in_tree, self._out_tree = in_tree, out_tree
@@ -59,7 +63,11 @@ class ImportedFunction:
         leaves, tree = tree_util.tree_flatten((args, kwargs))
         if tree != self._in_tree:
             raise InputError(f"{self.name} was imported for arguments of the structure {self._in_tree}, found {tree}")
-        return tree_util.tree_unflatten(self._out_tree, apply_program(self.program, leaves))
+        results = list(apply_program(self.program, [plain_key(x) for x in leaves]))
+        for j, kind in self._keys.items():
+            if isinstance(results[j], np.ndarray):
+                results[j] = _jax("jax.random").wrap_key_data(results[j], impl=kind)
+        return tree_util.tree_unflatten(self._out_tree, results)
 
     def ir(self) -> str:
         """The program's text."""
@@ -118,7 +126,7 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     paths, _ = _jax("jax.tree_util").tree_flatten_with_path((args, kwargs))
     _name_arguments(program, [_path_text(path) for path, _ in paths])
     program = Program(program.module, name=name)  # with the names
-    return ImportedFunction(program, lowered.in_tree, lowered.out_tree, name)
+    return ImportedFunction(program, lowered.in_tree, lowered.out_tree, name, _jax("jax.tree_util").tree_leaves(lowered.out_info))
 
 
 @cache

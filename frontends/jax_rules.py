@@ -69,6 +69,8 @@ _PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solv
 _DEPTH = 6
 """The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
 that a text can only say the first few derivatives; asking for more is an error."""
+_MANY, _DEPTH_OF_MANY = 24, 3
+"""Behind so many functions the depth is less: rules of implicit functions call several new ones for each derivative."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class CustomFunction:
             refuses all tangents.
         refused: what the rule says of the tangent of each operand, if it refuses one.
         linear: a function that is called on tangents is linear in so many of its last operands.
+        too_deep: the depth in other rules that it is behind, so that it has none; else 0.
         because: why that has no transpose.
     """
 
@@ -88,7 +91,7 @@ class CustomFunction:
     rules: Sequence[Any]
     symbolic_zeros: bool = False
     refused: Sequence[str] = ()
-    too_deep: bool = False
+    too_deep: int = 0
     linear: int = 0
     because: str = ""
     maps: tuple[Around, ...] = ()
@@ -159,7 +162,7 @@ class CustomFunctions:
         if at_first in self._open:
             return self._open[at_first]
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
-        rules, too_deep = list[Any](), len(self._open) >= _DEPTH
+        rules, too_deep = list[Any](), self._too_deep()
         if not too_deep:
             self._open[at_first] = symbol
             moving = [Level.TANGENT if i in rule.active else Level.CONSTANT for i in moving_positions(call.inputs)]
@@ -236,7 +239,7 @@ class CustomFunctions:
         if at_first in self._open:
             return self._open[at_first]
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
-        rules, too_deep = list[Any](), len(self._open) >= _DEPTH
+        rules, too_deep = list[Any](), self._too_deep()
         if not too_deep:
             self._open[at_first] = symbol
             rules = self._rules(eqn, rule, levels)
@@ -248,6 +251,11 @@ class CustomFunctions:
             refused = _refused([v.aval for v in eqn.invars], rule) if kind != linear_solves.KIND and eqn.primitive.name not in PRIMITIVES else ()
             self.by_symbol[symbol] = CustomFunction(_readable(name), kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep, maps=self._maps)
         return self._known[key]
+
+    def _too_deep(self) -> int:
+        """The depth in other rules at which no more rules are imported, if that is reached; else 0."""
+        depth = _DEPTH if self._count <= _MANY else _DEPTH_OF_MANY
+        return depth if len(self._open) >= depth else 0
 
     def _rules(self, eqn: Any, rule: Rule, levels: Levels) -> list[Any]:
         """The parts of a rule with the calls of functions with rules replaced."""
@@ -391,7 +399,7 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
     for symbol, function in custom.by_symbol.items():
         names = _parts_of(function)
         if function.too_deep:  # a reference to nothing: an error for whoever asks for this derivative
-            declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{_DEPTH}_rules_deep"] * len(names)
+            declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{function.too_deep}_rules_deep"] * len(names)
             continue
         declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
         for rule, part, own in zip(function.rules, names, symbols, strict=True):

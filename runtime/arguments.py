@@ -14,6 +14,7 @@ The policy: *arrays are taken as they are, Python numbers adapt*.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
     expected = parameter.dtype
     if isinstance(value, bool | int | float | complex | list | tuple) and not isinstance(value, np.generic):
         return _from_python(parameter, value)
+    value = plain_key(value)
     try:
         exchanged: Any = value
         array = np.asarray(value) if hasattr(value, "__array__") or not hasattr(value, "__dlpack__") else np.from_dlpack(exchanged)
@@ -69,6 +71,14 @@ def _with_dtype(parameter: Parameter, value: Any) -> Array:
         raise InputError(f"{_expected(parameter)}, found an object of type {type(value).__name__}")
     hint = f"; inputs are not cast silently: pass x.astype({expected.name!r})"
     raise InputError(f"{_expected(parameter)}, found {describe(array.shape, array.dtype)}{hint}")
+
+
+def plain_key(value: Any) -> Any:
+    """The integers of a typed key of JAX (``jax.random.key``), which are what programs take and give for it; any other value as it is."""
+    if not str(getattr(value, "dtype", "")).startswith("key<"):
+        return value
+    jax: Any = sys.modules["jax"]
+    return jax.random.key_data(value)
 
 
 def _from_python(parameter: Parameter, value: Any) -> Array:

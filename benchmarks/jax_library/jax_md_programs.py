@@ -90,13 +90,13 @@ def thermostat() -> Made:
 
 
 def descent() -> Made:
-    """Five steps of FIRE."""
+    """Five steps of gradient descent."""
     import jax
     from jax_md import energy, minimize
 
     def run(places: Any) -> Any:
-        start, step = minimize.fire_descent(energy.soft_sphere_pair(_space()[0]), _space()[1])
-        return jax.lax.fori_loop(0, 5, lambda _, s: step(s), start(places)).position
+        start, step = minimize.gradient_descent(energy.soft_sphere_pair(_space()[0]), _space()[1], 1e-2)
+        return jax.lax.fori_loop(0, 5, lambda _, s: step(s), start(places))
 
     return run, (_places(),)
 
@@ -107,5 +107,5 @@ PROGRAMS = (
     Program("jax_md", "Lennard-Jones by neighbours", neighbours, second=True),
     Program("jax_md", "five steps of NVE", nve),
     Program("jax_md", "five steps of Langevin dynamics", thermostat),
-    Program("jax_md", "five steps of FIRE", descent),
+    Program("jax_md", "five steps of gradient descent", descent),
 )

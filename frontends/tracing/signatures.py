@@ -13,6 +13,7 @@ from wengert.frontends.tracing.operands import Shape, is_number
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import WEAK, DType
 from wengert.ir.tensor_types import element_of, tensor
+from wengert.runtime.arguments import plain_key
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def spec_of(leaf: Any) -> ArraySpec:
         return ArraySpec(leaf.shape, leaf.dtype, leaf.weak)
     if is_number(leaf):
         return ArraySpec((), WEAK.get(_kind(leaf)) or np.asarray(leaf).dtype, True)
+    leaf = plain_key(leaf)
     try:
         dtype = np.dtype(_dtype(leaf))
         dtype = dtype if dtype.isnative else dtype.newbyteorder("=")  # which is another object even where nothing changes, and compiled code asks for this one

@@ -26,6 +26,7 @@ from wengert.frontends.tracing.signatures import ArraySpec, is_array_leaf, spec_
 from wengert.frontends.tracing.source_lines import line_here
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.transforms.emission import for_user
+from wengert.runtime.arguments import plain_key
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
@@ -69,7 +70,7 @@ class Entry:
 
     def run(self, arrays: Sequence[Any]) -> Any:
         """The function's result for the arrays among the leaves of its arguments."""
-        results = self.compiled(*[np.asarray(x, dtype) for x, dtype in zip(arrays, self.dtypes, strict=True)])
+        results = self.compiled(*[np.asarray(x if type(x) is np.ndarray else plain_key(x), dtype) for x, dtype in zip(arrays, self.dtypes, strict=True)])
         return unflatten(self.out_spec, results)
 
 

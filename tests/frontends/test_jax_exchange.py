@@ -201,3 +201,18 @@ def test_what_only_runs_here_is_refused() -> None:
     np.testing.assert_allclose(JAX.jacfwd(lambda x: f(x)[0])(2.0), 32.0)
     with pytest.raises(InputError, match=r"holds core\.tape\w+, for which StableHLO has no word"):
         JAX.grad(lambda x: f(x)[0])(2.0)
+
+
+def test_typed_keys() -> None:
+    """Typed keys are arguments without a derivative, and results; to programs and traced functions they are their integers."""
+    f = lambda w, key: jnp.sum(w * jax.random.normal(key, (3,)))
+    key, w = jax.random.key(7), np.arange(3.0)
+    imported = wg.from_jax(f, w, key)
+    np.testing.assert_allclose(imported(w, key), f(w, key), rtol=1e-14)
+    np.testing.assert_allclose(imported.program(w, key)[0], f(w, key), rtol=1e-14)
+    np.testing.assert_allclose(wg.grad(imported)(w, key), jax.grad(f)(w, key), rtol=1e-14)
+    np.testing.assert_allclose(wg.grad(lambda w: imported(w, key))(w), jax.grad(f)(w, key), rtol=1e-14)
+    np.testing.assert_allclose(wg.grad(imported)(w, jax.random.key_data(key)), jax.grad(f)(w, key), rtol=1e-14)
+    split = wg.from_jax(jax.random.split, key)(key)
+    assert split.dtype == key.dtype
+    assert jnp.array_equal(jax.random.key_data(split), jax.random.key_data(jax.random.split(key)))

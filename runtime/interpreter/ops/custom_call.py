@@ -70,7 +70,7 @@ def host_function_call(op: stablehlo.CustomCallOp, called: str) -> Variadic:
     expected = _results(op)
 
     def run(*operands: Any) -> Any:
-        results = [np.asarray(y) for y in function.call(*(np.array(x) for x in operands))]
+        results = tuple(np.asarray(y) for y in function.call(*(np.array(x) for x in operands)))
         if [(y.shape, y.dtype) for y in results] != expected:
             shown = [", ".join(f"{dtype}{list(shape)}" for shape, dtype in types) for types in ([(y.shape, y.dtype) for y in results], expected)]
             raise ExecutionError(op, f"calls {called}, which returned {shown[0]} for {shown[1]}")

@@ -46,6 +46,7 @@ ELSEWHERE = {
     ad.PartialsOp,
     ad.PushforwardOp,
     ad.StopGradientOp,
+    ad.LinearCallOp,
     ad.TransposedCallOp,
     stablehlo.OptimizationBarrierOp,
     *(op for op in RULES | TRANSPOSES if op.name.startswith("core.tape")),

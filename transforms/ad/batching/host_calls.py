@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType
@@ -30,17 +30,20 @@ def custom_call(batch: Batching, op: hlo.CustomCallOp, operands: Operands) -> Re
         copy = hlo.CustomCallOp.create(operands=given, result_types=types, properties=op.properties, attributes=op.attributes)
         return b.insert(copy).results
 
+    def zeros(b: OpBuilder, given: Sequence[Value]) -> Sequence[Value]:
+        return [b.zeros(cast("TensorType[Any]", type)) for type in types]
+
     def body(b: OpBuilder, i: Value, values: Sequence[Value]) -> Sequence[Value]:
         parts = values[: len(operands)]
         if mask is None:
             return called(b, parts)
-        branches = [_branch(b, parts, function) for function in (lambda b, _: [b.zeros(cast("TensorType[Any]", type)) for type in types], called)]
+        branches = [_branch(b, parts, function) for function in (zeros, called)]
         return b.create(core.CaseOp, [b.convert(values[len(operands)], i32), *parts], types, {}, branches)
 
     return loop_over_batch(batch, [*operands, *([] if mask is None else [Mapped(mask, True)])], types, body)
 
 
-def _branch(b: OpBuilder, parts: Sequence[Value], function: Any) -> Region:
+def _branch(b: OpBuilder, parts: Sequence[Value], function: Callable[[OpBuilder, Sequence[Value]], Sequence[Value]]) -> Region:
     block = Block(arg_types=[x.type for x in parts])
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     block.add_op(hlo.ReturnOp.create(operands=function(inner, block.args)))
