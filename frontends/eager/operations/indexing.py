@@ -118,8 +118,8 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", read, kernel
 
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
-    if isinstance(index, list) and any(not isinstance(i, int | list) for i in cast("list[Any]", index)):
-        index = tuple(cast("list[Any]", index))  # a list of slices, tensors and the like is a tuple of them
+    if isinstance(index, list) and any(not isinstance(i, int | list) for i in listed(index)):
+        index = tuple(listed(index))  # a list of slices, tensors and the like is a tuple of them
     given = [_as_tensor(i) for i in (listed(index) if isinstance(index, tuple) else [index])]
     given = [bool(i) if _is_mask(i) and not i.array.ndim else i for i in given]
     covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis and not isinstance(i, bool))
