@@ -75,12 +75,12 @@ float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np
 
 inf, nan, pi, e, newaxis = _np.inf, _np.nan, _np.pi, _np.e, None
 _DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "int": int32} | {
-    name: _np.dtype(name) for name in ("int8", "int16", "uint8", "float16", "complex64", "complex128")
-}
-_DTYPES |= {
-    name: _np.dtype(of)
-    for name, of in {"half": "float16", "short": "int16", "char": "int8", "byte": "uint8", "cfloat": "complex64", "cdouble": "complex128"}.items()
-}
+    name: _np.dtype(kind)
+    for kind, names in {
+        "int8": ("char",), "int16": ("short",), "uint8": ("byte",), "float16": ("half",), "complex64": ("cfloat",), "complex128": ("cdouble",),
+    }.items()
+    for name in (kind, *names)
+}  # fmt: skip
 
 
 _LEGACY = {

@@ -177,7 +177,7 @@ def _outputs(func: Callable[..., Any], given: Sequence[Any]) -> list[Tensor]:
 
 def _parts(array: Any) -> Matrix:
     """All elements as a vector of real numbers."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat: Any = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype).astype(np.float64) if flat.dtype.kind == "c" else flat.astype(np.float64)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
     if not isinstance(value, np.ndarray):
         return dispatch.constant(np.asarray(value, dtype))
     if source is not None and not isinstance(source, int | float | Record | Output):
-        return source if value is source.array else _in_place_of(source, value)
+        return source if value is source.array else _in_place_of(source, cast(Array, value))
     made = dispatch.new(value)
     if STATE.tape is not None:
         STATE.tape.rewrapped(made)

@@ -39,7 +39,7 @@ def _copies(what: str, inputs: Any, create_graph: bool) -> list[Tensor]:
 def _shown(given: Any) -> str:
     """The type of what was given, and of what is in it."""
     name = type(given).__name__
-    return f"{name} of {', '.join(type(x).__name__ for x in given)}" if isinstance(given, list | tuple) else name
+    return f"{name} of {', '.join(type(x).__name__ for x in listed(given))}" if isinstance(given, list | tuple) else name
 
 
 def _run(what: str, function: Function, inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:

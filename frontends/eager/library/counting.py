@@ -36,7 +36,7 @@ def _unique_consecutive(x: Any, return_inverse: bool = False, return_counts: boo
     flat = rows.reshape(rows.shape[0], -1)
     first = numpy.concatenate([[True], (flat[1:] != flat[:-1]).any(1)]) if len(flat) else numpy.zeros(0, bool)
     inverse = numpy.cumsum(first) - 1
-    counts = numpy.diff([*numpy.flatnonzero(first), len(flat)])
+    counts = numpy.diff(numpy.append(numpy.flatnonzero(first), len(flat)))
     kept = rows[first] if dim is None else numpy.moveaxis(rows[first], 0, dim)
     parts = [kept, *([inverse.reshape(a.shape) if dim is None else inverse] if return_inverse else []), *([counts] if return_counts else [])]
     return made(parts[0]) if len(parts) == 1 else made(tuple(numpy.asarray(p) for p in parts))

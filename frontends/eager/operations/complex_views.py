@@ -31,8 +31,9 @@ def _numbers(b: OpBuilder, x: Value) -> Value:
 
 
 def _as_pairs(_: Any, z: Array) -> Array:
-    real = z.real.dtype
-    return np.lib.stride_tricks.as_strided(z.real, (*z.shape, 2), (*z.strides, real.itemsize), writeable=z.flags.writeable)
+    numbers: Any = z
+    parts: Any = numbers.real
+    return np.lib.stride_tricks.as_strided(parts, (*z.shape, 2), (*z.strides, parts.dtype.itemsize), writeable=z.flags.writeable)
 
 
 def _as_numbers(_: Any, x: Array) -> Array:
@@ -47,12 +48,16 @@ def _emit_numbers(b: OpBuilder, x: Sequence[Value], _: Any) -> list[Value]:
     return [_numbers(b, x[0])]
 
 
-VIEW_AS_REAL = register(
-    views.OPERATIONS, "view_as_real", "ViewAsRealBackward0", _emit_pairs, kernel=_as_pairs, view=True, put=lambda b, base, value, _: _numbers(b, value)
-)
-VIEW_AS_COMPLEX = register(
-    views.OPERATIONS, "view_as_complex", "ViewAsComplexBackward0", _emit_numbers, kernel=_as_numbers, view=True, put=lambda b, base, value, _: _pairs(b, value)
-)
+def _put_numbers(b: OpBuilder, base: Value, value: Value, _: Any) -> Value:
+    return _numbers(b, value)
+
+
+def _put_pairs(b: OpBuilder, base: Value, value: Value, _: Any) -> Value:
+    return _pairs(b, value)
+
+
+VIEW_AS_REAL = register(views.OPERATIONS, "view_as_real", "ViewAsRealBackward0", _emit_pairs, kernel=_as_pairs, view=True, put=_put_numbers)
+VIEW_AS_COMPLEX = register(views.OPERATIONS, "view_as_complex", "ViewAsComplexBackward0", _emit_numbers, kernel=_as_numbers, view=True, put=_put_pairs)
 
 
 def view_as_real(x: Tensor) -> Tensor:

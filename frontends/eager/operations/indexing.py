@@ -118,9 +118,10 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", read, kernel
 
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
-    if isinstance(index, list) and any(not isinstance(i, int | list) for i in cast("list[Any]", index)):
-        index = tuple(cast("list[Any]", index))  # a list of slices, tensors and the like is a tuple of them
-    given = [_as_tensor(i) for i in (listed(index) if isinstance(index, tuple) else [index])]
+    if isinstance(index, list) and not all(map(_is_number_or_list, listed(index))):
+        index = tuple(listed(index))  # a list of slices, tensors and the like is a tuple of them
+    whole: Any = index  # pyright: ignore[reportUnknownVariableType]
+    given = [_as_tensor(i) for i in (listed(whole) if isinstance(whole, tuple) else [whole])]
     given = [bool(i) if _is_mask(i) and not i.array.ndim else i for i in given]
     covered = sum(i.array.ndim if _is_mask(i) else 1 for i in given if i is not None and i is not Ellipsis and not isinstance(i, bool))
     if covered > x.array.ndim:
@@ -129,6 +130,10 @@ def _parts(x: Tensor, index: Any) -> list[Any]:
     if spot is not None:
         given[spot : spot + 1] = [slice(None)] * (x.array.ndim - covered)
     return given
+
+
+def _is_number_or_list(part: Any) -> bool:
+    return isinstance(part, int | list)
 
 
 def _as_tensor(part: Any) -> Any:

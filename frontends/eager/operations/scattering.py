@@ -163,7 +163,7 @@ def index_copy_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Number | Tensor) -> Tensor:
     """x with a number, or a tensor of one element, at positions along a dimension, which may count from the end."""
-    if isinstance(value, type(x)):
+    if not isinstance(value, Number):
         held = dispatch.constant(np.zeros(x.array.shape, np.float32)).index_fill(dim, index, 1).to(np.bool_)
         return where(held, value.to(x.array.dtype), x)
     if x.array.ndim == 0:

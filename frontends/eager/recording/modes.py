@@ -108,7 +108,7 @@ class _Mode:
                 except StopIteration as end:
                     return end.value
                 try:
-                    sent: Any = yield yielded
+                    sent: Any = yield yielded  # pyright: ignore[reportUnknownVariableType]
                 except GeneratorExit:
                     with type(self).again(self):
                         generator.close()
