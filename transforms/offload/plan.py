@@ -79,13 +79,20 @@ def _plan(module: ModuleOp, graph: Graph, values: tuple[Result, ...], fn: str, p
 def _candidates(graph: Graph) -> list[Result]:
     last = graph.function.body.block.last_op
     assert last is not None
-    returned, read = set(last.operands), {x for n in graph.backward for x in _read(graph.ops[n])}
+    returned, first, final = set(last.operands), dict[SSAValue, int](), dict[SSAValue, int]()
+    for n, op in enumerate(graph.ops):
+        for x in _read(op):
+            if graph.reverse[n]:
+                first.setdefault(x, n)
+            else:
+                final[x] = n
     return [
         (n, k)
         for n in graph.residuals
         if graph.bytes[n]  # no view of another value
         for k, value in enumerate(graph.ops[n].results)
-        if value in read and value not in returned and isinstance(value.type, TensorType) and bytes_of(STATIC, value) >= LEAST
+        if value in first and final.get(value, n) < first[value]  # nothing of the forward part reads it later, where the parts are not one behind the other
+        if value not in returned and isinstance(value.type, TensorType) and bytes_of(STATIC, value) >= LEAST
     ]
 
 
