@@ -127,11 +127,9 @@ def check_rows(
 def _plans(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[tuple[Derivative, Plan]]:
     numbers = sum(int(np.prod(program.signature.results[j].shape)) for j in of)
     first: Wanted = "gradient" if numbers == 1 else "jacobian"
-    made: list[tuple[Derivative, Plan]] = []
-    made += [("jacobian", plan) for plan in plans(program, first, wrt, of)]
-    if numbers == 1:
-        made += [("hessian", plan) for plan in plans(program, "hessian", wrt, of)]
-    return made
+    made: list[tuple[Derivative, Plan]] = [("jacobian", plan) for plan in plans(program, first, wrt, of)]
+    hessians: list[tuple[Derivative, Plan]] = [("hessian", plan) for plan in plans(program, "hessian", wrt, of)] if numbers == 1 else []
+    return made + hessians
 
 
 def _check(checker: Checker, derivative: Derivative, plan: Plan) -> RowCheck:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from ad import random_programs as smooth_programs
 
-from fuzz import steps_composed, steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape
 from fuzz.grower import Grower, Style, Value, Whole
-from fuzz.steps import FAMILIES
+from fuzz.steps import composed, contraction, control, elementwise, indexing, linalg, reduction, shape
+from fuzz.steps.table import FAMILIES
 from fuzz.tensors import COMPLEX_OF, FLOATS, INTEGERS, Array, Type
 from wengert.runtime.derived.derivation import plain_text
 
-STEPS = (steps_composed, steps_contraction, steps_control, steps_elementwise, steps_indexing, steps_linalg, steps_reduction, steps_shape)
+STEPS = (composed, contraction, control, elementwise, indexing, linalg, reduction, shape)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def generate(seed: int) -> Program:
     g = Grower(whole)
     for _ in range(g.integer(1, 3)):
         g.pool.append(g.argument(Type(style.main, g.random_shape())))
-    steps_control.fill(g, whole.budget)
+    control.fill(g, whole.budget)
     returned = _results(g)
     body = g.block(whole.arguments, returned, ends="func.return")
     signature = f"({', '.join(str(a.type) for a in whole.arguments)}) -> ({', '.join(str(v.type) for v in returned)})"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz.grower import Grower, Value
-from fuzz.steps import step
-from fuzz.steps_control import fill, following
+from fuzz.steps.control import fill, following
+from fuzz.steps.table import step
 from fuzz.tensors import Type, integers_text
 
 FLOAT_FUNCTIONS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "atan2", "remainder", "next_after")

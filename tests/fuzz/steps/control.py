@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz.grower import Grower, Value
-from fuzz.steps import FAMILIES, step
+from fuzz.steps.table import FAMILIES, step
 from fuzz.tensors import Type
 
 DEEPEST = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz.grower import Grower, Value
-from fuzz.steps import step
+from fuzz.steps.table import step
 from fuzz.tensors import DTYPES, FLOATS, INTEGERS, PART, Type, dense, integers_text
 
 SMOOTH = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz.grower import Grower, Value
-from fuzz.steps import step
-from fuzz.steps_elementwise import distinct
+from fuzz.steps.elementwise import distinct
+from fuzz.steps.table import step
 from fuzz.tensors import INTEGERS, Type, integers_text, random_array
 
 

@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from fuzz.grower import Grower, Value
-from fuzz.steps import step
-from fuzz.steps_elementwise import distinct
+from fuzz.steps.elementwise import distinct
+from fuzz.steps.table import step
 from fuzz.tensors import Type, integers_text
 
 Region = Callable[[Grower, Value, Value], Value]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.grower import Grower, Value
-from fuzz.steps import step
+from fuzz.steps.table import step
 from fuzz.tensors import Type, integers_text
 
 
