@@ -91,7 +91,7 @@ def nanquantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *
 STATISTICS: dict[str, Function] = {
     "index_reduce": index_reduce,
     "native_layer_norm": aten("native_layer_norm.default", tracked=(0,)),
-    "native_group_norm": aten("native_group_norm.default", tracked=(0,)),
+    "native_group_norm": aten("native_group_norm.default"),
     "native_batch_norm": native_batch_norm,
     "native_dropout_backward": lambda gradient, mask, scale: gradient * mask.to(gradient.array.dtype) * scale,
     "gradient": gradient,

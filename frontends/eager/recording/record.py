@@ -149,14 +149,6 @@ class Record:
         self.node_prehooks = self.node_prehooks or []
         return RemovableHandle(self.node_prehooks, hook)
 
-    def __getattr__(self, name: str) -> Any:
-        """What the node keeps, by PyTorch's names: ``_saved_self``, ``_saved_other``, ``_saved_result``, and ``_raw_saved_...``."""
-        if name.startswith(("_saved_", "_raw_saved_")):
-            from wengert.eager.recording.kept_values import kept_value
-
-            return kept_value(self, name)
-        raise AttributeError(f"{self.name()} has no attribute {name!r}")
-
     def _sequence_nr(self) -> int:
         """Its number on the tape."""
         return self.number
@@ -267,6 +259,22 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad of {list(self.variable.shape)}>"
+
+
+def _kept_as(name: str) -> property:
+    """What a node keeps under one of PyTorch's names. Properties, because a class with ``__getattr__`` is slower to ask for anything."""
+
+    def kept(record: Record) -> Any:
+        from wengert.eager.recording.kept_values import kept_value
+
+        return kept_value(record, name)
+
+    return property(kept, doc=f"What PyTorch calls {name}.")
+
+
+for _name in ("self", "other", "exponent", "mat2", "weight", "result"):
+    setattr(Record, f"_saved_{_name}", _kept_as(f"_saved_{_name}"))
+    setattr(Record, f"_raw_saved_{_name}", _kept_as(f"_raw_saved_{_name}"))
 
 
 Node: TypeAlias = "Record | AccumulateGrad"
