@@ -102,7 +102,7 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
 
     The result is called as the function is, with the same trees, and may be differentiated, batched and called in traced functions.
     ``.program`` is the program. Functions with rules of their own (``jax.custom_jvp``, ``jax.custom_vjp``) keep them, at any depth;
-    see :mod:`wengert.frontends.jax_rules`.
+    see :mod:`wengert.frontends.jax_functions`.
 
     Raises:
         InputError: JAX is not there, or a rule cannot be traced.
@@ -116,7 +116,7 @@ def from_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Importe
     def around(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    from wengert.frontends.jax_rules import lowered_with_rules
+    from wengert.frontends.jax_functions.lowered import lowered_with_rules
 
     around.__name__ = around.__qualname__ = name  # what locations call it
     traced = jax.jit(around, keep_unused=True).trace(*args, **kwargs)

@@ -1,71 +1,23 @@
-"""The rules of ``jax.custom_jvp`` and ``jax.custom_vjp``, kept on the way from a JAX function to a program.
-
-JAX's lowering writes the body of such a function where it is called, and the rule is lost. But the jaxpr, the form before, still has an
-equation for every call, from which JAX can evaluate, differentiate and transpose. So:
-
-1. Equations of that kind, in sub-jaxprs too (loops, branches, jitted functions), are replaced by calls of a primitive that is lowered to a
-   private function with a name of ours.
-2. Rules are functions like any others: ``jax.jvp`` and ``jax.vjp`` of the one equation, traced to jaxprs in which the calls of further such
-   functions are treated in the same way, and lowered by themselves.
-3. The texts are put into one module, and the private functions get ``ad.custom_jvp`` or ``ad.custom_vjp``.
-
-``lax.custom_linear_solve`` is a call of its solver that becomes ``ad.custom_linear_solve`` (:mod:`wengert.frontends.jax_linear_solves`), except where it solves
-by triangular factors: JAX takes the derivative from the matrix there, and we take it from the solution as it is computed, factors included.
-
-``lax.stop_gradient``, of which the lowering says nothing either, becomes a primitive that leaves the mark of
-:mod:`wengert.transforms.core.recognisers.stopped`. Not where it stops what only such a system is solved with, the factors in ``jnp.linalg.solve``.
-
-The incomplete gamma and beta functions are primitives of JAX with rules of their own, while their text is a loop, whose derivative differs from the
-rule outside of their domain. They are treated as functions with a rule, in which a zero tangent is no number but absent, as in JAX's rules of
-primitives (``ad.symbolic_zeros``).
-
-Calls whose bodies and rules are the same share a function. A rule may call its own function: a call whose body and rule have the text
-of one that is just being treated is taken for a call of that one.
-"""
+"""The functions with rules in a jaxpr, and the jaxpr with their calls replaced."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
-from xdsl.dialects.func import FuncOp
 
-from wengert.dialects.sdy import MeshOp
-from wengert.frontends import jax_callbacks as callbacks
-from wengert.frontends import jax_foreign as foreign
-from wengert.frontends import jax_linear_solves as linear_solves
-from wengert.frontends.jax_activity import Flow, Level, Levels, through
-from wengert.frontends.jax_rule_traces import (
-    PRIMITIVES,
-    Around,
-    Rule,
-    around,
-    check_closed,
-    constants_of,
-    evaluation,
-    jax_module,
-    moving_positions,
-    on_devices,
-    rule_of,
-    rule_of_call,
-    spec_of,
-    traced_inside,
-)
-from wengert.ir.symbols import rename_references
-from wengert.runtime.errors import InputError
-from wengert.runtime.loading import parse
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED, SYMBOLIC_ZEROS
-from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
-from wengert.transforms.spmd.localize import unwrap_main
+from wengert.frontends.jax_functions import callbacks, foreign, linear_solves
+from wengert.frontends.jax_functions.activity import Flow, Level, Levels, through
+from wengert.frontends.jax_functions.jaxprs import constants_of, jax_module, moving_positions
+from wengert.frontends.jax_functions.primitives import call_primitive, inlined_primitive, stop_primitive
+from wengert.frontends.jax_functions.rule_traces import PRIMITIVES, Rule, check_closed, evaluation, rule_of, rule_of_call
+from wengert.frontends.jax_functions.shard_maps import Around, around, traced_inside
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP
 
 _KINDS = {"custom_jvp_call": CUSTOM_JVP, "custom_vjp_call": CUSTOM_VJP}
-_PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose"), foreign.KIND: ("jvp", "transpose")}
-"""What the functions of a rule are called."""
 _DEPTH = 6
 """The deepest nesting of functions with rules in each other's rules. Some rules call new functions forever (that of ``jnp.sinc``), so
 that a text can only say the first few derivatives; asking for more is an error."""
@@ -141,7 +93,7 @@ class CustomFunctions:
             others = [v for j, v in enumerate(eqn.outvars) if j not in linear.results]
             params = {"symbol": self._linear_symbol(eqn, linear, levels), "body": self.replaced(linear.body(written), constant)}
             call = eqn.replace(
-                primitive=_primitive(), params=params, invars=[eqn.invars[i] for i in linear.order], outvars=[eqn.outvars[j] for j in linear.results]
+                primitive=call_primitive(), params=params, invars=[eqn.invars[i] for i in linear.order], outvars=[eqn.outvars[j] for j in linear.results]
             )
             return [self._written_out(eqn, written, constant), call] if foreign.used(others) else [call]
         if Level.TANGENT in levels or not any(levels) or not moving_positions([v.aval for v in eqn.outvars]):
@@ -149,7 +101,7 @@ class CustomFunctions:
         return [self._call(eqn, self.replaced(written, constant), levels)]
 
     def _written_out(self, eqn: Any, body: Any, levels: Levels) -> Any:
-        return eqn.replace(primitive=_inlined(), params={"body": self.replaced(body, levels)})
+        return eqn.replace(primitive=inlined_primitive(), params={"body": self.replaced(body, levels)})
 
     def _linear_symbol(self, eqn: Any, linear: foreign.LinearCall, levels: Levels) -> str:
         """The name of the private function for a linear call."""
@@ -197,7 +149,7 @@ class CustomFunctions:
             return self._call(eqn, self.replaced(linear_solves.solver_of(eqn), levels), levels)
         if name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
             self.stops = True
-            return eqn.replace(primitive=_stop())
+            return eqn.replace(primitive=stop_primitive())
         inner, _ = through(eqn, levels)
         outside = self._maps
         if name == "shard_map":
@@ -212,7 +164,7 @@ class CustomFunctions:
 
     def _call(self, eqn: Any, body: Any, levels: Levels) -> Any:
         """The call of a private function with a rule."""
-        return eqn.replace(primitive=_primitive(), params={"symbol": self._symbol(eqn, body, levels), "body": body})
+        return eqn.replace(primitive=call_primitive(), params={"symbol": self._symbol(eqn, body, levels), "body": body})
 
     def _parameter(self, value: Any, inner: dict[int, list[Level]]) -> Any:
         """A parameter of an equation, whose jaxprs' arguments have these levels."""
@@ -311,198 +263,3 @@ def _key(kind: str, body: Any, rules: Sequence[Any], refused: Sequence[str], own
     texts = [str(part.jaxpr) for part in (body, *rules)]
     arrays = [np.asarray(x) for part in (body, *rules) for x in constants_of(part)]
     return kind, *refused, *(t.replace(own, "") if own else t for t in texts), *((a.dtype.str, a.shape, a.tobytes()) for a in arrays)
-
-
-# -- lowering
-
-
-@cache
-def _primitive() -> Any:
-    """A call of a function with a rule: its body, as a private function of the name ``symbol``."""
-    mlir = jax_module("jax.interpreters.mlir")
-    primitive = jax_module("jax.extend.core").Primitive("wengert_custom")
-    primitive.multiple_results = True
-
-    def types(*_: Any, symbol: str, body: Any) -> list[Any]:
-        return body.out_avals
-
-    def written(*inputs: Any, symbol: str, body: Any) -> Any:
-        return _named(body, symbol)(*inputs)
-
-    primitive.def_abstract_eval(types)
-    mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
-    return primitive
-
-
-@cache
-def _inlined() -> Any:
-    """What a primitive of a library computes, in place of its call."""
-    mlir = jax_module("jax.interpreters.mlir")
-    primitive = jax_module("jax.extend.core").Primitive("wengert_inlined")
-    primitive.multiple_results = True
-
-    def types(*_: Any, body: Any) -> list[Any]:
-        return body.out_avals
-
-    def written(*inputs: Any, body: Any) -> Any:
-        return jax_module("jax.extend.core").jaxpr_as_fun(body)(*inputs)
-
-    primitive.def_abstract_eval(types)
-    mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
-    return primitive
-
-
-@cache
-def _stop() -> Any:
-    """The identity, marked."""
-    mlir, ir = jax_module("jax.interpreters.mlir"), jax_module("jaxlib.mlir.ir")
-    hlo = jax_module("jaxlib.mlir.dialects.stablehlo")
-    primitive = jax_module("jax.extend.core").Primitive("wengert_stop_gradient")
-
-    def written(context: Any, x: Any) -> Any:
-        op = hlo.ConvertOp(x.type, x)
-        op.operation.attributes[FRONTEND_ATTRIBUTES] = ir.DictAttr.get({"wengert": ir.StringAttr.get("stop_gradient")})
-        return [op.result]
-
-    def same(x: Any) -> Any:
-        return x
-
-    primitive.def_abstract_eval(same)
-    mlir.register_lowering(primitive, written)
-    return primitive
-
-
-def _named(closed: Any, name: str, maps: Sequence[Around] = ()) -> Any:
-    evaluate = on_devices(closed, maps)
-
-    def function(*inputs: Any) -> Any:
-        return evaluate(*inputs)
-
-    function.__name__ = function.__qualname__ = name
-    return jax_module().jit(function, keep_unused=True)
-
-
-def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
-    """The module of what ``jax.jit(f).trace(...)`` gave, with the rules of the functions in it; None where it calls none that has a rule
-    and stops no gradient.
-
-    Raises:
-        InputError: a rule cannot be traced.
-    """
-    custom = CustomFunctions()
-    closed = custom.replaced(traced.jaxpr, [Level.ACTIVE] * len(traced.jaxpr.in_avals))
-    if closed is traced.jaxpr:
-        return None
-    merged = _Merged(custom)
-    merged.add(_text(closed, name), name, "main")
-    declared: dict[str, list[str]] = {}
-    for symbol, function in custom.by_symbol.items():
-        names = _parts_of(function)
-        if function.too_deep:  # a reference to nothing: an error for whoever asks for this derivative
-            declared[symbol] = [f"rule_of_{function.name}_which_is_more_than_{function.too_deep}_rules_deep"] * len(names)
-            continue
-        declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
-        for rule, part, own in zip(function.rules, names, symbols, strict=True):
-            merged.add(_text(rule, f"{function.name}_{part}", function.maps), f"{name}, {part} of {function.name}", own, function.maps)
-    for symbol, symbols in declared.items():
-        merged.declare(symbol, custom.by_symbol[symbol], symbols)
-    return merged.module
-
-
-def _parts_of(function: CustomFunction) -> Sequence[str]:
-    """What the functions of its rule are called."""
-    names = _PARTS[function.kind]
-    if function.too_deep:
-        return names
-    if function.kind == foreign.KIND:  # either may be missing
-        return names if len(function.rules) == len(names) else names[:1] if function.because else names[1:]
-    return names[: len(function.rules)]
-
-
-def _text(closed: Any, name: str, maps: Sequence[Around] = ()) -> str:
-    """A closed jaxpr, which knows the axes of these ``shard_map``s, as a module with as many manual computations around it."""
-    specs = [spec_of(aval, inside=False) for aval in closed.in_avals]
-    return _named(closed, name, maps).lower(*specs).as_text(debug_info=True)
-
-
-class _Merged:
-    """A module that texts are put into, function by function."""
-
-    def __init__(self, custom: CustomFunctions):
-        self.module = ModuleOp([])
-        self._taken = {"main"}
-        self._symbols = {symbol: self.fresh(f.name) for symbol, f in custom.by_symbol.items()}
-        self._functions: dict[str, FuncOp] = {}
-        self._meshes: dict[str, MeshOp] = {}
-
-    def fresh(self, base: str) -> str:
-        """A name that no function has."""
-        name = next(n for n in (base, *(f"{base}_{i}" for i in range(len(self._taken) + 1))) if n not in self._taken)
-        self._taken.add(name)
-        return name
-
-    def add(self, text: str, filename: str, entry: str, maps: Sequence[Around] = ()) -> None:
-        """Adds the functions of a text; its ``@main`` becomes ``entry``, without so many manual computations around it. Functions with a rule that are there
-        already are left out."""
-        parsed = parse(text, filename).module
-        for _ in maps:
-            unwrap_main(parsed)
-        self._add_devices(parsed, filename, whole=entry == "main")
-        functions = [op for op in parsed.body.block.ops if isinstance(op, FuncOp)]
-        names = {f.sym_name.data: self._name(f.sym_name.data, entry) for f in functions}
-        rename_references(parsed, names)
-        for function in functions:
-            name = names[function.sym_name.data]
-            function.detach()
-            if name in self._functions:
-                continue
-            function.sym_name = StringAttr(name)
-            if name != "main":
-                function.sym_visibility = StringAttr("private")
-                function.properties.pop("arg_attrs", None)
-                function.properties.pop("res_attrs", None)
-            self._functions[name] = function
-            self.module.body.block.add_op(function)
-
-    def _add_devices(self, parsed: ModuleOp, filename: str, *, whole: bool) -> None:
-        """Adds the meshes of a text; the number of devices is what the whole program says."""
-        if whole:
-            self.module.attributes.update(parsed.attributes)
-        for mesh in [op for op in parsed.body.block.ops if isinstance(op, MeshOp)]:
-            name = mesh.sym_name.data
-            if name not in self._meshes:
-                mesh.detach()
-                self._meshes[name] = mesh
-                self.module.body.block.add_op(mesh)
-            elif self._meshes[name].mesh != mesh.mesh:
-                raise InputError(f"{filename}: its mesh @{name} is another one than that of the function that calls it")
-
-    def _name(self, name: str, entry: str) -> str:
-        if name == "main":
-            return entry
-        ours = re.fullmatch(r"(wengertcustom\d+x)(_\d+)?", name)
-        return self._symbols[ours[1]] if ours else self.fresh(name)
-
-    def declare(self, symbol: str, declared: CustomFunction, rules: Sequence[str]) -> None:
-        """Gives a function its rule, if it is called anywhere."""
-        references = [SymbolRefAttr(rule) for rule in rules]
-        if (function := self._functions.get(self._symbols[symbol])) is not None and declared.kind == linear_solves.KIND:
-            linear_solves.declare_solves(self.module, function, list(rules))
-        elif function is not None and declared.kind == foreign.KIND:
-            self._declare_linear(function, declared, rules)
-        elif function is not None:
-            if references:
-                function.attributes[declared.kind] = references[0] if declared.kind == CUSTOM_JVP else ArrayAttr(references)
-            if declared.refused:
-                function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
-            if declared.symbolic_zeros:
-                function.attributes[SYMBOLIC_ZEROS] = UnitAttr()
-
-    def _declare_linear(self, function: FuncOp, declared: CustomFunction, rules: Sequence[str]) -> None:
-        """Makes calls of a function linear calls, and gives it its rule for derivatives by its other operands."""
-        parts = dict(zip(_parts_of(declared), rules, strict=True))
-        if (jvp := parts.get("jvp")) is not None:
-            function.attributes[CUSTOM_JVP] = SymbolRefAttr(jvp)
-        if any(declared.refused):
-            function.attributes[REFUSED] = ArrayAttr([StringAttr(reason) for reason in declared.refused])
-        foreign.declare_linear(self.module, function.sym_name.data, declared.linear, parts.get("transpose"), declared.because)

@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 
-from wengert.frontends import jax_linear_solves as linear_solves
-from wengert.frontends.jax_activity import has_tangents
-from wengert.frontends.jax_beta_rule import NAME as BETA
-from wengert.frontends.jax_beta_rule import beta_rule
+from wengert.frontends.jax_functions import linear_solves
+from wengert.frontends.jax_functions.activity import has_tangents
+from wengert.frontends.jax_functions.beta_rule import NAME as BETA
+from wengert.frontends.jax_functions.beta_rule import beta_rule
+from wengert.frontends.jax_functions.jaxprs import constants_of, jax_module, moving_positions, spec_of
+from wengert.frontends.jax_functions.shard_maps import Around, varying, varying_axes
 from wengert.runtime.errors import InputError
 
 PRIMITIVES = frozenset(("igamma", "igammac", BETA))
 """Primitives whose rule is kept."""
-
-
-def jax_module(module: str = "jax") -> Any:
-    """A module of JAX, imported when it is first wanted."""
-    return import_module(module)
-
-
-def constants_of(value: Any) -> Iterator[Any]:
-    """The arrays that a jaxpr and those inside of it hold."""
-    core = jax_module("jax.extend.core")
-    if isinstance(value, core.ClosedJaxpr):
-        yield from value.consts
-        value = value.jaxpr
-    if isinstance(value, core.Jaxpr):
-        for eqn in value.eqns:
-            for parameter in eqn.params.values():
-                yield from constants_of(parameter)
-    elif isinstance(value, tuple):
-        for item in cast("tuple[Any, ...]", value):
-            yield from constants_of(item)
-
-
-def moving_positions(avals: Sequence[Any]) -> list[int]:
-    """The positions of what has a tangent."""
-    return [i for i, aval in enumerate(avals) if has_tangents(aval)]
 
 
 def evaluation(eqn: Any) -> Any:
@@ -213,7 +188,7 @@ def _vjp_parts(call: Call, active: Sequence[int]) -> list[Any]:
 
     def summed(y_bar: Any, y: Any) -> Any:
         over = tuple(name for name in axes if name not in varying_axes(y))
-        return jax.lax.psum(_varying(y_bar, over), over) if over else y_bar
+        return jax.lax.psum(varying(y_bar, over), over) if over else y_bar
 
     def shared(x_bar: Any, x: Any) -> Any:
         count = math.prod(size for name, size in axes.items() if name not in varying_axes(x))
@@ -229,101 +204,3 @@ def _axes_that_matter(avals: Sequence[Any], maps: Sequence[Around]) -> dict[str,
     """
     varying = {name for aval in avals for name in varying_axes(aval)}
     return {name: size for each in maps if each.checked for name, size in dict(each.mesh.shape).items() if name in each.axes & varying}
-
-
-def spec_of(aval: Any, *, inside: bool = True) -> Any:
-    """The shape and type of an abstract value, as a function is traced for; ``inside`` of a ``shard_map`` it also says along which axes the value varies."""
-    varying: dict[str, Any] = {}
-    if inside and (varies := getattr(aval, "mat", None)) is not None and not varies.empty:
-        varying.update(manual_axis_type=varies, sharding=aval.sharding)
-    elif inside and getattr(aval, "vma", None):  # as JAX had it before
-        varying["vma"] = aval.vma
-    return jax_module().ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, **varying)
-
-
-# -- inside of shard_map
-
-
-class Around(NamedTuple):
-    """A ``shard_map`` around a call.
-
-    Attributes:
-        mesh: its mesh.
-        axes: the axes of the mesh that it makes manual.
-        checked: whether values say along which axes they vary.
-    """
-
-    mesh: Any
-    axes: frozenset[str]
-    checked: bool
-
-
-def around(eqn: Any) -> Around:
-    """The ``shard_map`` of an equation."""
-    axes = eqn.params["newly_manual_axes"] if "newly_manual_axes" in eqn.params else eqn.params["manual_axes"]
-    return Around(eqn.params["mesh"], frozenset(axes), bool(eqn.params["check_vma"]))
-
-
-def mapped(function: Callable[..., Any], maps: Sequence[Around]) -> Callable[..., Any]:
-    """A function inside of ``shard_map``s, the outermost first, that gives every device whole arguments and takes the results of one."""
-    jax = jax_module()
-    whole = jax.sharding.PartitionSpec()
-    for each in reversed(maps):
-        function = jax.shard_map(function, mesh=each.mesh, in_specs=whole, out_specs=whole, axis_names=each.axes, check_vma=each.checked)
-    return function
-
-
-def on_devices(closed: Any, maps: Sequence[Around]) -> Callable[..., Any]:
-    """A closed jaxpr as a function that knows the axes of these ``shard_map``s.
-
-    What varies among devices is called so on the way in, and not any more on the way out: as a function of whole values it gives those of some device.
-    """
-    evaluate = jax_module("jax.extend.core").jaxpr_as_fun(closed)
-
-    def inside(*given: Any) -> list[Any]:
-        return [_same_everywhere().bind(y) for y in evaluate(*(_varying(x, varying_axes(aval)) for x, aval in zip(given, closed.in_avals, strict=True)))]
-
-    return mapped(inside, maps) if maps else evaluate
-
-
-def varying_axes(aval: Any) -> tuple[str, ...]:
-    """The axes along which a value varies, inside of a ``shard_map`` that looks at it."""
-    return tuple(sorted(aval.mat.varying if hasattr(aval, "mat") else getattr(aval, "vma", ())))
-
-
-def _varying(x: Any, axes: tuple[str, ...]) -> Any:
-    """x, which varies along these axes from now on."""
-    if not axes:
-        return x
-    lax = jax_module("jax.lax")
-    return lax.pcast(x, axes, to="varying") if hasattr(lax, "pcast") else lax.pvary(x, axes)
-
-
-@cache
-def _same_everywhere() -> Any:
-    """The identity, whose result is taken to be the same on all devices."""
-    primitive = jax_module("jax.extend.core").Primitive("wengert_same_everywhere")
-
-    def typed(x: Any) -> Any:
-        return x.update(manual_axis_type=type(x.mat)()) if hasattr(x, "mat") else x.update(vma=frozenset())
-
-    def written(context: Any, x: Any) -> Any:
-        return [x]
-
-    primitive.def_abstract_eval(typed)
-    jax_module("jax.interpreters.mlir").register_lowering(primitive, written)
-    return primitive
-
-
-def traced_inside(trace: Callable[[], Any], maps: Sequence[Around]) -> Any:
-    """What a function gives that traces others, called where the axes of these ``shard_map``s are known."""
-    if not maps:
-        return trace()
-    results: list[Any] = []
-
-    def body() -> list[Any]:
-        results.append(trace())
-        return []
-
-    jax_module().eval_shape(mapped(body, maps))
-    return results[0]

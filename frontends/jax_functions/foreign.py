@@ -17,8 +17,9 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute
 
 from wengert.dialects.ad import LinearCallOp
-from wengert.frontends.jax_activity import Level, Levels
-from wengert.frontends.jax_rule_traces import Call, call_of, moving_positions, reason_of, spec_of
+from wengert.frontends.jax_functions.activity import Level, Levels
+from wengert.frontends.jax_functions.jaxprs import moving_positions, spec_of
+from wengert.frontends.jax_functions.rule_traces import Call, call_of, reason_of
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import insert_before
 from wengert.ir.traversal import ops_of

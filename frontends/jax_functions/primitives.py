@@ -1,0 +1,78 @@
+"""What stands in a jaxpr for calls of functions with rules, for what a library's primitive computes, and for stopped gradients, until it is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from wengert.frontends.jax_functions.jaxprs import jax_module
+from wengert.frontends.jax_functions.shard_maps import Around, on_devices
+from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
+
+
+@cache
+def call_primitive() -> Any:
+    """A call of a function with a rule: its body, as a private function of the name ``symbol``."""
+    mlir = jax_module("jax.interpreters.mlir")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_custom")
+    primitive.multiple_results = True
+
+    def types(*_: Any, symbol: str, body: Any) -> list[Any]:
+        return body.out_avals
+
+    def written(*inputs: Any, symbol: str, body: Any) -> Any:
+        return named(body, symbol)(*inputs)
+
+    primitive.def_abstract_eval(types)
+    mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
+    return primitive
+
+
+@cache
+def inlined_primitive() -> Any:
+    """What a primitive of a library computes, in place of its call."""
+    mlir = jax_module("jax.interpreters.mlir")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_inlined")
+    primitive.multiple_results = True
+
+    def types(*_: Any, body: Any) -> list[Any]:
+        return body.out_avals
+
+    def written(*inputs: Any, body: Any) -> Any:
+        return jax_module("jax.extend.core").jaxpr_as_fun(body)(*inputs)
+
+    primitive.def_abstract_eval(types)
+    mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
+    return primitive
+
+
+@cache
+def stop_primitive() -> Any:
+    """The identity, marked."""
+    mlir, ir = jax_module("jax.interpreters.mlir"), jax_module("jaxlib.mlir.ir")
+    hlo = jax_module("jaxlib.mlir.dialects.stablehlo")
+    primitive = jax_module("jax.extend.core").Primitive("wengert_stop_gradient")
+
+    def written(context: Any, x: Any) -> Any:
+        op = hlo.ConvertOp(x.type, x)
+        op.operation.attributes[FRONTEND_ATTRIBUTES] = ir.DictAttr.get({"wengert": ir.StringAttr.get("stop_gradient")})
+        return [op.result]
+
+    def same(x: Any) -> Any:
+        return x
+
+    primitive.def_abstract_eval(same)
+    mlir.register_lowering(primitive, written)
+    return primitive
+
+
+def named(closed: Any, name: str, maps: Sequence[Around] = ()) -> Any:
+    """A closed jaxpr as a jitted function of this name, which knows the axes of these ``shard_map``s."""
+    evaluate = on_devices(closed, maps)
+
+    def function(*inputs: Any) -> Any:
+        return evaluate(*inputs)
+
+    function.__name__ = function.__qualname__ = name
+    return jax_module().jit(function, keep_unused=True)
