@@ -57,7 +57,7 @@ from xdsl.traits import Pure
 
 from wengert.dialects.ad_implicit import IMPLICIT, Symbol
 from wengert.dialects.ad_replay import ReplayOp
-from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Work, elementwise
+from wengert.dialects.facts import NO_FLOPS, STRUCTURE, Batching, Facts, Traffic, Work, elementwise
 from wengert.dialects.stablehlo.base import TensorOp, UnaryOp
 from wengert.dialects.stablehlo.typing.checks import (
     expect_elements,
@@ -224,7 +224,7 @@ class LinearCallOp(TensorOp):
     """Calls a function that is linear in its last arguments, and names its transpose."""
 
     name = "ad.linear_call"
-    FACTS: ClassVar = STRUCTURE
+    FACTS: ClassVar = Facts(work=Work.NONE, traffic=Traffic.NONE)
     arguments = var_operand_def()
     callee = prop_def(FlatSymbolRefAttr)
     linear = prop_def(IntegerAttr)
