@@ -97,9 +97,9 @@ def function(op: Any) -> Callable[..., Any] | None:
     elif folders:
         for folder in folders:
             place = getattr(place, folder, None)
-    found = getattr(place, name, None) if place is not None else None
-    if callable(found):
-        return found
+    function = getattr(place, name, None) if place is not None else None
+    if callable(function):
+        return function
     return getattr(eager.Tensor, name, None) if not folders else None
 
 
@@ -167,8 +167,8 @@ def gradients(namespace: Any, value: Any, leaves: Sequence[Any]) -> list[Any]:
     if not results or not leaves:
         return []
     given = [namespace.tensor(c) for c in cotangents(results)]
-    found = namespace.autograd.grad(results, leaves, given, allow_unused=True)
-    return [np.zeros(array(x).shape, array(x).dtype) if g is None else array(g) for x, g in zip(leaves, found, strict=True)]
+    gradients = namespace.autograd.grad(results, leaves, given, allow_unused=True)
+    return [np.zeros(array(x).shape, array(x).dtype) if g is None else array(g) for x, g in zip(leaves, gradients, strict=True)]
 
 
 def compared(op: Any, call: Callable[..., Any], sample: Any) -> tuple[str, str]:

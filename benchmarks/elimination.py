@@ -31,9 +31,9 @@ def elimination() -> Section:
         wanted = {method: Wanted(method, "search", steps=SEARCHED[method]) for method in ("vertices", "faces")}
         searched = {method: planned(graph, costs, one).multiplications for method, one in wanted.items() if len(graph.inner) <= FEW[method]}
         listed = ", ".join(f"{order} {count}" for order, count in counts.items())
-        found = ", ".join(f"search over {method} {count}" for method, count in searched.items()) or "no search"
+        searches = ", ".join(f"search over {method} {count}" for method, count in searched.items()) or "no search"
         published = "" if problem.published is None else f"; published {', '.join(map(str, problem.published))}"
-        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {found}{published}")
+        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {searches}{published}")
         numbers[name] = {"counts": counts, "searched": searched, "published": problem.published}
     for name, problem in PROBLEMS.items():
         times = _times_for_a_point(problem)

@@ -151,9 +151,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for kind in options.kind:
         for precision in options.precision:
             for case in cases(options.folder, kind, precision, options.only):
-                found = Outcome("refused", case.render().splitlines()[0]) if isinstance(case, DiagnosticError) else outcome(mlir, case)
+                result = Outcome("refused", case.render().splitlines()[0]) if isinstance(case, DiagnosticError) else outcome(mlir, case)
                 name = "?" if isinstance(case, DiagnosticError) else case.name
-                rows.append({"program": name, "kind": kind, "precision": precision, "stage": found.stage, "said": found.said})
+                rows.append({"program": name, "kind": kind, "precision": precision, "stage": result.stage, "said": result.said})
     print(json.dumps({"mlir": mlir.name, "rows": rows}, indent=1) if options.json else table(mlir, rows))
     return int(any(row["stage"] != "right" for row in rows))
 

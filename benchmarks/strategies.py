@@ -239,9 +239,9 @@ def implicit() -> Section:
     noise, right, weight = rng.normal(size=(n, n)), rng.normal(size=n), rng.normal(size=n)
     definite, general = noise @ noise.T / n + np.eye(n), 0.4 * noise / np.sqrt(n) + 2 * np.eye(n)
     for solver, a in ((wg.cg, definite), (wg.bicgstab, general), (wg.gmres, general)):
-        found = _derivatives_of_solution(solver, a, right, weight)
-        lines.append(f"{solver.__name__}, {n} unknowns: " + ", ".join(f"{what} {error:.1e}" for what, error in found.items()))
-        numbers[solver.__name__] = found
+        errors = _derivatives_of_solution(solver, a, right, weight)
+        lines.append(f"{solver.__name__}, {n} unknowns: " + ", ".join(f"{what} {error:.1e}" for what, error in errors.items()))
+        numbers[solver.__name__] = errors
     layer, point = 0.5 * rng.normal(size=(n, n)) / np.sqrt(n), rng.normal(size=n)
     for iterations in (50, 200, 800):
         rule, loop = (_equilibrium(layer, iterations, by_rule=by_rule) for by_rule in (True, False))
@@ -296,8 +296,8 @@ def _equilibrium(w: Any, iterations: int, *, by_rule: bool) -> Any:
     return f
 
 
-def _relative(found: Any, expected: Any) -> float:
-    return float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
+def _relative(given: Any, expected: Any) -> float:
+    return float(np.abs(np.asarray(given) - expected).max() / np.abs(expected).max())
 
 
 def stochastic() -> Section:

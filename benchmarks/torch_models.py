@@ -105,11 +105,11 @@ def _across_kinks(built: Any, wide: Any, inputs: tuple[Any, ...], made: dict[str
     def run_narrow(model: Any) -> dict[str, Any]:
         return as_arrays(gradients_of(model, inputs))
 
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name, gradients in made.items():
         least, count = kinks.explained(wide, built, run_wide, run_narrow, lambda reference, gradients=gradients: error(gradients, reference))
-        found[f"{name}_beside_kinks"], found[f"{name}_kinks"] = least, count
-    return found
+        figures[f"{name}_beside_kinks"], figures[f"{name}_kinks"] = least, count
+    return figures
 
 
 def timed(model: Model, threads: int, seconds: float, compiling: bool) -> dict[str, Any]:
@@ -122,42 +122,42 @@ def timed(model: Model, threads: int, seconds: float, compiling: bool) -> dict[s
     built, inputs = make(model)
     module = wg.from_torch(torch.export.export(built, inputs), seed=0)
     calls = {"ours": lambda: module.value_and_grad(*inputs), "eager": lambda: gradients_of(built, inputs)}
-    found: dict[str, Any] = {"threads": threads}
+    figures: dict[str, Any] = {"threads": threads}
     if compiling:
         faster = torch.compile(built)
         calls["compiled"] = lambda: gradients_of(faster, inputs)
     for name, call in calls.items():
         start = time.perf_counter()
         call()
-        found[f"{name}_first_s"] = time.perf_counter() - start
+        figures[f"{name}_first_s"] = time.perf_counter() - start
     times = interleaved(list(calls.values()), seconds, clock=time.process_time if threads == 1 else time.perf_counter)
-    return {**found, **{f"{name}_s": t.least for name, t in zip(calls, times, strict=True)}}
+    return {**figures, **{f"{name}_s": t.least for name, t in zip(calls, times, strict=True)}}
 
 
-def verdict(found: dict[str, Any], precision: str) -> str:
+def verdict(figures: dict[str, Any], precision: str) -> str:
     """In a word. An error that elements within rounding of an activation's kink explain is no one's: "across a kink"."""
     for key, word in (("skipped", "skipped"), ("unmade", "not made"), ("export", "not exported"), ("refused", "refused")):
-        if key in found:
+        if key in figures:
             return word
-    limit = max(LIMIT["f32"], 4 * found["torch"]) if found["computes_in_f32"] else LIMIT["f64"]
-    if found["ours"] <= limit:
+    limit = max(LIMIT["f32"], 4 * figures["torch"]) if figures["computes_in_f32"] else LIMIT["f64"]
+    if figures["ours"] <= limit:
         return "right"
-    beside = max(LIMIT["f32"], 4 * min(found["torch"], found.get("torch_beside_kinks", found["torch"])))
-    return "across a kink" if found.get("ours_kinks") and found["ours_beside_kinks"] <= beside else "WRONG"
+    beside = max(LIMIT["f32"], 4 * min(figures["torch"], figures.get("torch_beside_kinks", figures["torch"])))
+    return "across a kink" if figures.get("ours_kinks") and figures["ours_beside_kinks"] <= beside else "WRONG"
 
 
-def _show_times(model: Model, found: dict[str, Any], path: Path | None) -> None:
-    ours = found["ours_s"]
-    peers = {"PyTorch": found["eager_s"], **({"torch.compile": found["compiled_s"]} if "compiled_s" in found else {})}
+def _show_times(model: Model, figures: dict[str, Any], path: Path | None) -> None:
+    ours = figures["ours_s"]
+    peers = {"PyTorch": figures["eager_s"], **({"torch.compile": figures["compiled_s"]} if "compiled_s" in figures else {})}
     beside = ", ".join(f"{name} {1e3 * t:.2f} ms ({ours / t:.2f} of it)" for name, t in peers.items())
-    print(f"{model.name:28} {found['threads']} threads  {1e3 * ours:.2f} ms, {beside}; first call {found['ours_first_s']:.1f} s", flush=True)
-    _write(path, {"model": model.name, **found})
+    print(f"{model.name:28} {figures['threads']} threads  {1e3 * ours:.2f} ms, {beside}; first call {figures['ours_first_s']:.1f} s", flush=True)
+    _write(path, {"model": model.name, **figures})
 
 
-def _write(path: Path | None, found: dict[str, Any]) -> None:
+def _write(path: Path | None, figures: dict[str, Any]) -> None:
     if path:
         with path.open("a") as file:
-            file.write(json.dumps(found) + "\n")
+            file.write(json.dumps(figures) + "\n")
 
 
 def main() -> int:
@@ -184,16 +184,16 @@ def main() -> int:
     for model in chosen:
         for precision in options.dtype or DTYPES:
             torch.set_num_threads(1)
-            found = compared(model, precision)
-            word = verdict(found, precision)
+            figures = compared(model, precision)
+            word = verdict(figures, precision)
             wrong += word == "WRONG"
-            shown = next(str(value) for value in found.values())
-            if "ours" in found:
-                shown = f"{found['ours']:.1e} (PyTorch {found['torch']:.1e}), {found['import_s']:.0f} + {found['compile_s']:.0f} s"
-            if found.get("ours_kinks"):
-                shown += f"; {found['ours_beside_kinks']:.1e} with {found['ours_kinks']} element(s) on the other side of a kink"
+            shown = next(str(value) for value in figures.values())
+            if "ours" in figures:
+                shown = f"{figures['ours']:.1e} (PyTorch {figures['torch']:.1e}), {figures['import_s']:.0f} + {figures['compile_s']:.0f} s"
+            if figures.get("ours_kinks"):
+                shown += f"; {figures['ours_beside_kinks']:.1e} with {figures['ours_kinks']} element(s) on the other side of a kink"
             print(f"{model.name:28} {precision}  {word:12} {shown}", flush=True)
-            _write(options.json, {"model": model.name, "library": model.library, "dtype": precision, "verdict": word, **found})
+            _write(options.json, {"model": model.name, "library": model.library, "dtype": precision, "verdict": word, **figures})
     return 1 if wrong else 0
 
 

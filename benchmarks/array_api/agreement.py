@@ -22,8 +22,8 @@ def difference(actual: Any, expected: Any, entry: Entry) -> str:
     if len(have) != len(want):
         return f"{len(have)} results, {len(want)} expected"
     for x, y in zip(have, want, strict=True):
-        if found := _difference(x, y, entry):
-            return found
+        if difference := _difference(x, y, entry):
+            return difference
     return ""
 
 

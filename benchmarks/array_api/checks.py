@@ -67,9 +67,9 @@ def substituted(tree: Any, change: Callable[[Any], Any]) -> Any:
 
 def arrays_of(call: Call) -> list[Any]:
     """The arrays of a call that are traced, in order."""
-    found: list[Any] = []
-    substituted([call.arguments, call.options], lambda x: found.append(x) or x)
-    return found
+    taken: list[Any] = []
+    substituted([call.arguments, call.options], lambda x: taken.append(x) or x)
+    return taken
 
 
 def applied(function: Callable[..., Any], call: Call, given: Iterable[Any] | None = None) -> Any:
@@ -92,20 +92,20 @@ def at_once(entry: Entry, dtype: DType, strict: Any) -> Tally:
         except Exception:
             continue  # the standard does not say what it is, as of a partial subscript
         try:
-            found = difference(applied(resolved(wnp, entry.name), call), expected, entry)
+            mismatch = difference(applied(resolved(wnp, entry.name), call), expected, entry)
         except Exception as error:
-            found = f"{type(error).__name__}: {error}"
-        count(tally, entry, dtype, call, found)
+            mismatch = f"{type(error).__name__}: {error}"
+        count(tally, entry, dtype, call, mismatch)
     return tally
 
 
-def count(tally: Tally, entry: Entry, dtype: DType, call: Call, found: str) -> None:
+def count(tally: Tally, entry: Entry, dtype: DType, call: Call, mismatch: str) -> None:
     """Counts a call of which this differs (nothing, where it is empty)."""
-    if not found:
+    if not mismatch:
         tally.passed += 1
         return
     known = entry.complex_specials and dtype.kind == "c" and not all(np.isfinite(x).all() and (x.real * x.imag).all() for x in arrays_of(call))
-    (tally.known if known else tally.failures).append(f"{shown(entry, call)}: {found}")
+    (tally.known if known else tally.failures).append(f"{shown(entry, call)}: {mismatch}")
 
 
 def _strict(entry: Entry, call: Call, strict: Any) -> Any:
@@ -209,14 +209,14 @@ def gradient(entry: Entry, dtype: DType) -> Tally:
     for call in entry.smooth(dtype) if entry.smooth else []:
         given = arrays_of(call)
         try:
-            found = gradient_difference(lambda *a, call=call: _determined(entry, function, call, a), given)
+            mismatch = gradient_difference(lambda *a, call=call: _determined(entry, function, call, a), given)
         except wg.TracingError as error:
             tally.refused.append(f"{shown(entry, call)}: {str(error).splitlines()[0].split('error: ')[-1]}")
             continue
         except Exception as error:
-            found = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        tally.failures.append(f"gradient of {shown(entry, call)}: {found}") if found else None
-        tally.passed += not found
+            mismatch = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        tally.failures.append(f"gradient of {shown(entry, call)}: {mismatch}") if mismatch else None
+        tally.passed += not mismatch
     return tally
 
 

@@ -71,16 +71,16 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     from scipy import cluster, constants, differentiate, fft, integrate, linalg, ndimage, optimize, signal, special, stats
     from scipy.spatial.transform import Rotation
 
-    found: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
-    found.update({f"special.{n}": (getattr(special, n), (ROW,)) for n in _SPECIAL.split()})
-    found.update({f"special.{n}": (getattr(special, n), (ROW, OTHER)) for n in _SPECIAL_OF_TWO.split()})
-    found["special.zeta"] = (lambda x, q: special.zeta(x + 2, q), (ROW, OTHER))
-    found["special.betainc"] = (special.betainc, (ROW, OTHER, OTHER))
+    calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+    calls.update({f"special.{n}": (getattr(special, n), (ROW,)) for n in _SPECIAL.split()})
+    calls.update({f"special.{n}": (getattr(special, n), (ROW, OTHER)) for n in _SPECIAL_OF_TWO.split()})
+    calls["special.zeta"] = (lambda x, q: special.zeta(x + 2, q), (ROW, OTHER))
+    calls["special.betainc"] = (special.betainc, (ROW, OTHER, OTHER))
     for n in ("logsumexp", "softmax", "log_softmax"):
-        found[f"special.{n}"] = (lambda x, n=n: getattr(special, n)(x, axis=1), (X,))
+        calls[f"special.{n}"] = (lambda x, n=n: getattr(special, n)(x, axis=1), (X,))
     for n in _STATISTICS.split():
-        found[f"stats.{n}"] = (lambda x, n=n: getattr(stats, n)(x, axis=1), (X,))
-    found |= {
+        calls[f"stats.{n}"] = (lambda x, n=n: getattr(stats, n)(x, axis=1), (X,))
+    calls |= {
         "stats.moment": (lambda x: stats.moment(x, 3, axis=1), (X,)),
         "stats.pmean": (lambda x: stats.pmean(x, 2.5, axis=1), (X,)),
         "stats.kstat": (lambda x: stats.kstat(x, 2, axis=1), (X,)),
@@ -98,15 +98,15 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "stats.Normal.logpdf": (lambda x: stats.Normal(mu=0.3, sigma=2.0).logpdf(x), (ROW,)),
         "stats.norm.logpdf": (stats.norm.logpdf, (ROW,)),
     }
-    found.update({f"stats.{n}": (lambda x, n=n: _tested(getattr(stats, n)(x, axis=0)), (_rows(4, 20, 3),)) for n in _TESTS.split()})
-    found.update({f"stats.{n}": (lambda x, y, n=n: _tested(getattr(stats, n)(x, y, axis=-1)), (X, Y)) for n in _TESTS_OF_TWO.split()})
-    found.update(
+    calls.update({f"stats.{n}": (lambda x, n=n: _tested(getattr(stats, n)(x, axis=0)), (_rows(4, 20, 3),)) for n in _TESTS.split()})
+    calls.update({f"stats.{n}": (lambda x, y, n=n: _tested(getattr(stats, n)(x, y, axis=-1)), (X, Y)) for n in _TESTS_OF_TWO.split()})
+    calls.update(
         {
             f"integrate.{n}": (lambda y, n=n: getattr(integrate, n)(y, dx=0.1), (_rows(5, 9),))
             for n in ["trapezoid", "cumulative_trapezoid", "simpson", "cumulative_simpson", "romb"]
         }
     )
-    found |= {
+    calls |= {
         "integrate.fixed_quad": (lambda a: integrate.fixed_quad(lambda x: wnp.sin(a[0] * x), 0.0, 1.0, n=4)[0], (ROW,)),
         "integrate.tanhsinh": (lambda a: integrate.tanhsinh(wnp.sin, a * 0, a).integral, (ROW,)),
         "integrate.cubature": (lambda a: integrate.cubature(lambda x: wnp.sin(x[..., 0]), a[:1] * 0, a[:1]).estimate, (ROW,)),
@@ -142,15 +142,15 @@ def cases() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "spatial.transform.Rotation.apply": (lambda q, y: Rotation.from_rotvec(q).apply(y), (X[:, :3], Y[:, :3])),
         "constants.convert_temperature": (lambda x: constants.convert_temperature(x, "C", "K"), (ROW,)),
     }
-    found.update({f"fft.{n}": (getattr(fft, n), (X,)) for n in ["fft", "ifft", "rfft", "hfft", "fftn", "rfftn", "fft2", "fftshift", "dct", "dst"]})
-    found.update(
+    calls.update({f"fft.{n}": (getattr(fft, n), (X,)) for n in ["fft", "ifft", "rfft", "hfft", "fftn", "rfftn", "fft2", "fftshift", "dct", "dst"]})
+    calls.update(
         {
             f"signal.{n}": (lambda x, y, n=n: getattr(signal, n)(x, y, mode="same"), (ROW, OTHER[:3]))
             for n in ["convolve", "correlate", "fftconvolve", "oaconvolve"]
         }
     )
-    found.update({f"signal.{n}": (getattr(signal, n), (ROW,)) for n in ["detrend", "hilbert", "sawtooth", "czt"]})
-    return dict(sorted(found.items()))
+    calls.update({f"signal.{n}": (getattr(signal, n), (ROW,)) for n in ["detrend", "hilbert", "sawtooth", "czt"]})
+    return dict(sorted(calls.items()))
 
 
 def run(name: str, call: Callable[..., Any], operands: tuple[Any, ...]) -> Outcome:
@@ -164,13 +164,13 @@ def run(name: str, call: Callable[..., Any], operands: tuple[Any, ...]) -> Outco
         expected = arrays(*operands)
         try:
             actual = wg.jit(arrays)(*operands)
-            found = gradient_difference(arrays, list(operands))
+            difference = gradient_difference(arrays, list(operands))
         except Exception as error:
             message = str(error).split("error: ", 1)[-1].splitlines()[0]
             return Outcome(name, "refused", next((why for part, why in REASONS.items() if part in message), message))
     if len(actual) != len(expected) or not all(np.allclose(x, y, rtol=1e-9, atol=1e-11, equal_nan=True) for x, y in zip(actual, expected, strict=True)):
         return Outcome(name, "wrong", "the values differ")
-    return Outcome(name, "wrong", f"gradient {found}") if found else Outcome(name, RIGHT)
+    return Outcome(name, "wrong", f"gradient {difference}") if difference else Outcome(name, RIGHT)
 
 
 def markdown(outcomes: list[Outcome]) -> str:

@@ -76,13 +76,13 @@ def near(wide: Any, narrow: Any, run_wide: Callable[[Any], Gradients], run_narro
     """The elements of operands that are within rounding of a kink, nearest first (by what rounding is there), and the kink."""
     exact, rounded = _seen(wide, run_wide), _seen(narrow, run_narrow)
     modules = dict(wide.named_modules())
-    found: list[tuple[float, Place, float]] = []
+    near: list[tuple[float, Place, float]] = []
     for (name, number), x in exact.items():
         bound = 4 * float((x - rounded[name, number]).abs().max())
         for kink in _kinks(modules[name]):
             distance = (x - kink).abs().flatten()
-            found += [(float(distance[i]) / bound, (name, number, int(i)), kink) for i in (distance <= bound).nonzero().flatten() if bound]
-    return [(place, kink) for _, place, kink in sorted(found)[:MOST]]
+            near += [(float(distance[i]) / bound, (name, number, int(i)), kink) for i in (distance <= bound).nonzero().flatten() if bound]
+    return [(place, kink) for _, place, kink in sorted(near)[:MOST]]
 
 
 def moved(model: Any, chosen: dict[Place, float], run: Callable[[Any], Gradients]) -> Gradients:

@@ -36,12 +36,12 @@ def support(results: Mapping[str, Mapping[str, Result]]) -> list[str]:
     """Errors, and seconds on the wall."""
     lines = ["| model | library | parameters | f64 | f32 (PyTorch) | ops | export, import, first call (s) |", "| --- | --- | ---: | --- | --- | ---: | --- |"]
     for name, by_dtype in results.items():
-        found = by_dtype.get("f32") or by_dtype.get("f64")
-        if found is None:
+        measured = by_dtype.get("f32") or by_dtype.get("f64")
+        if measured is None:
             continue
-        times = f"{found['export_s']:.1f}, {found['import_s']:.1f}, {found['compile_s']:.1f}" if "ours" in found else ""
-        counts = f"{found['parameters']:,}" if "ours" in found else "", str(found.get("ops", ""))
-        row = (name, found["library"], counts[0], _error(by_dtype.get("f64")), _error(by_dtype.get("f32")), counts[1], times)
+        times = f"{measured['export_s']:.1f}, {measured['import_s']:.1f}, {measured['compile_s']:.1f}" if "ours" in measured else ""
+        counts = f"{measured['parameters']:,}" if "ours" in measured else "", str(measured.get("ops", ""))
+        row = (name, measured["library"], counts[0], _error(by_dtype.get("f64")), _error(by_dtype.get("f32")), counts[1], times)
         lines.append(f"| {' | '.join(row)} |")
     return lines
 
@@ -50,12 +50,12 @@ def speed(results: Mapping[str, Mapping[str, Result]]) -> list[str]:
     """Times of a loss with all gradients, and ratios."""
     lines = ["| model | threads | wengert (ms) | PyTorch (ms) | ratio | torch.compile (ms) | ratio |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for name, by_kind in results.items():
-        for found in by_kind.values():
-            if "eager_s" not in found:
+        for measured in by_kind.values():
+            if "eager_s" not in measured:
                 continue
-            ours, eager, compiled = float(found["ours_s"]), float(found["eager_s"]), found.get("compiled_s")
+            ours, eager, compiled = float(measured["ours_s"]), float(measured["eager_s"]), measured.get("compiled_s")
             beside = [f"{1e3 * compiled:.2f}", f"{ours / compiled:.2f}"] if compiled else ["", ""]
-            row = [name, str(found["threads"]), f"{1e3 * ours:.2f}", f"{1e3 * eager:.2f}", f"{ours / eager:.2f}", *beside]
+            row = [name, str(measured["threads"]), f"{1e3 * ours:.2f}", f"{1e3 * eager:.2f}", f"{ours / eager:.2f}", *beside]
             lines.append(f"| {' | '.join(row)} |")
     return lines
 

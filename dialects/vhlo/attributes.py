@@ -115,7 +115,7 @@ def _unconvertible(of: Attribute) -> Attribute | None:
         return None
     if is_float(of):
         return of if str(of) in _FLOAT_WIDTHS else None
-    return next((found for part in _parts(of) if (found := _unconvertible(part)) is not None), None) if _is_made_of_parts(of) else of
+    return next((inner for part in _parts(of) if (inner := _unconvertible(part)) is not None), None) if _is_made_of_parts(of) else of
 
 
 def _is_made_of_parts(of: Attribute) -> bool:

@@ -120,9 +120,9 @@ def _check(
         along = _by_forward_mode(func, given, x, numerical) if forward else []
         for o, (y, expected) in enumerate(zip(outputs, numerical, strict=True)):
             analytical = [_analytical(y, x, limits.repeated, batched)] if reverse else []
-            for found in (*analytical, *along[o : o + 1]):
-                count += found.size
-                differences += _compared(found, expected, (o, y), (i, x), limits)
+            for slope in (*analytical, *along[o : o + 1]):
+                count += slope.size
+                differences += _compared(slope, expected, (o, y), (i, x), limits)
     if differences:
         raise GradcheckError(_table(differences, count, limits))
 

@@ -81,10 +81,10 @@ def _held(exported: Any) -> list[_Held]:
     return [_Held(s, state[s.target]) for s in specs if state[s.target].layout == torch_module().strided]
 
 
-def _groups(held: Sequence[_Held]) -> list[list[_Held]]:
+def _groups(stored: Sequence[_Held]) -> list[list[_Held]]:
     """Tensors that share elements, directly or through others; in the order of the export."""
     by_storage: dict[int, list[_Held]] = {}
-    for x in held:
+    for x in stored:
         by_storage.setdefault(x.tensor.untyped_storage()._cdata, []).append(x)
     groups: list[list[_Held]] = []
     for members in by_storage.values():

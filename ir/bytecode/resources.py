@@ -17,7 +17,7 @@ class Resources:
     """The resources of dialects by number: names, and bytes of those that have any."""
 
     def __init__(self, sections: dict[Section, Cursor], strings: Strings, dialects: list[str]):
-        self._found: list[tuple[str, bytes | None]] = []
+        self._resources: list[tuple[str, bytes | None]] = []
         offsets, contents = sections.get(Section.RESOURCE_OFFSETS), sections.get(Section.RESOURCES)
         if offsets is None or contents is None:
             if offsets is not contents:
@@ -31,7 +31,7 @@ class Resources:
                 self._resource(offsets, contents, strings)
 
         def one(_: str) -> None:
-            self._found.append(self._resource(offsets, contents, strings))
+            self._resources.append(self._resource(offsets, contents, strings))
 
         while offsets.left:
             read_group(offsets, dialects, one)
@@ -50,6 +50,6 @@ class Resources:
     def read(self, cursor: Cursor) -> tuple[str, bytes | None]:
         """Reads the number of a resource: its name and its bytes."""
         number = cursor.varint()
-        if number >= len(self._found):
-            cursor.fail(f"the bytecode is damaged: there is no resource {number} among {len(self._found)}")
-        return self._found[number]
+        if number >= len(self._resources):
+            cursor.fail(f"the bytecode is damaged: there is no resource {number} among {len(self._resources)}")
+        return self._resources[number]

@@ -24,10 +24,10 @@ def ptx(mlir: StockMLIR, module: ModuleOp) -> str:
         StockError: stock MLIR does not take the text, or has no back end for NVIDIA's devices.
     """
     printed = mlir.after(print_module(module), TO_PTX)
-    found = _ASSEMBLY.search(printed)
-    if found is None:
+    assembly = _ASSEMBLY.search(printed)
+    if assembly is None:
         raise StockError("no PTX came")
-    return _ESCAPE.sub(lambda part: bytes.fromhex(part[1].decode()) if len(part[1]) == 2 else part[1], found[1].encode()).decode().rstrip("\0")
+    return _ESCAPE.sub(lambda part: bytes.fromhex(part[1].decode()) if len(part[1]) == 2 else part[1], assembly[1].encode()).decode().rstrip("\0")
 
 
 def spirv_llvm(mlir: StockMLIR, module: ModuleOp) -> str:

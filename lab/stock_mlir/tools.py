@@ -66,8 +66,8 @@ class Commands(StockMLIR):
 
     def __init__(self, suffix: str):
         self._suffix = suffix
-        found = re.search(r"version (\S+)", _asked([f"mlir-opt{suffix}", "--version"]).decode())
-        self.name = f"mlir-opt {found[1] if found else '(unknown version)'}"
+        version = re.search(r"version (\S+)", _asked([f"mlir-opt{suffix}", "--version"]).decode())
+        self.name = f"mlir-opt {version[1] if version else '(unknown version)'}"
 
     def after(self, text: str, pipeline: str = "") -> str:
         wanted = [f"--pass-pipeline=builtin.module({pipeline})"] if pipeline else []

@@ -163,16 +163,16 @@ def derivatives(T: Any, function: Function, arrays: Sequence[Array]) -> dict[str
     xs = [T.tensor(a) for a in arrays]
     xs = [x.requires_grad_() if x.is_floating_point() else x for x in xs]
     y = function(T, *xs)
-    found = {"value": y}
+    values = {"value": y}
     if y.requires_grad:
         slopes = T.autograd.grad(y, xs, ones(T, y), create_graph=True, allow_unused=True)
         for i, slope in enumerate(slopes):
-            found[f"by {i}"] = zeros(T, xs[i]) if slope is None else slope
+            values[f"by {i}"] = zeros(T, xs[i]) if slope is None else slope
             second = [None] * len(xs)
             if slope is not None and slope.requires_grad:
                 second = T.autograd.grad(slope, xs, ones(T, slope), retain_graph=True, allow_unused=True)
-            found.update({f"by {i}, {j}": zeros(T, xs[j]) if s is None else s for j, s in enumerate(second)})
-    return {name: np.array(v.detach().numpy(force=True) if T is torch else v.detach().numpy()) for name, v in found.items()}
+            values.update({f"by {i}, {j}": zeros(T, xs[j]) if s is None else s for j, s in enumerate(second)})
+    return {name: np.array(v.detach().numpy(force=True) if T is torch else v.detach().numpy()) for name, v in values.items()}
 
 
 def ones(T: Any, x: Any) -> Any:

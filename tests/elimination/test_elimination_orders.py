@@ -92,8 +92,8 @@ def test_counts_on_programs_as_they_are_written_are_the_published_ones(name: str
 def test_a_search_over_vertices_finds_the_least_of_all_orders(seed: int):
     graph, costs = random_graph(seed)
     least = least_by_vertices(graph, costs)
-    found = searched_vertices(graph, costs, 200, None, 0)
-    assert found.multiplications == least == run(graph, found.steps, costs)
+    elimination = searched_vertices(graph, costs, 200, None, 0)
+    assert elimination.multiplications == least == run(graph, elimination.steps, costs)
 
 
 @pytest.mark.parametrize("seed", SMALL[:4])

@@ -19,10 +19,10 @@ def test_model(name: str) -> None:
     model = next(m for m in MODELS if m.name == name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = compared(model, "f64")
-    if "skipped" in found:
-        pytest.skip(f"{model.library} cannot be imported ({found['skipped']}): pip install 'wengert[torch-models]'")
-    assert verdict(found, "f64") == "right", found
+        figures = compared(model, "f64")
+    if "skipped" in figures:
+        pytest.skip(f"{model.library} cannot be imported ({figures['skipped']}): pip install 'wengert[torch-models]'")
+    assert verdict(figures, "f64") == "right", figures
 
 
 def test_names_are_unique() -> None:

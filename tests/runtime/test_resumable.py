@@ -130,10 +130,10 @@ def test_a_file_says_all_of_it(tmp_path: Path) -> None:
     write(Checkpoint({"program": "p"}, 2, 7, values), path)
     back = read(path)
     assert (back.about, back.segment, back.iteration) == ({"program": "p"}, 2, 7)
-    for wanted, found in zip(values, back.values, strict=True):
-        assert wanted.keys() == found.keys()
+    for wanted, restored in zip(values, back.values, strict=True):
+        assert wanted.keys() == restored.keys()
         for number, array in wanted.items():
-            assert (found[number].dtype, found[number].shape, found[number].tobytes()) == (array.dtype, array.shape, array.tobytes())
+            assert (restored[number].dtype, restored[number].shape, restored[number].tobytes()) == (array.dtype, array.shape, array.tobytes())
     data = bytearray(Path(path).read_bytes())
     data[-40] ^= 1
     Path(path).write_bytes(data)

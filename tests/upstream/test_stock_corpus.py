@@ -34,12 +34,12 @@ def mlir() -> StockMLIR:
 def comes_through(mlir: StockMLIR, case: Case | None) -> None:
     if case is None:
         pytest.skip("the corpus has it in the other precision only")
-    found = outcome(mlir, case)
-    if case.name in NOT_WRITTEN and found.stage != "right":
-        assert found.stage == "refused"
-        assert NOT_WRITTEN[case.name] in found.said
+    result = outcome(mlir, case)
+    if case.name in NOT_WRITTEN and result.stage != "right":
+        assert result.stage == "refused"
+        assert NOT_WRITTEN[case.name] in result.said
     else:
-        assert found.stage == "right", found.said
+        assert result.stage == "right", result.said
 
 
 UPSTREAM_CASES = [

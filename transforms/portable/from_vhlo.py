@@ -213,8 +213,8 @@ def _integers(value: Any) -> list[int]:
     """The integers of a constant of one dimension."""
     count = value.type.get_shape()[0]
     data: bytes = value.data.data
-    found = [int.from_bytes(data[at : at + 8], "little", signed=True) for at in range(0, len(data), 8)]
-    return found * count if len(found) == 1 else found
+    integers = [int.from_bytes(data[at : at + 8], "little", signed=True) for at in range(0, len(data), 8)]
+    return integers * count if len(integers) == 1 else integers
 
 
 def _property(name: str, value: Attribute, op: str) -> Attribute:

@@ -303,7 +303,7 @@ def _elements(type: Any) -> tuple[Attribute, ...]:
     inner = [getattr(type, name, None) for name in ("element_type", "storage", "expressed")]
     lists = [getattr(getattr(type, name, None), "data", ()) for name in ("inputs", "outputs", "types")]
     parts = [part for part in (*inner, *(part for parts in lists for part in parts)) if isinstance(part, Attribute)]
-    return (type, *(found for part in parts for found in _elements(part)))
+    return (type, *(element for part in parts for element in _elements(part)))
 
 
 def _is_wider(op: Operation) -> bool:

@@ -71,13 +71,13 @@ def _lstsq(x: Any, b: Any, rcond: Any = None, *, driver: str | None = None) -> A
     """The solution of least squares, the squares that are left, ranks, and singular values (with the drivers that compute them)."""
     vectors = b.array.ndim == x.array.ndim - 1
     wide = b.unsqueeze(-1) if vectors else b
-    found = LINALG["pinv"](x).matmul(wide)
+    solution = LINALG["pinv"](x).matmul(wide)
     rows, columns = x.array.shape[-2:]
     rank = dispatch.new(numpy.asarray(numpy.linalg.matrix_rank(x.array), numpy.int64))
     full = rows > columns and bool(numpy.all(rank.array == columns)) and driver != "gelsy"
-    rest = ((x.matmul(found) - wide).abs() ** 2).sum(-2) if full else dispatch.constant(numpy.zeros(0, x.array.real.dtype))
+    rest = ((x.matmul(solution) - wide).abs() ** 2).sum(-2) if full else dispatch.constant(numpy.zeros(0, x.array.real.dtype))
     values = LINALG["svdvals"](x) if driver in ("gelsd", "gelss") else dispatch.constant(numpy.zeros(0, x.array.real.dtype))
-    return found.squeeze(-1) if vectors else found, rest, rank if driver != "gels" else dispatch.constant(numpy.zeros(0, numpy.int64)), values
+    return solution.squeeze(-1) if vectors else solution, rest, rank if driver != "gels" else dispatch.constant(numpy.zeros(0, numpy.int64)), values
 
 
 def _svd_lowrank(x: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:  # noqa: N803

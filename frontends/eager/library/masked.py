@@ -58,8 +58,8 @@ def _prod(x: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, 
 
 
 def _count(x: Any, dim: Any, keepdim: bool, mask: Any, dtype: Any) -> Any:
-    held = _mask(x, mask).to(dtype)
-    return held.sum(_dims(x, dim), keepdim) if x.array.ndim else held.sum()
+    counted = _mask(x, mask).to(dtype)
+    return counted.sum(_dims(x, dim), keepdim) if x.array.ndim else counted.sum()
 
 
 def _mean(x: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:

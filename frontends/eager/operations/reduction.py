@@ -251,8 +251,8 @@ def argmax(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The position of the largest element, counted through all elements where there is no dimension."""
     x, shape = x.detach(), x.array.shape
     if dim is None:
-        found = argmax(x.reshape(-1), 0)
-        return found.reshape(*(1,) * len(shape)) if keepdim else found
+        position = argmax(x.reshape(-1), 0)
+        return position.reshape(*(1,) * len(shape)) if keepdim else position
     if not shape:
         return dispatch.new(np.zeros((), np.int64))
     return dispatch.apply(ARGMAX, (x,), ((dimension(dim, x.array.ndim, "argmax"),), keepdim))

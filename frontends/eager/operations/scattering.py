@@ -164,8 +164,8 @@ def index_copy_(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Number | Tensor) -> Tensor:
     """x with a number, or a tensor of one element, at positions along a dimension, which may count from the end."""
     if not isinstance(value, Number):
-        held = dispatch.constant(np.zeros(x.array.shape, np.float32)).index_fill(dim, index, 1).to(np.bool_)
-        return where(held, value.to(x.array.dtype), x)
+        chosen = dispatch.constant(np.zeros(x.array.shape, np.float32)).index_fill(dim, index, 1).to(np.bool_)
+        return where(chosen, value.to(x.array.dtype), x)
     if x.array.ndim == 0:
         return index_fill(x.reshape(1), dim, index, value).reshape(())
     return _made(x, _filled(x, dim, index, value))

@@ -86,12 +86,12 @@ def test_nested(given: ImplicitProgram, inner: str, outer: str) -> None:
     total = len(first.signature.results)
     if outer == "jvp":
         results = first.jvp(wrt=wrt, of=of)(*point, *tangents)[total:]
-        found = sum(np.vdot(w, r) for w, r in zip(weights, results, strict=True))
+        pairing = sum(np.vdot(w, r) for w, r in zip(weights, results, strict=True))
     else:
         results = first.vjp(wrt=wrt, of=of, strategy=outer)(*point, *weights)[total:]
-        found = sum(np.vdot(t, r) for t, r in zip(tangents, results, strict=True))
+        pairing = sum(np.vdot(t, r) for t, r in zip(tangents, results, strict=True))
     assert tangent
-    assert found == pytest.approx(expected, rel=1e-6)
+    assert pairing == pytest.approx(expected, rel=1e-6)
 
 
 @EACH
@@ -109,8 +109,8 @@ def test_batches(given: ImplicitProgram) -> None:
         reverse = program.vjp(of=(0,))
         both = reverse.vmap((*axes, 0), size=3)(*inputs, np.stack(y_bars))
         expected = [reverse(*e, y_bar) for e, y_bar in zip(one_by_one, y_bars, strict=True)]
-        for j, found in enumerate(both):
-            np.testing.assert_allclose(found, [e[j] for e in expected], rtol=1e-9, atol=1e-12)
+        for j, result in enumerate(both):
+            np.testing.assert_allclose(result, [e[j] for e in expected], rtol=1e-9, atol=1e-12)
         # the gradient of the batch: cotangents of what all batch elements share are summed
         summed = batched.vjp(of=(0,))(*inputs, np.stack(y_bars))
         for j, flag in enumerate(flags):
@@ -140,8 +140,8 @@ def test_three_passes() -> None:
     verify(module)
     inputs, tangents = PROGRAMS[1].inputs(), PROGRAMS[1].inputs(1)
     x_bars = wg.parse(print_module(module))(*inputs, np.ones(3))[1:]
-    found = sum(np.vdot(a, b) for a, b in zip(x_bars, tangents, strict=True))
-    assert found == pytest.approx(derivative(PROGRAMS[1], inputs, tangents).sum(), rel=1e-10)
+    pairing = sum(np.vdot(a, b) for a, b in zip(x_bars, tangents, strict=True))
+    assert pairing == pytest.approx(derivative(PROGRAMS[1], inputs, tangents).sum(), rel=1e-10)
 
 
 def test_symmetric_systems_keep_their_solver() -> None:
@@ -153,8 +153,8 @@ def test_symmetric_systems_keep_their_solver() -> None:
     m = m + m.T
     w = np.array([1.0, -2.0, 0.5])
     expected = wg.parse(PROGRAMS[0].text).vjp()(m, s, b, w)
-    for found, value in zip(wg.parse(symmetric).vjp()(m, s, b, w), expected, strict=True):
-        np.testing.assert_allclose(found, value, rtol=1e-10)
+    for result, value in zip(wg.parse(symmetric).vjp()(m, s, b, w), expected, strict=True):
+        np.testing.assert_allclose(result, value, rtol=1e-10)
 
 
 def test_requests_in_equations() -> None:

@@ -24,14 +24,14 @@ def test_the_steps_of_a_schedule_are_those_of_the_formula(slots: int):
 def test_a_schedule_reaches_every_state(slots: int):
     """Followed state by state: each run begins at what its slot holds, and each iteration is reversed at its own state."""
     for iterations in range(1, 60):
-        schedule, held = binomial(iterations, slots), {0: 0}
+        schedule, kept = binomial(iterations, slots), {0: 0}
         goals = [iterations, *reversed(range(iterations))]
         for sweep, goal in zip((schedule.first, *schedule.again), goals, strict=True):
-            assert held[sweep.top] == sweep.start <= goal
+            assert kept[sweep.top] == sweep.start <= goal
             position = sweep.start
             for slot, start, count in sweep.segments:
                 assert start == position
                 assert 0 <= slot < slots
-                held[slot] = start
+                kept[slot] = start
                 position += count
             assert position == goal

@@ -128,8 +128,8 @@ def test_the_declaration_counts_and_not_the_solver() -> None:
     p = np.array([2.0, 3.0])
     rounded = wg.custom_jvp(lambda x: x)
     rounded.defjvp(lambda primals, tangents: (primals[0], 100 * tangents[0]))
-    found = wg.grad(lambda p: wnp.sum(cube_root(p, lambda f, x0: rounded(newton(f, x0)))))(p)
-    np.testing.assert_allclose(found, p ** (-2 / 3) / 3, rtol=1e-9)
+    gradient = wg.grad(lambda p: wnp.sum(cube_root(p, lambda f, x0: rounded(newton(f, x0)))))(p)
+    np.testing.assert_allclose(gradient, p ** (-2 / 3) / 3, rtol=1e-9)
 
 
 def test_errors() -> None:

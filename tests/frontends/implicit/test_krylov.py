@@ -95,9 +95,9 @@ def test_derivatives(solver, dtype) -> None:
     np.testing.assert_allclose(wg.jvp(solution, (a, b), (a_dot, b_dot))[1], expected, rtol=1e-9)
     y_bar = b_dot
     b_bar = np.linalg.solve(a.T, y_bar)
-    found = wg.vjp(solution, a, b)[1](y_bar)
-    np.testing.assert_allclose(found[1], b_bar, rtol=1e-9)
-    np.testing.assert_allclose(found[0], -np.outer(b_bar, x), rtol=1e-9, atol=1e-12)
+    cotangents = wg.vjp(solution, a, b)[1](y_bar)
+    np.testing.assert_allclose(cotangents[1], b_bar, rtol=1e-9)
+    np.testing.assert_allclose(cotangents[0], -np.outer(b_bar, x), rtol=1e-9, atol=1e-12)
     inverse = np.linalg.inv(a)
     twice = 2 * inverse @ a_dot @ inverse @ a_dot @ x - 2 * inverse @ a_dot @ inverse @ b_dot
 

@@ -62,7 +62,7 @@ class Equation:
 def test_random_equations(seed: int) -> None:
     equation = Equation(seed)
     p, v = equation.p, equation.direction
-    found, expected = equation.loss(equation.by_equation), equation.loss(equation.step_by_step)
+    loss, expected = equation.loss(equation.by_equation), equation.loss(equation.step_by_step)
     for make in (
         lambda f: f(p),
         lambda f: wg.jvp(f, (p,), (v,))[1],
@@ -71,4 +71,4 @@ def test_random_equations(seed: int) -> None:
         lambda f: wg.grad(lambda q: wg.jvp(f, (q,), (v,))[1])(p),
         lambda f: wg.vmap(wg.grad(f))(np.stack([p, p + 0.2 * v])),
     ):
-        np.testing.assert_allclose(make(found), make(expected), rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(make(loss), make(expected), rtol=1e-7, atol=1e-8)

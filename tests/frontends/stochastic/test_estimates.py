@@ -45,11 +45,11 @@ def test_forward_gradients_of_trees() -> None:
 
     tree = {"a": np.arange(6.0).reshape(2, 3), "b": np.array(3.0)}
     expected = wg.grad(f, (0, 1))(tree, 2.0)
-    found = wg.forward_gradient(f, (0, 1), samples=DRAWS)(0, tree, 2.0)
-    np.testing.assert_allclose(found[0]["a"], expected[0]["a"], atol=0.2)
-    np.testing.assert_allclose(found[0]["b"], expected[0]["b"], atol=0.2)
-    np.testing.assert_allclose(found[1], expected[1], atol=0.2)
-    assert found[0]["a"].shape == (2, 3)
+    gradient = wg.forward_gradient(f, (0, 1), samples=DRAWS)(0, tree, 2.0)
+    np.testing.assert_allclose(gradient[0]["a"], expected[0]["a"], atol=0.2)
+    np.testing.assert_allclose(gradient[0]["b"], expected[0]["b"], atol=0.2)
+    np.testing.assert_allclose(gradient[1], expected[1], atol=0.2)
+    assert gradient[0]["a"].shape == (2, 3)
 
 
 @pytest.mark.parametrize("directions", ["rademacher", "normal"])
@@ -71,8 +71,8 @@ def test_traces_and_diagonals(directions) -> None:
 
 def test_the_trace_of_a_hessian() -> None:
     """Products may be derivatives: the Laplacian of a function."""
-    found = wg.hutchinson_trace(lambda v: wg.hvp(rosenbrock, (X,), (v,)), X, samples=DRAWS)(0)
-    assert float(found) == pytest.approx(np.trace(wg.hessian(rosenbrock)(X)), rel=0.01)
+    trace = wg.hutchinson_trace(lambda v: wg.hvp(rosenbrock, (X,), (v,)), X, samples=DRAWS)(0)
+    assert float(trace) == pytest.approx(np.trace(wg.hessian(rosenbrock)(X)), rel=0.01)
 
 
 def model(w, x):
@@ -97,8 +97,8 @@ def test_curvature_products() -> None:
     y = outputs(w)
     hessian = np.asarray(wg.hessian(loss)(y)).reshape(18, 18)
 
-    def flat(found):
-        return np.concatenate([found[0][k].ravel() for k in ("a", "b")])
+    def flat(gradient):
+        return np.concatenate([gradient[0][k].ravel() for k in ("a", "b")])
 
     expected = jacobian.T @ hessian @ jacobian @ direction
     np.testing.assert_allclose(flat(wg.gauss_newton_product(outputs, loss, (w,), (v,))), expected, rtol=1e-10)

@@ -35,7 +35,7 @@ def test_forward_gradients(seed: int) -> None:
     positions = ",".join(map(str, wrt))
     estimate = program.apply(f"to-core,forward-gradient{{samples={SAMPLES} seed={seed} directions={directions} wrt={positions} of=0}},simplify,cse,dce")
     gradient = flat(program.jacrev(wrt, 0).compile("interpreter")(*inputs), len(wrt))
-    found = flat(estimate.compile("interpreter")(*inputs), len(wrt))
+    mean = flat(estimate.compile("interpreter")(*inputs), len(wrt))
     sign = -1 if directions == "rademacher" else 1
     variance = np.maximum(gradient @ gradient + sign * gradient**2, 0)
-    assert np.all(np.abs(found - gradient) <= 6 * np.sqrt(variance / SAMPLES) + 1e-9 * (1 + np.abs(gradient)))
+    assert np.all(np.abs(mean - gradient) <= 6 * np.sqrt(variance / SAMPLES) + 1e-9 * (1 + np.abs(gradient)))

@@ -27,7 +27,6 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from wengert.dialects.builder import Value
@@ -41,13 +40,11 @@ from wengert.transforms.ad.elimination.blocks import Block
 from wengert.transforms.ad.elimination.body import LinearBody, linear_body
 from wengert.transforms.ad.elimination.build import Chain, Linearised, collected
 from wengert.transforms.ad.elimination.graph import Graph, graph_of
-from wengert.transforms.ad.elimination.jacobian import Granularity, is_small
+from wengert.transforms.ad.elimination.jacobian import Granularity, is_small, put_in_place
 from wengert.transforms.ad.elimination.plan import Wanted, planned
 from wengert.transforms.ad.elimination.scalars import refined
 from wengert.transforms.ad.elimination.weight import Costs, Part
-from wengert.transforms.ad.function import finish_function
 from wengert.transforms.ad.requests.request import Request, function_named, make_request
-from wengert.transforms.core.symbol_dce import symbol_dce
 
 B = TypeVar("B")
 
@@ -80,15 +77,15 @@ def pushed_hessian(
     _check(request)
     gradient = gradient_with_pairs(request)
     body = linear_body(make_request(gradient, request.wrt, range(len(gradient.function_type.outputs))), shared=False)
-    found, variables = _graph(body, module)
-    multiplications = _multiplications(found, variables)
-    if granularity == "scalars" or (granularity == "auto" and is_small(found, Wanted())):
-        elements, of_elements = _refined(found, variables, body)
+    linear, variables = _graph(body, module)
+    multiplications = _multiplications(linear, variables)
+    if granularity == "scalars" or (granularity == "auto" and is_small(linear, Wanted())):
+        elements, of_elements = _refined(linear, variables, body)
         fewer = _multiplications(elements, of_elements)
         if granularity == "scalars" or fewer < multiplications:
-            found, variables, multiplications = elements, of_elements, fewer
-    arcs = _run(found.graph, variables, SymmetricFactors(Values(body.b)), _same, lambda v: body.b.at(found.places[v]))
-    _replace(module, request, gradient, body, found, _blocks(request, body, found, arcs))
+            linear, variables, multiplications = elements, of_elements, fewer
+    arcs = _run(linear.graph, variables, SymmetricFactors(Values(body.b)), _same, lambda v: body.b.at(linear.places[v]))
+    put_in_place(module, request, body, linear, _blocks(request, body, linear, arcs), [gradient])
     return Pushed(len(variables.cotangents), multiplications)
 
 
@@ -117,28 +114,28 @@ def _graph(body: LinearBody, module: ModuleOp) -> tuple[Linearised, Variables]:
     edges = [(u, v, weight) for (u, v), weight in builder.edges.items() if weight is not None and u not in behind]
     own = [v for v in sources if v is not None]
     graph = graph_of(own, sorted((variables | behind) - set(own)), edges)
-    found = Linearised(graph, builder.shapes, builder.places, sources, [], builder.maps, [])
-    return found, Variables(cotangents)
+    linear = Linearised(graph, builder.shapes, builder.places, sources, [], builder.maps, [])
+    return linear, Variables(cotangents)
 
 
 def _vertex(vertices: dict[SSAValue, int], value: SSAValue | None) -> int | None:
     return None if value is None else vertices.get(value)
 
 
-def _refined(found: Linearised, variables: Variables, body: LinearBody) -> tuple[Linearised, Variables]:
+def _refined(linear: Linearised, variables: Variables, body: LinearBody) -> tuple[Linearised, Variables]:
     """The graph of elements."""
-    elements = refined(found, body.b)
+    elements = refined(linear, body.b)
     firsts = cast(dict[int, int], elements.firsts)
     pairs = {
-        firsts[v] + k: firsts[v_bar] + k for v, v_bar in variables.cotangents.items() if v in firsts and v_bar in firsts for k in range(prod(found.shapes[v]))
+        firsts[v] + k: firsts[v_bar] + k for v, v_bar in variables.cotangents.items() if v in firsts and v_bar in firsts for k in range(prod(linear.shapes[v]))
     }
-    return replace(elements, sources=found.sources), Variables(pairs)
+    return replace(elements, sources=linear.sources), Variables(pairs)
 
 
-def _multiplications(found: Linearised, variables: Variables) -> int:
+def _multiplications(linear: Linearised, variables: Variables) -> int:
     """What pushing takes on a graph, as far as structures tell."""
     counting = Counts()
-    graph = found.graph.mapped(lambda weight: tuple(block.part for block in weight))
+    graph = linear.graph.mapped(lambda weight: tuple(block.part for block in weight))
     _run(graph, variables, SymmetricFactors[Part](counting), lambda a, b: a == b, None)
     return counting.multiplications
 
@@ -181,14 +178,14 @@ def _same(first: Chain, second: Chain) -> bool:
 # -- the result
 
 
-def _blocks(request: Request, body: LinearBody, found: Linearised, arcs: Arcs[Block]) -> list[Value]:
+def _blocks(request: Request, body: LinearBody, linear: Linearised, arcs: Arcs[Block]) -> list[Value]:
     """The blocks of the Hessian, by pairs of arguments."""
     b, type = body.b, element(request.results[request.of[0]])
     lead = shape(request.results[request.of[0]])
     made: list[Value] = []
-    whole = _Matrix(found, arcs, body) if found.firsts is not None else _Tensors(found, arcs, body)
-    for i, u in zip(request.wrt, found.sources, strict=True):
-        for k, v in zip(request.wrt, found.sources, strict=True):
+    whole = _Matrix(linear, arcs, body) if linear.firsts is not None else _Tensors(linear, arcs, body)
+    for i, u in zip(request.wrt, linear.sources, strict=True):
+        for k, v in zip(request.wrt, linear.sources, strict=True):
             wanted = [*lead, *shape(request.block.args[i]), *shape(request.block.args[k])]
             value = None if u is None or v is None else whole.block(u, v)
             made.append(b.zeros(tensor(wanted, type)) if value is None else b.reshape(b.convert(value, type), wanted))
@@ -198,7 +195,7 @@ def _blocks(request: Request, body: LinearBody, found: Linearised, arcs: Arcs[Bl
 class _Tensors:
     """Blocks from arcs between values."""
 
-    def __init__(self, found: Linearised, arcs: Arcs[Block], body: LinearBody):
+    def __init__(self, linear: Linearised, arcs: Arcs[Block], body: LinearBody):
         self._arcs, self._emission, self._made = arcs, Values(body.b), dict[Pair, Value | None]()
 
     def block(self, u: int, v: int) -> Value | None:
@@ -225,13 +222,13 @@ class _Tensors:
 class _Matrix:
     """Blocks from arcs between elements."""
 
-    def __init__(self, found: Linearised, arcs: Arcs[Block], body: LinearBody):
-        self._found, self._arcs, self._b, self._emission = found, arcs, body.b, Values(body.b)
+    def __init__(self, linear: Linearised, arcs: Arcs[Block], body: LinearBody):
+        self._linear, self._arcs, self._b, self._emission = linear, arcs, body.b, Values(body.b)
 
     def block(self, u: int, v: int) -> Value | None:
         """A row of numbers; None where all are zero."""
-        assert self._found.firsts is not None
-        rows, columns = ([self._found.firsts[w] + k for k in range(prod(self._found.whole[w]))] for w in (u, v))
+        assert self._linear.firsts is not None
+        rows, columns = ([self._linear.firsts[w] + k for k in range(prod(self._linear.whole[w]))] for w in (u, v))
         weights = [self._arcs.weights.get((max(r, c), min(r, c))) for r in rows for c in columns]
         if not any(weights):
             return None
@@ -239,19 +236,3 @@ class _Matrix:
         type = next(element(number) for number in numbers if number is not None)
         zero = self._b.scalar(0, type)
         return self._b.concatenate([self._b.reshape(zero if number is None else self._b.convert(number, type), [1]) for number in numbers], 0)
-
-
-def _replace(module: ModuleOp, request: Request, gradient: FuncOp, body: LinearBody, found: Linearised, blocks: Sequence[Value]) -> None:
-    """Puts the Hessian in the function's place."""
-    for map in found.maps:
-        map.close()
-    primal, name = request.function, request.function.sym_name.data
-    for old, new in zip(request.block.args, body.b.block.args, strict=False):
-        new.name_hint = old.name_hint
-    function = finish_function(body.finish(), blocks, name, primal)
-    function.arg_attrs = primal.arg_attrs
-    module.body.block.insert_op_before(function, primal)
-    for old in (primal, gradient):
-        old.detach()
-        old.erase()
-    symbol_dce(module)

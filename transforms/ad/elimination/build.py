@@ -171,9 +171,9 @@ def linearised(body: LinearBody, module: ModuleOp) -> Linearised:
     return _without_copies(Linearised(graph, builder.shapes, builder.places, sources, sinks, builder.maps, local))
 
 
-def _without_copies(found: Linearised) -> Linearised:
+def _without_copies(linear: Linearised) -> Linearised:
     """A value that is a result and nothing else is its own sink."""
-    graph = found.graph
+    graph = linear.graph
     names: dict[int, int] = {}
     for sink in graph.sinks:
         before = list(graph.predecessors[sink])
@@ -181,7 +181,7 @@ def _without_copies(found: Linearised) -> Linearised:
             names[sink] = before[0]
     sinks = [names.get(v, v) for v in graph.sinks]
     edges = [(u, v, weight) for u, behind in graph.successors.items() for v, weight in behind.items() if v not in names]
-    return replace(found, graph=graph_of(graph.sources, sinks, edges), sinks=[None if v is None else names.get(v, v) for v in found.sinks])
+    return replace(linear, graph=graph_of(graph.sources, sinks, edges), sinks=[None if v is None else names.get(v, v) for v in linear.sinks])
 
 
 def _is_simple(op: Operation) -> bool:

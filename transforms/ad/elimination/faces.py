@@ -155,15 +155,15 @@ def by_faces(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
         return _greedy(graph, costs, lambda dual, face: (sign * dual.vertex(face), *face), order)
     if order == "best":
         by_vertex = as_faces(graph, by_vertices(graph, "best", costs), costs)
-        return min((by_vertex, *(by_faces(graph, rule, costs) for rule in ("markowitz", "reverse-markowitz"))), key=lambda found: found.multiplications)
+        return min((by_vertex, *(by_faces(graph, rule, costs) for rule in ("markowitz", "reverse-markowitz"))), key=lambda e: e.multiplications)
     sign = -1 if order == "reverse-markowitz" else 1
     return _greedy(graph, costs, lambda dual, face: (_rank(dual, face, costs), sign * dual.vertex(face)), order)
 
 
-def as_faces(graph: Graph[int], found: Elimination, costs: Costs) -> Elimination:
+def as_faces(graph: Graph[int], elimination: Elimination, costs: Costs) -> Elimination:
     """An elimination of vertices as one of faces; it takes no more multiplications."""
-    place = {step.vertex: n for n, step in enumerate(found.steps)}
-    return _greedy(graph, costs, lambda dual, face: (place.get(dual.vertex(face), 0), *face), found.order)
+    place = {step.vertex: n for n, step in enumerate(elimination.steps)}
+    return _greedy(graph, costs, lambda dual, face: (place.get(dual.vertex(face), 0), *face), elimination.order)
 
 
 def searched_faces(graph: Graph[int], costs: Costs, steps: int, seconds: float | None, seed: int) -> Elimination:
@@ -172,12 +172,12 @@ def searched_faces(graph: Graph[int], costs: Costs, steps: int, seconds: float |
     best = as_faces(graph, searched_vertices(graph, costs, steps // 2, half, seed), costs)
     if len(Dual(graph).faces) > MANY_FACES:
         return best
-    best = min(best, by_faces(graph, "best", costs), key=lambda found: found.multiplications)
+    best = min(best, by_faces(graph, "best", costs), key=lambda e: e.multiplications)
     chance, budget = random.Random(seed), Budget(steps // 2, half)
     for _ in budget.rounds(budget.steps):
         heat, place = chance.choice((0.3, 1.0, 3.0)), {v: chance.random() for v in graph.successors}
-        found = _greedy(graph, costs, lambda dual, face, heat=heat, place=place: (_rank(dual, face, costs) + heat * place[dual.vertex(face)],), "search")
-        best = min(best, found, key=lambda found: found.multiplications)
+        elimination = _greedy(graph, costs, lambda dual, face, heat=heat, place=place: (_rank(dual, face, costs) + heat * place[dual.vertex(face)],), "search")
+        best = min(best, elimination, key=lambda e: e.multiplications)
     return Elimination(best.steps, best.multiplications, "search")
 
 

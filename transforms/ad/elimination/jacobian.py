@@ -24,6 +24,7 @@ from typing import Literal
 
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from wengert.dialects.builder import OpBuilder, Value
@@ -71,32 +72,32 @@ def eliminated_jacobian(
     request = make_request(primal, wrt, of)
     _check_real(request)
     body = linear_body(request)
-    found, counted, elimination = _chosen(linearised(body, module), body.b, wanted, granularity)
-    blocks = _blocks(request, body, found, elimination)
-    _replace(module, request, body, found, blocks)
+    linear, counted, elimination = _chosen(linearised(body, module), body.b, wanted, granularity)
+    blocks = _blocks(request, body, linear, elimination)
+    put_in_place(module, request, body, linear, blocks)
     edges = sum(len(behind) for behind in counted.successors.values())
     return Eliminated(len(counted.inner), edges, elimination)
 
 
-def _chosen(found: Linearised, b: OpBuilder, wanted: Wanted, granularity: Granularity) -> tuple[Linearised, Graph[int], Elimination]:
+def _chosen(linear: Linearised, b: OpBuilder, wanted: Wanted, granularity: Granularity) -> tuple[Linearised, Graph[int], Elimination]:
     """The graph of values or that of elements, and its elimination. ``auto`` takes elements where they are few and save multiplications."""
-    values = _with_plan(found, wanted)
-    if granularity == "tensors" or (granularity == "auto" and not (is_small(found, wanted) and any(found.shapes[v] for v in found.graph.successors))):
+    values = _with_plan(linear, wanted)
+    if granularity == "tensors" or (granularity == "auto" and not (is_small(linear, wanted) and any(linear.shapes[v] for v in linear.graph.successors))):
         return values
-    elements = _with_plan(refined(found, b), wanted)
+    elements = _with_plan(refined(linear, b), wanted)
     return elements if granularity == "scalars" or elements[2].multiplications < values[2].multiplications else values
 
 
-def _with_plan(found: Linearised, wanted: Wanted) -> tuple[Linearised, Graph[int], Elimination]:
+def _with_plan(linear: Linearised, wanted: Wanted) -> tuple[Linearised, Graph[int], Elimination]:
     costs = Costs()
-    counted = counted_graph(found.graph, costs)
-    return found, counted, planned(counted, costs, wanted)
+    counted = counted_graph(linear.graph, costs)
+    return linear, counted, planned(counted, costs, wanted)
 
 
-def is_small(found: Linearised, wanted: Wanted) -> bool:
+def is_small(linear: Linearised, wanted: Wanted) -> bool:
     """Whether the graph of elements has few vertices and edges."""
-    graph = found.graph
-    if sum(prod(found.shapes[v]) for v in graph.successors) > SMALL:
+    graph = linear.graph
+    if sum(prod(linear.shapes[v]) for v in graph.successors) > SMALL:
         return False
     return sum(entries(weight) for behind in graph.successors.values() for weight in behind.values()) <= (
         FEW_EDGES if wanted.method == "vertices" else FEW_EDGES // 4
@@ -112,11 +113,11 @@ def program_graph(module: ModuleOp, costs: Costs, *, fn: str = "main", shared: b
     module = copy_module(module)
     prepare(module)
     body = linear_body(make_request(function_named(module, fn)), shared=shared)
-    found = linearised(body, module)
+    linear = linearised(body, module)
     if granularity == "scalars":
-        found = refined(found, body.b)
-    graph, counted = counted_graph(found.graph, costs), Counted(costs)
-    for v in () if shared else found.local:
+        linear = refined(linear, body.b)
+    graph, counted = counted_graph(linear.graph, costs), Counted(costs)
+    for v in () if shared else linear.local:
         if v in graph.successors and v not in graph.sources and v not in graph.sinks:
             graph.eliminate(v, counted)
     return graph
@@ -130,72 +131,74 @@ def _check_real(request: Request) -> None:
             raise error_at(request.function.location, message, hint="jacfwd and jacrev take holomorphic functions")
 
 
-def _blocks(request: Request, body: LinearBody, found: Linearised, elimination: Elimination) -> list[Value]:
+def _blocks(request: Request, body: LinearBody, linear: Linearised, elimination: Elimination) -> list[Value]:
     """The blocks of the Jacobian, after all steps are taken."""
     emission = Emission(body.b)
     factors = Factors(emission)
-    _take_all(found, elimination.steps, factors, body.b)
-    ends = [(u, v, [*shape(request.results[j]), *shape(request.block.args[i])]) for j, v in of_results(request, found) for i, u in of_arguments(request, found)]
+    _take_all(linear, elimination.steps, factors, body.b)
+    ends = [
+        (u, v, [*shape(request.results[j]), *shape(request.block.args[i])]) for j, v in of_results(request, linear) for i, u in of_arguments(request, linear)
+    ]
     elements = [element(request.results[j]) for j in request.of for _ in request.wrt]
-    assemble = _matrix if found.firsts is not None else _block
+    assemble = _matrix if linear.firsts is not None else _block
     return [
-        body.b.zeros(tensor(wanted, type)) if u is None or v is None else body.b.convert(assemble(found, emission, factors, (u, v), wanted, type), type)
+        body.b.zeros(tensor(wanted, type)) if u is None or v is None else body.b.convert(assemble(linear, emission, factors, (u, v), wanted, type), type)
         for (u, v, wanted), type in zip(ends, elements, strict=True)
     ]
 
 
-def _take_all(found: Linearised, steps: Sequence[Step], factors: Factors[Block], b: OpBuilder) -> None:
+def _take_all(linear: Linearised, steps: Sequence[Step], factors: Factors[Block], b: OpBuilder) -> None:
     """Takes all steps, so that the graph has no inner vertices. Those of faces come last, on the dual."""
-    graph = found.graph
+    graph = linear.graph
     faces = [step.edge for step in steps if step.what == "face"]
     for step in steps:
         vertex = step.vertex if step.what == "vertex" else step.edge[step.what == "front"]
         if step.what != "face":
-            with b.at(found.places[vertex]):
+            with b.at(linear.places[vertex]):
                 take(graph, step, factors)
     if faces:
         dual = Dual(graph)
         for face in faces:
-            with b.at(found.places[dual.vertex(face)]):
+            with b.at(linear.places[dual.vertex(face)]):
                 dual.eliminate(face, factors)
-        found.graph = dual.jacobian()
+        linear.graph = dual.jacobian()
 
 
-def of_arguments(request: Request, found: Linearised) -> list[tuple[int, int | None]]:
+def of_arguments(request: Request, linear: Linearised) -> list[tuple[int, int | None]]:
     """The positions and vertices of the arguments."""
-    return list(zip(request.wrt, found.sources, strict=True))
+    return list(zip(request.wrt, linear.sources, strict=True))
 
 
-def of_results(request: Request, found: Linearised) -> list[tuple[int, int | None]]:
+def of_results(request: Request, linear: Linearised) -> list[tuple[int, int | None]]:
     """The positions and vertices of the results."""
-    return list(zip(request.of, found.sinks, strict=True))
+    return list(zip(request.of, linear.sinks, strict=True))
 
 
-def _block(found: Linearised, emission: Emission, factors: Factors[Block], ends: tuple[int, int], wanted: Sequence[int], type: Attribute) -> Value:
+def _block(linear: Linearised, emission: Emission, factors: Factors[Block], ends: tuple[int, int], wanted: Sequence[int], type: Attribute) -> Value:
     """The block of one result and one argument, from the edge that is left."""
-    weight = found.graph.successors[ends[0]].get(ends[1])
+    weight = linear.graph.successors[ends[0]].get(ends[1])
     return emission.b.zeros(tensor(wanted, type)) if weight is None else emission.full(factors.block(weight))
 
 
-def _matrix(found: Linearised, emission: Emission, factors: Factors[Block], ends: tuple[int, int], wanted: Sequence[int], type: Attribute) -> Value:
+def _matrix(linear: Linearised, emission: Emission, factors: Factors[Block], ends: tuple[int, int], wanted: Sequence[int], type: Attribute) -> Value:
     """The same from edges between elements: rows of numbers, zeros where there is none."""
     b, (u, v) = emission.b, ends
-    assert found.firsts is not None
-    columns, rows = prod(found.whole[u]), prod(found.whole[v])
+    assert linear.firsts is not None
+    columns, rows = prod(linear.whole[u]), prod(linear.whole[v])
     zero = b.scalar(0, type)
     numbers: list[Value] = []
     for row in range(rows):
         for column in range(columns):
-            weight = found.graph.successors[found.firsts[u] + column].get(found.firsts[v] + row)
+            weight = linear.graph.successors[linear.firsts[u] + column].get(linear.firsts[v] + row)
             numbers.append(zero if weight is None else b.convert(emission.full(factors.block(weight)), type))
     if not wanted:
         return numbers[0]
     return b.reshape(b.concatenate([b.reshape(number, [1]) for number in numbers], 0), wanted)
 
 
-def _replace(module: ModuleOp, request: Request, body: LinearBody, found: Linearised, blocks: Sequence[Value]) -> None:
-    """Puts the Jacobian in the function's place."""
-    for map in found.maps:
+def put_in_place(module: ModuleOp, request: Request, body: LinearBody, linear: Linearised, blocks: Sequence[Value], made: Sequence[FuncOp] = ()) -> None:
+    """Puts a function with these results in the place of the one that is differentiated; functions that were made on the way go."""
+    for map in linear.maps:
         map.close()
     primal, name = request.function, request.function.sym_name.data
     for old, new in zip(request.block.args, body.b.block.args, strict=False):
@@ -203,6 +206,7 @@ def _replace(module: ModuleOp, request: Request, body: LinearBody, found: Linear
     function = finish_function(body.finish(), blocks, name, primal)
     function.arg_attrs = primal.arg_attrs
     module.body.block.insert_op_before(function, primal)
-    primal.detach()
-    primal.erase()
+    for old in (primal, *made):
+        old.detach()
+        old.erase()
     symbol_dce(module)

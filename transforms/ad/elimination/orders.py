@@ -79,7 +79,7 @@ def finish(graph: Graph[int], costs: Costs) -> int:
 def by_vertices(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
     """An elimination of vertices, by any rule."""
     if order == "best":
-        return min((by_vertices(graph, rule, costs) for rule in RULES), key=lambda found: found.multiplications)
+        return min((by_vertices(graph, rule, costs) for rule in RULES), key=lambda e: e.multiplications)
     if order in ("forward", "reverse"):
         chosen = graph.inner if order == "forward" else graph.inner[::-1]
         return Elimination(vertices_in(chosen), run(graph, vertices_in(chosen), costs), order)
@@ -146,7 +146,7 @@ def by_edges(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
     step of either kind.
     """
     if order == "best":
-        return min((by_edges(graph, rule, costs) for rule in RULES), key=lambda found: found.multiplications)
+        return min((by_edges(graph, rule, costs) for rule in RULES), key=lambda e: e.multiplications)
     left, counted = graph.copy(), Counted(costs)
     steps: list[Step] = []
     while choices := edge_steps(left):

@@ -45,24 +45,24 @@ class Elements:
         return self._read[value, place]
 
 
-def refined(found: Linearised, b: OpBuilder) -> Linearised:
+def refined(linear: Linearised, b: OpBuilder) -> Linearised:
     """The graph with a vertex for each element; ``firsts`` says where those of a vertex begin."""
     elements, factors = Elements(b), Factors(Emission(b))
     firsts: dict[int, int] = {}
     count = 0
-    for v in found.graph.successors:
+    for v in linear.graph.successors:
         firsts[v] = count
-        count += prod(found.shapes[v])
+        count += prod(linear.shapes[v])
     edges: list[tuple[int, int, Chain]] = []
-    for u, behind in found.graph.successors.items():
+    for u, behind in linear.graph.successors.items():
         for v, weight in behind.items():
-            with b.at(found.places[v]):
+            with b.at(linear.places[v]):
                 edges += [(firsts[u] + j, firsts[v] + i, (block,)) for i, j, block in _entries(weight, elements, factors)]
-    places = {firsts[v] + k: found.places[v] for v in firsts for k in range(prod(found.shapes[v]))}
-    local = [firsts[v] + k for v in found.local if v in firsts for k in range(prod(found.shapes[v]))]
-    sources, sinks = ([firsts[v] + k for v in ends for k in range(prod(found.shapes[v]))] for ends in (found.graph.sources, found.graph.sinks))
-    own = {firsts[v] + k: () for v in firsts for k in range(prod(found.shapes[v]))}
-    return replace(found, graph=graph_of(sources, sinks, edges), shapes=own, places=places, local=local, firsts=firsts, whole=found.shapes)
+    places = {firsts[v] + k: linear.places[v] for v in firsts for k in range(prod(linear.shapes[v]))}
+    local = [firsts[v] + k for v in linear.local if v in firsts for k in range(prod(linear.shapes[v]))]
+    sources, sinks = ([firsts[v] + k for v in ends for k in range(prod(linear.shapes[v]))] for ends in (linear.graph.sources, linear.graph.sinks))
+    own = {firsts[v] + k: () for v in firsts for k in range(prod(linear.shapes[v]))}
+    return replace(linear, graph=graph_of(sources, sinks, edges), shapes=own, places=places, local=local, firsts=firsts, whole=linear.shapes)
 
 
 def entries(weight: Chain) -> int:

@@ -64,7 +64,7 @@ def searched_vertices(graph: Graph[int], costs: Costs, steps: int, seconds: floa
     if len(graph.inner) < 2:
         return Elimination(best.steps, best.multiplications, "search")
     for _ in budget.rounds(int(GREEDY_SHARE * steps)):
-        best = min(best, _by_chance(graph, costs, chance), key=lambda found: found.multiplications)
+        best = min(best, _by_chance(graph, costs, chance), key=lambda e: e.multiplications)
     order = [step.vertex for step in best.steps]
     return Elimination(*_annealed(graph, costs, order, best.multiplications, chance, budget), "search")
 
@@ -105,9 +105,9 @@ def searched_edges(graph: Graph[int], costs: Costs, steps: int, seconds: float |
     by_vertex = searched_vertices(graph, costs, steps // 2, None if seconds is None else seconds / 2, seed)
     chance, budget = random.Random(seed), Budget(steps // 2, None if seconds is None else seconds / 2)
     rules: tuple[Order, ...] = RULES if len(graph.inner_edges) <= MANY_EDGES else ()
-    best = min((by_vertex, *(by_edges(graph, order, costs) for order in rules)), key=lambda found: found.multiplications)
+    best = min((by_vertex, *(by_edges(graph, order, costs) for order in rules)), key=lambda e: e.multiplications)
     for _ in budget.rounds(budget.steps if rules else 0):
-        best = min(best, _edges_by_chance(graph, costs, chance), key=lambda found: found.multiplications)
+        best = min(best, _edges_by_chance(graph, costs, chance), key=lambda e: e.multiplications)
     return Elimination(best.steps, best.multiplications, "search")
 
 

@@ -66,8 +66,8 @@ def _top_k(out: Out, op: Operation, operands: Sequence[Value]) -> Sequence[Value
 
         def moved(k: Sequence[Value], targets: Sequence[Value]) -> Sequence[Value]:
             source = out.element(order, k)
-            found = [out.element(x, [*place, source]), out.one("arith.index_cast", (source,), element(targets[1]))]
-            return [out.one("tensor.insert", [value, y, *place, k[0]], y.type) for value, y in zip(found, targets, strict=True)]
+            picked = [out.element(x, [*place, source]), out.one("arith.index_cast", (source,), element(targets[1]))]
+            return [out.one("tensor.insert", [value, y, *place, k[0]], y.type) for value, y in zip(picked, targets, strict=True)]
 
         return loops(out, [wanted], carried, moved)
 
