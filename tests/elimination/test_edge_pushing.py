@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from largest_errors import largest_error
 from random_programs import of_one_number, random_program
 from reference_programs import PROGRAMS, needs_corpus, share
 
@@ -16,7 +17,7 @@ from wengert import numpy as wnp
 from wengert.frontends.transforms.control_flow import cond, fori_loop, scan, while_loop
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.lab.corpus import CorpusProgram, array_error
+from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
 from wengert.transforms.ad.edge_pushing.hessian import pushed_hessian
@@ -65,25 +66,19 @@ def nested(program: Program) -> Program:
     return program.jacrev(wrt, of).jacfwd(wrt)
 
 
-def difference(made: Any, expected: Any) -> float:
-    """The largest error of any block, relative to the largest element of it."""
-    assert [np.shape(a) for a in made] == [np.shape(b) for b in expected]
-    return max((array_error(a, np.asarray(b)) for a, b in zip(made, expected, strict=True)), default=0.0)
-
-
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_is_the_hessian(name: str, granularity: str):
     function, inputs = FUNCTIONS[name]
     program = program_of(function, inputs)
-    assert difference(pushed(program, granularity).compile("interpreter")(*inputs), nested(program)(*inputs)) < 1e-12
+    assert largest_error(pushed(program, granularity).compile("interpreter")(*inputs), nested(program)(*inputs)) < 1e-12
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_it_compiles(name: str):
     function, inputs = FUNCTIONS[name]
     program = program_of(function, inputs)
-    assert difference(pushed(program).compile()(*inputs), nested(program)(*inputs)) < 1e-12
+    assert largest_error(pushed(program).compile()(*inputs), nested(program)(*inputs)) < 1e-12
 
 
 def test_loops_that_nobody_counts():
@@ -92,7 +87,7 @@ def test_loops_that_nobody_counts():
 
     x = np.arange(1.0, 4.0)
     program = program_of(function, (x,))
-    assert difference(pushed(program)(x), program.jacfwd().jacfwd()(x)) < 1e-12
+    assert largest_error(pushed(program)(x), program.jacfwd().jacfwd()(x)) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["numbers", "a layer", "a counted loop"])
@@ -100,9 +95,9 @@ def test_it_can_be_differentiated_and_batched(name: str):
     function, inputs = FUNCTIONS[name]
     program = program_of(function, inputs)
     hessian, reference = pushed(program), nested(program)
-    assert difference(hessian.jacfwd()(*inputs), reference.jacfwd()(*inputs)) < 1e-12
+    assert largest_error(hessian.jacfwd()(*inputs), reference.jacfwd()(*inputs)) < 1e-12
     batch = [np.stack([x, x + 0.25]) for x in inputs]
-    assert difference(hessian.vmap(size=2)(*batch), reference.vmap(size=2)(*batch)) < 1e-12
+    assert largest_error(hessian.vmap(size=2)(*batch), reference.vmap(size=2)(*batch)) < 1e-12
 
 
 def test_wrt_and_of_choose_blocks():
@@ -110,7 +105,7 @@ def test_wrt_and_of_choose_blocks():
     program = program_of(lambda x, y: (x * y, wnp.sum(x**3) * y), inputs)
     made = program.apply("to-core,edge-pushing{wrt=1,0 of=1}")(*inputs)
     x, y = inputs
-    assert difference(made, [0.0, 3 * x**2, 3 * x**2, np.diag(6 * x * y)]) < 1e-14
+    assert largest_error(made, [0.0, 3 * x**2, 3 * x**2, np.diag(6 * x * y)]) < 1e-14
 
 
 def test_each_pair_of_arguments_is_computed_once():
@@ -131,9 +126,9 @@ def test_the_row_and_the_strategy_by_name():
     inputs = (np.float64(1.0), np.float64(2.0), np.float64(3.0))
     program = program_of(lambda a, b, c: wnp.sin(a * b) * wnp.exp(c * a) / (1 + b * b), inputs)
     row = wg.strategies(program, of="hessian", measure=False).row("edge pushing")
-    assert difference(row.compile()(*inputs), nested(program)(*inputs)) < 1e-13
+    assert largest_error(row.compile()(*inputs), nested(program)(*inputs)) < 1e-13
     named = program.hessian(strategy="edge pushing")
-    assert difference(named(*inputs), nested(program)(*inputs)) < 1e-13
+    assert largest_error(named(*inputs), nested(program)(*inputs)) < 1e-13
     assert [r.name for r in named.signature.results] == [r.name for r in nested(program).signature.results]
     with pytest.raises(InputError, match="did you mean 'edge pushing'"):
         program.hessian(strategy="edge pushin")
@@ -161,7 +156,7 @@ def test_random_programs(seed: int):
     program = Program(made.module)
     few = sum(np.size(x) for x in made.inputs) <= 12
     hessian = pushed(program, ("auto", "scalars")[seed % 2] if few else "tensors")
-    assert difference(hessian.compile("interpreter")(*made.inputs), nested(program).compile("interpreter")(*made.inputs)) < 1e-9
+    assert largest_error(hessian.compile("interpreter")(*made.inputs), nested(program).compile("interpreter")(*made.inputs)) < 1e-9
 
 
 @needs_corpus
@@ -176,4 +171,4 @@ def test_reference_programs(reference: CorpusProgram):
         with pytest.raises(DiagnosticError, match="edge pushing is for real numbers"):
             pushed(program, "tensors")
         return
-    assert difference(pushed(program, "tensors")(*inputs), nested(program)(*inputs)) < 1e-7
+    assert largest_error(pushed(program, "tensors")(*inputs), nested(program)(*inputs)) < 1e-7
