@@ -34,19 +34,30 @@ TO_LLVM = ",".join(
 )
 """From what ``wengert-opt --to-upstream`` writes to the LLVM dialect."""
 
-TO_NVVM = "convert-scf-to-cf,convert-nvgpu-to-nvvm,gpu.module(convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1},reconcile-unrealized-casts)"
-"""From the gpu level to the NVVM and LLVM dialects."""
+TO_NVVM = ",".join(
+    (
+        "gpu.module(convert-complex-to-standard)",
+        "convert-scf-to-cf",
+        "convert-nvgpu-to-nvvm",
+        "gpu.module(convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1},convert-math-to-llvm,reconcile-unrealized-casts)",
+    )
+)
+"""From the gpu level to the NVVM and LLVM dialects. Ops on complex numbers that LLVM's dialect has no pattern for (``complex.neg``) are arithmetic first:
+``convert-gpu-to-nvvm`` would leave them as they are, without an error."""
 
 TO_PTX = f"{TO_NVVM},gpu-module-to-binary{{format=isa}}"
 """From the gpu level with a target of NVIDIA's to PTX, inside of ``gpu.binary``."""
 
 TO_SPIRV = ",".join(
     (
+        "gpu.module(convert-complex-to-standard)",
         "convert-scf-to-cf",
         "convert-cf-to-llvm{index-bitwidth=64}",
         "gpu.module(convert-gpu-to-llvm-spv{use-64bit-index=true})",
         "finalize-memref-to-llvm{index-bitwidth=64}",
-        "gpu.module(convert-complex-to-llvm,convert-math-to-llvm,convert-arith-to-llvm{index-bitwidth=64},reconcile-unrealized-casts)",
+        "gpu.module(convert-complex-to-llvm,convert-math-to-llvm,convert-arith-to-llvm{index-bitwidth=64})",
+        "convert-func-to-llvm{index-bitwidth=64}",
+        "gpu.module(reconcile-unrealized-casts)",
     )
 )
 """From the gpu level to the LLVM dialect as LLVM's back end for SPIR-V takes it. What jumps carry is converted first: ``convert-gpu-to-llvm-spv`` does
