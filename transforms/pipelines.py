@@ -73,6 +73,7 @@ PASS_PATHS = {
     "licm": "wengert.transforms.optimize.licm:LicmPass",
     # transforms/spmd: programs for many devices
     "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
+    "place-sums": "wengert.transforms.spmd.place_sums:PlaceSumsPass",
     # transforms/linalg: factorisations of matrices for targets without libraries
     "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
