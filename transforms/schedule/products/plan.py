@@ -79,6 +79,7 @@ class MatmulPlan(Struct, frozen=True):
     method: Method = "rows"
     tile: Tile = Tile()
     blocks: Blocks | None = None
+    normalised: bool = False
     accumulators: int = 1
     unrolled: int = 0
     result_offset: int = 0
@@ -137,6 +138,11 @@ class MatmulPlan(Struct, frozen=True):
         return self._panels(self.n, self.blocks.columns if self.blocks else 0, self.tile.columns * self.tile.lanes)
 
     @property
+    def panel_factors(self) -> int:
+        """The panels of B of one block, for each of which a factor is kept if they are normalised."""
+        return self.b_panels // (self.tile.columns * self.tile.lanes * min(self.k, self.blocks.depth)) if self.normalised and self.blocks else 0
+
+    @property
     def apart_elements(self) -> int:
         """The elements of a block of C whose sums are of another type than the result, and are converted when they are complete."""
         if self.blocks is None or self.element == self.result_element:
@@ -185,6 +191,7 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
     if schedule.turned:
         core = with_turned_b(core)
     core = replace(core, method=schedule.kernel, tile=schedule.tile, blocks=schedule.blocks, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
+    core = replace(core, normalised=schedule.normalised and schedule.kernel == "blocked")
     if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
         return core
     if schedule.kernel == "packed":
@@ -312,7 +319,7 @@ def with_panel(plan: MatmulPlan) -> MatmulPlan:
 def with_panels(plan: MatmulPlan) -> MatmulPlan:
     """The plan with room for the panels of one block."""
     size = ELEMENT_BYTES[plan.element]
-    sizes = (plan.a_panels, plan.b_panels, plan.apart_elements)
+    sizes = (plan.a_panels, plan.b_panels, plan.panel_factors, plan.apart_elements)
     return replace(plan, scratch_bytes=plan.panel_offset + sum(aligned(count * size) for count in sizes))
 
 
