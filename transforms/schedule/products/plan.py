@@ -29,6 +29,8 @@ from wengert.transforms.schedule.products.tiling import Group, column_groups
 
 VECTORS = ("rows", "packed", "gathered")
 """The kernels with vectors along n."""
+GROUP = 8
+"""So many panels beside one another are copied together where rows of A, or columns of B, are neighbours (measured: 4 to 16 are about as good)."""
 MOST_SETS = 4
 """A tile is there at most so many times."""
 
@@ -129,8 +131,24 @@ class MatmulPlan(Struct, frozen=True):
 
     @property
     def a_panels(self) -> int:
-        """The elements of a panel of A."""
-        return self._panels(self.tile.rows, self.tile.rows, self.tile.rows)
+        """The elements of the panels of A that are copied together."""
+        rows = self.tile.rows * self.a_group
+        return self._panels(rows, rows, self.tile.rows)
+
+    @property
+    def a_group(self) -> int:
+        """How many panels of A are copied together."""
+        assert self.blocks is not None
+        return self._group(self.a_m, min(self.m, self.blocks.rows), self.tile.rows)
+
+    @property
+    def b_group(self) -> int:
+        """How many panels of B are copied together."""
+        assert self.blocks is not None
+        return self._group(self.b_n, min(self.n, self.blocks.columns), self.tile.columns * self.tile.lanes)
+
+    def _group(self, step: int, extent: int, width: int) -> int:
+        return min(GROUP, -(-extent // width)) if step == 1 and self.tile.lanes > 1 else 1
 
     @property
     def b_panels(self) -> int:

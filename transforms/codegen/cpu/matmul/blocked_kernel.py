@@ -63,42 +63,51 @@ def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, st
     """Copies all panels of B of a block, which has so many columns; from where, to where, and where the factors of their sums go."""
     (source, target, factors), width = copy, plan.tile.columns * plan.tile.lanes
     symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k))
-    with builder.rotated_loop(count, step=width) as loop:
+    with builder.rotated_loop(count, step=width * plan.b_group) as loop:
         first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
         panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
-        left = _least(builder, width, count, loop.index)
+        left = _least(builder, width * plan.b_group, count, loop.index)
         builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", plan.b_n), ("i64", plan.b_k)])
-        if plan.normalised:
+    if plan.normalised:
+        with builder.rotated_loop(count, step=width) as loop:
+            panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
             factor = _normalised(builder, plan, panel, builder.multiply(depth, width))
             builder.store(_scalar(plan), factor, _panel_factor(builder, plan, factors, loop.index), ELEMENT_BYTES[plan.element])
 
 
 def _tiles(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], others: tuple[str, str], result: tuple[str, int], depth: Index, add: str) -> None:
     """All tiles of a block, those beside one another after one another; the panels of B and their factors, the result, and how far its rows are apart."""
-    (a, a_panel), (b_panels, factors), (c, step), rows, width = copy, others, result, plan.tile.rows, plan.tile.columns * plan.tile.lanes
-    symbol, kind = panel_name((plan.stored[0], plan.element), rows, plan.tile.lanes, panel_form(plan.a_m, plan.a_k)), _bytes(plan.element)
-    with builder.rotated_loop("%rows", step=rows) as row:
-        left = _least(builder, rows, "%rows", row.index)
-        first = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(row.index, plan.a_m))
-        builder.call_void(symbol, [("ptr", first), ("ptr", a_panel), ("i64", left), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
-        a_factor = _normalised(builder, plan, a_panel, builder.multiply(depth, rows)) if plan.normalised else ""
-        below = builder.offset(c, kind, builder.multiply(row.index, step))
-        with builder.rotated_loop("%columns", step=width) as column:
-            columns = _least(builder, width, "%columns", column.index)
-            b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
-            beside = builder.offset(below, kind, column.index)
-            operands: list[Operand] = [
-                ("ptr", a_panel),
-                ("ptr", b),
-                ("ptr", beside),
-                ("i64", step),
-                ("i64", depth),
-                ("i64", left),
-                ("i64", columns),
-                ("i1", add),
-            ]
-            b_factor = _panel_factor(builder, plan, factors, column.index) if plan.normalised else ""
-            _tile(builder, plan, operands, a_factor, b_factor)
+    (a, a_panels), rows, kind = copy, plan.tile.rows, _bytes(plan.element)
+    with builder.rotated_loop("%rows", step=rows * plan.a_group) as group:
+        end = builder.add(group.index, _least(builder, rows * plan.a_group, "%rows", group.index))
+        _copy_group(builder, plan, (a, a_panels), (group.index, end), depth)
+        with builder.rotated_loop(end, start=group.index, step=rows) as row:
+            panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), depth))
+            below = builder.offset(result[0], kind, builder.multiply(row.index, result[1]))
+            _row_of_tiles(builder, plan, panel, others, (below, result[1]), (depth, _least(builder, rows, "%rows", row.index)), add)
+
+
+def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], rows: tuple[str, Index], depth: Index) -> None:
+    """Copies the panels of A that are copied together, from the first of these rows to the last."""
+    (a, panels), (start, end), size = copy, rows, plan.tile.rows
+    source = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(start, plan.a_m))
+    count = builder.binary("sub", "i64", end, start)
+    symbol = panel_name((plan.stored[0], plan.element), size, plan.tile.lanes, panel_form(plan.a_m, plan.a_k))
+    builder.call_void(symbol, [("ptr", source), ("ptr", panels), ("i64", count), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
+
+
+def _row_of_tiles(
+    builder: FunctionBuilder, plan: MatmulPlan, panel: str, others: tuple[str, str], result: tuple[str, int], sizes: tuple[Index, Index], add: str
+) -> None:
+    """The tiles of a panel of A; the terms and the rows of C."""
+    (b_panels, factors), (c, step), (depth, rows), width, kind = others, result, sizes, plan.tile.columns * plan.tile.lanes, _bytes(plan.element)
+    a_factor = _normalised(builder, plan, panel, builder.multiply(depth, plan.tile.rows)) if plan.normalised else ""
+    with builder.rotated_loop("%columns", step=width) as column:
+        columns = _least(builder, width, "%columns", column.index)
+        b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
+        operands: list[Operand] = [("ptr", panel), ("ptr", b), ("ptr", builder.offset(c, kind, column.index)), ("i64", step), ("i64", depth)]
+        b_factor = _panel_factor(builder, plan, factors, column.index) if plan.normalised else ""
+        _tile(builder, plan, [*operands, ("i64", rows), ("i64", columns), ("i1", add)], a_factor, b_factor)
 
 
 def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a_factor: str, b_place: str) -> None:
