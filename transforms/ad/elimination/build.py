@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.ir.location.locations import Role, with_role
-from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape, size
+from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape, size, tensor
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody
@@ -25,6 +25,7 @@ from wengert.transforms.ad.elimination.structure import identity
 from wengert.transforms.ad.elimination.weight import Factors, Map
 from wengert.transforms.ad.elimination.work import work_of
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.optimize.folding import MOVEMENT
 
 Chain = tuple[Block, ...]
 
@@ -58,8 +59,9 @@ class Linearised(Struct):
 class Builder:
     """Collects vertices and edges."""
 
-    def __init__(self, body: LinearBody, module: ModuleOp):
+    def __init__(self, body: LinearBody, module: ModuleOp, *, written: bool = False):
         self.body = body
+        self.written = written
         self.module = module
         self.emission = Emission(body.b)
         self.edges: dict[tuple[int, int], Chain | None] = {}
@@ -102,9 +104,18 @@ class Builder:
             with self.body.b.at(with_role(op.location, Role.COEFFICIENT)):
                 block = partial_of(self.body.b, op, n)
             if block is not None:
-                self.edge(self.vertices[x], v, block)
+                self.edge(self.vertices[x], v, self._as_number(block) if self.written and type(op) not in MOVEMENT else block)
             else:
                 self.map(self.vertices[x], v, map_of_operand(self.module, op, n, self.linear), work_of([op]))
+
+    def _as_number(self, block: Block) -> Block:
+        """A block of ones, minus ones or any other number as one of numbers that are not known beforehand: what the literature counts."""
+        part = block.block
+        if part.kind == "value":
+            return block
+        every = tuple(range(len(part.extents)))
+        value = self.body.b.full(part.scale, tensor(part.extents, block.out_element))
+        return Block(replace(part, depends=every, kind="value", scale=1.0), block.out_element, block.into_element, value)
 
     def group(self, ops: Sequence[Operation]) -> None:
         """Adds ops that are one map, from all that they take to all that others take of them."""
@@ -140,9 +151,12 @@ class Builder:
         return set(self.body.ops)
 
 
-def collected(body: LinearBody, module: ModuleOp) -> Builder:
-    """The vertices and edges of a body. Raises DiagnosticError for tangents that are complex at its ends."""
-    builder = Builder(body, module)
+def collected(body: LinearBody, module: ModuleOp, *, written: bool = False) -> Builder:
+    """The vertices and edges of a body. Raises DiagnosticError for tangents that are complex at its ends.
+
+    ``written`` is for counts as in the literature: the derivative of a sum is a number like any other, and only ops that move elements have blocks of ones.
+    """
+    builder = Builder(body, module, written=written)
     for x in body.tangents:
         if x is not None:
             builder.vertex(shape(x), body.b.location, x)
@@ -154,9 +168,9 @@ def collected(body: LinearBody, module: ModuleOp) -> Builder:
     return builder
 
 
-def linearised(body: LinearBody, module: ModuleOp) -> Linearised:
-    """The graph of a body. Raises DiagnosticError for tangents that are complex at its ends."""
-    builder = collected(body, module)
+def linearised(body: LinearBody, module: ModuleOp, *, written: bool = False) -> Linearised:
+    """The graph of a body; ``written`` as in :func:`collected`. Raises DiagnosticError for tangents that are complex at its ends."""
+    builder = collected(body, module, written=written)
     sources = [None if x is None else builder.vertices[x] for x in body.tangents]
     sinks: list[int | None] = []
     for y in body.results:

@@ -108,12 +108,13 @@ def program_graph(module: ModuleOp, costs: Costs, *, fn: str = "main", shared: b
     """The linearised graph of a function, with weights by number, for counts: the module stays as it is.
 
     Without ``shared`` the graph is that of the program as it is written, equal ops being vertices of their own, and what is made within the rule of one op
-    is no vertex: the graph of the literature.
+    is no vertex: the graph of the literature. There the derivative of a sum is a number like any other, and what only moves elements (slices, reshapes,
+    broadcasts, transpositions) costs nothing.
     """
     module = copy_module(module)
     prepare(module)
     body = linear_body(make_request(function_named(module, fn)), shared=shared)
-    linear = linearised(body, module)
+    linear = linearised(body, module, written=not shared)
     if granularity == "scalars":
         linear = refined(linear, body.b)
     graph, counted = counted_graph(linear.graph, costs), Counted(costs)

@@ -169,7 +169,7 @@ def directions(block: Structure, *, out: bool) -> int:
 class Counting:
     """The algebra of structures, which counts multiplications.
 
-    ``trivial`` says whether products by 1 and -1 count, as they do in the literature.
+    ``trivial`` says whether products by 1 and -1 count, as they do in the literature; those by what only moves elements are free there too.
     """
 
     def __init__(self, *, trivial: bool = False):
@@ -183,7 +183,8 @@ class Counting:
         assert isinstance(outer, Structure)
         assert isinstance(inner, Structure)
         plan = contraction(outer, inner)
-        every = plan.result.elements * prod(plan.extents[label] for label in plan.summed)
+        moved = outer.kind == "constant" or inner.kind == "constant"
+        every = 0 if moved else plan.result.elements * prod(plan.extents[label] for label in plan.summed)
         self.multiplications += every if self._trivial else plan.multiplications
         return plan.result
 
