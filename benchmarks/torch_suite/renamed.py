@@ -19,6 +19,7 @@ from benchmarks.torch_suite import comparing, helpers
 import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
+from wengert.eager import gradient_check
 from wengert.eager.function import FunctionRecord
 from wengert.eager.recording.kept_values import SavedTensor
 from wengert.eager.recording.modes import STATE
@@ -50,6 +51,10 @@ HIDDEN = frozenset(("library", "operations", "recording", "compilation", "functi
 """Modules of ours that only happen to have a name of PyTorch's."""
 
 
+HIDING = frozenset(("torch.autograd.gradcheck",))
+"""Modules of PyTorch whose name means a function where it is an attribute."""
+
+
 class Renamed(ModuleType):
     """A module of ours under a name of PyTorch's.
 
@@ -68,7 +73,7 @@ class Renamed(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         inner = MODULES.get(f"{self.__name__}.{name}")
-        if inner is not None:
+        if inner is not None and inner.__name__ not in HIDING:
             return inner
         for place in self._places:
             value = getattr(place, name, None)
@@ -81,6 +86,7 @@ def _modules() -> dict[str, Any]:
     autograd = eager.autograd
     progress = autograd.progress
     tasks = {
+        "_set_fwd_grad_enabled": lambda mode: setattr(STATE, "pushes_forward", mode),
         "_current_graph_task_id": progress.current_task_id,
         "_current_graph_task_execution_order": progress.execution_order,
         "_current_autograd_node": progress.current_node,
@@ -107,6 +113,7 @@ def _modules() -> dict[str, Any]:
         "torch.autograd.forward_ad": ((autograd.forward_ad,), {}),
         "torch.autograd.graph": ((autograd.graph,), {"allow_mutation_on_saved_tensors": helpers.allow_mutation_on_saved_tensors}),
         "torch.autograd.grad_mode": ((autograd,), {}),
+        "torch.autograd.gradcheck": ((gradient_check,), {}),
         "torch.utils": ((), {}),
         "torch.utils.checkpoint": ((eager,), {}),
         "torch.autograd.variable": ((autograd,), {}),
