@@ -21,6 +21,7 @@ import wengert.nn as nn
 import wengert.optim as optim
 from wengert.eager import gradient_check
 from wengert.eager.function import FunctionRecord
+from wengert.eager.profiling.events import format_time
 from wengert.eager.recording.kept_values import SavedTensor
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.record import AccumulateGrad
@@ -103,13 +104,19 @@ def _modules() -> dict[str, Any]:
                 "SavedTensor": SavedTensor,
             },
         ),
+        "torch.autograd._functions": ((), {"Resize": helpers.Resize}),
         "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.DelayedError, "AccumulateGrad": AccumulateGrad}),
         "torch.nn": ((nn,), {}),
         "torch.nn.functional": ((nn_functional,), {}),
         "torch.optim": ((optim,), {}),
-        "torch.autograd": ((autograd,), {}),
+        "torch.autograd": (
+            (autograd,),
+            {"kineto_available": lambda: False, "_profiler_enabled": autograd.profiler.profiler_enabled, "SavedTensor": SavedTensor},
+        ),
         "torch.autograd.function": ((autograd,), {"BackwardCFunction": FunctionRecord, "InplaceFunction": autograd.Function}),
         "torch.autograd.functional": ((autograd.functional,), {}),
+        "torch.autograd.profiler": ((autograd.profiler,), {}),
+        "torch.autograd.profiler_util": ((autograd.profiler,), {"_format_time": format_time}),
         "torch.autograd.forward_ad": ((autograd.forward_ad,), {}),
         "torch.autograd.graph": ((autograd.graph,), {"allow_mutation_on_saved_tensors": helpers.allow_mutation_on_saved_tensors}),
         "torch.autograd.grad_mode": ((autograd,), {}),
