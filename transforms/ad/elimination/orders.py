@@ -33,9 +33,10 @@ RULES: tuple[Order, ...] = ORDERS[1:-1]
 
 
 class Step(Struct, frozen=True):
-    """One step of an elimination: of a vertex, of an edge from its front or its back, or of a face (two edges of the dual graph by number)."""
+    """One step of an elimination: of a vertex, of an edge from its front or its back, or of a face (two edges of the dual graph by number); or the block of an
+    edge that is a map is written out."""
 
-    what: Literal["vertex", "front", "back", "face"]
+    what: Literal["vertex", "front", "back", "face", "write"]
     vertex: int = -1
     edge: Edge = (-1, -1)
 
@@ -65,6 +66,8 @@ def take(graph: Graph[W], step: Step, counted: Weights[W]) -> None:
     """Takes one step, of a vertex or an edge."""
     if step.what == "vertex":
         graph.eliminate(step.vertex, counted)
+    elif step.what == "write":
+        graph.write(step.edge, counted)
     elif step.what == "front":
         graph.front(step.edge, counted)
     else:
