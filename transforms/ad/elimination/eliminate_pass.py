@@ -21,7 +21,8 @@ class EliminatePass(ModulePass):
     name = "eliminate"
 
     order: Order = "best"
-    """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz`` or ``search``."""
+    """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz``,
+    ``widest`` or ``search``."""
     method: Method = "vertices"
     """What is eliminated: ``vertices``, ``edges`` or ``faces``."""
     granularity: Granularity = "auto"
