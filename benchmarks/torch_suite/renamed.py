@@ -19,6 +19,8 @@ from benchmarks.torch_suite import comparing, helpers
 import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
+from wengert.eager.function import FunctionRecord
+from wengert.eager.recording.kept_values import SavedTensor
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.record import AccumulateGrad
 from wengert.nn import functional as nn_functional
@@ -77,19 +79,33 @@ class Renamed(ModuleType):
 
 def _modules() -> dict[str, Any]:
     autograd = eager.autograd
+    progress = autograd.progress
+    tasks = {
+        "_current_graph_task_id": progress.current_task_id,
+        "_current_graph_task_execution_order": progress.execution_order,
+        "_current_autograd_node": progress.current_node,
+        "_will_engine_execute_node": progress.will_execute,
+    }
     table: dict[str, tuple[Sequence[Any], dict[str, Any]]] = {
         "torch": ((eager,), {"Size": tuple}),
-        "torch._C": ((eager,), {"_WeakTensorRef": helpers.WeakTensorRef}),
-        "torch._C._autograd": ((), {"_saved_tensors_hooks_is_enabled": lambda: STATE.no_saved_hooks is None}),
-        "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.delayed_error, "AccumulateGrad": AccumulateGrad}),
+        "torch._C": ((eager,), {"_WeakTensorRef": helpers.WeakTensorRef, **tasks}),
+        "torch._C._autograd": (
+            (),
+            {
+                "_saved_tensors_hooks_is_enabled": lambda: STATE.no_saved_hooks is None,
+                "_get_current_graph_task_keep_graph": progress.current_task_keeps_graph,
+                "SavedTensor": SavedTensor,
+            },
+        ),
+        "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.DelayedError, "AccumulateGrad": AccumulateGrad}),
         "torch.nn": ((nn,), {}),
         "torch.nn.functional": ((nn_functional,), {}),
         "torch.optim": ((optim,), {}),
         "torch.autograd": ((autograd,), {}),
-        "torch.autograd.function": ((autograd,), {}),
+        "torch.autograd.function": ((autograd,), {"BackwardCFunction": FunctionRecord, "InplaceFunction": autograd.Function}),
         "torch.autograd.functional": ((autograd.functional,), {}),
         "torch.autograd.forward_ad": ((autograd.forward_ad,), {}),
-        "torch.autograd.graph": ((autograd.graph,), {}),
+        "torch.autograd.graph": ((autograd.graph,), {"allow_mutation_on_saved_tensors": helpers.allow_mutation_on_saved_tensors}),
         "torch.autograd.grad_mode": ((autograd,), {}),
         "torch.utils": ((), {}),
         "torch.utils.checkpoint": ((eager,), {}),

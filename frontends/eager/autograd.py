@@ -3,7 +3,7 @@
 from wengert.eager.function import Context, Function, once_differentiable
 from wengert.eager.gradient_check import GradcheckError, gradcheck, gradgradcheck
 from wengert.eager.gradients import derivatives as functional
-from wengert.eager.gradients import forward_ad
+from wengert.eager.gradients import forward_ad, progress
 from wengert.eager.gradients import graph_functions as graph
 from wengert.eager.gradients.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from wengert.eager.gradients.gradient import backward, grad
@@ -29,6 +29,7 @@ __all__ = [
     "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
+    "progress",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
