@@ -34,7 +34,11 @@ def recurrence(*ops: type[Operation]) -> Callable[[Coefficients], Coefficients]:
     def register(rule: Coefficients) -> Coefficients:
         def whole(b: OpBuilder, op: Operation, operands: Sequence[Series]) -> Series:
             result = Series(op.results[0])
-            result.compute = lambda j: rule(b, op, operands, result.at, j)
+
+            def compute(j: int) -> Tangent:
+                return rule(b, op, operands, result.at, j)
+
+            result.compute = compute
             return result
 
         note_registration(rule)
