@@ -24,6 +24,8 @@ from benchmarks.edge_pushing import edge_pushing
 from benchmarks.elimination import elimination
 from benchmarks.problems.checkpoint_peers import tables
 from benchmarks.problems.sparse import HESSIANS, JACOBIANS
+from benchmarks.problems.transformer_peers import table as transformer_table
+from benchmarks.problems.transformer_peers import transformer
 from benchmarks.taylor import taylor
 
 import wengert as wg
@@ -38,29 +40,6 @@ from wengert.transforms.checkpoint.order import added_work, arranged
 from wengert.transforms.offload.plan import moved_bytes
 
 Section = tuple[list[str], dict[str, Any]]
-
-
-def transformer(layers: int, tokens: int = 64, width: int = 32) -> Program:
-    """A transformer of one head: attention and an MLP, each behind a normalisation and added to what it was given."""
-
-    def normal(x):
-        centred = x - wnp.mean(x, axis=-1, keepdims=True)
-        return centred / wnp.sqrt(wnp.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
-
-    def softmax(x):
-        e = wnp.exp(x - wnp.max(x, axis=-1, keepdims=True))
-        return e / wnp.sum(e, axis=-1, keepdims=True)
-
-    @wg.jit
-    def loss(x, *weights):
-        for q, k, v, o, a, b in zip(*[iter(weights)] * 6, strict=True):
-            h = normal(x)
-            x = x + softmax((h @ q) @ wnp.swapaxes(h @ k, 0, 1) * 0.25) @ (h @ v) @ o
-            x = x + wnp.tanh(normal(x) @ a) @ b
-        return wnp.sum(x * x)
-
-    shapes = [(width, width)] * 4 + [(width, 4 * width), (4 * width, width)]
-    return loss.program(np.zeros((tokens, width)), *[np.zeros(shape) for _ in range(layers) for shape in shapes])
 
 
 def network(*widths: int, rows: int = 64) -> Program:
@@ -100,7 +79,8 @@ def checkpointing() -> Section:
     ratios = list(_against_the_integer_program())
     lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
     numbers |= {"integer program": max(ratios), "optima": len(ratios)}
-    return lines, numbers
+    table, beside = transformer_table()
+    return [*lines, *table], numbers | beside
 
 
 def offloading() -> Section:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import factorial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def _moved(x: Array, eps: float, seed: int) -> Array:
 
 
 def _direction(rng: np.random.Generator, x: Array) -> Array:
-    drawn: Any = rng.standard_normal(x.shape)
+    drawn = cast("Array", rng.standard_normal(x.shape))
     return np.asarray(drawn + 1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else drawn, x.dtype)
 
 

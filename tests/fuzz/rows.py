@@ -1,4 +1,4 @@
-"""Random smooth programs through every strategy: each row of ``wengert strategies``, sparse derivatives, Taylor coefficients, estimates and budgets.
+"""Random smooth programs through every strategy: each row of ``wengert strategies``, sparse derivatives, Taylor coefficients, estimates, curvature products, budgets.
 
 PYTHONPATH=tests python -m fuzz.rows --programs 200
 PYTHONPATH=tests python -m fuzz.rows --programs 20 --first 100 --only taylor,budgets
@@ -19,6 +19,7 @@ import numpy as np
 from ad.random_programs import RandomProgram, of_one_number, random_program
 from support.checks.frontiers import assert_frontier_holds
 
+from fuzz.curvature import curvature
 from fuzz.generator import SeededChoices
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.inputs import random_inputs
@@ -133,6 +134,7 @@ FAMILIES: dict[str, Callable[[RandomProgram], Iterator[Way]]] = {
     "sparse": sparse,
     "taylor": taylor,
     "estimates": estimates,
+    "curvature": curvature,
     "budgets": budgets,
 }
 
