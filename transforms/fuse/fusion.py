@@ -93,7 +93,7 @@ class _Fusion:
     def _mark_memory(self) -> None:
         for op in self.ops:
             if self.roles[op] is Role.BARRIER:
-                self.alias.update(zip(op.results, operands_of(op), strict=True))
+                self.alias.update(zip(op.results, operands_of(op), strict=False))  # an update has more operands
         for op in self.ops:
             if self.roles[op] is Role.BARRIER:  # kept to compute others from it: not computed anew from what it was made of
                 for operand in map(self.resolve, operands_of(op)):

@@ -40,6 +40,7 @@ from wengert.ir.tensor_types import (
     is_boolean,
     is_complex,
     shape_of_type,
+    size,
     ui4,
     ui8,
     ui16,
@@ -142,6 +143,8 @@ def _is_supported(type: Any) -> bool:
 def role(op: Operation) -> Role:
     """How this op takes part in fusion."""
     kind = type(op)
+    if isinstance(op, core.ScatterOp | stablehlo.DynamicUpdateSliceOp) and not size(op.operand):
+        return Role.BARRIER  # wherever it writes, that is outside: the result is the operand
     has_function = facts_of(kind).has_function
     if not has_function and kind not in _NOT_SCALAR:
         return Role.OPAQUE
