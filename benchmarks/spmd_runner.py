@@ -1,7 +1,8 @@
 """Runs programs for many devices by the protocol of a corpus of them: ``run(text, arrays, n, ...)`` with arrays ``(n, *block)``, one part for each device.
 
-Environment: ``WENGERT_SPMD_ENGINE`` is ``threads`` (default) or ``mpi``, which starts ``mpiexec -n n``; ``WENGERT_SPMD_BACKEND`` is ``cpu`` (default) or
-``interpreter``; ``WENGERT_SPMD_STRATEGY`` is a strategy of reverse mode (``transpose`` or ``direct``).
+Environment: ``WENGERT_SPMD_ENGINE`` is ``threads`` (default), ``mpi``, which starts ``mpiexec -n n``, or ``ranks``, the n processes that run this already,
+(``mpiexec -n 4 python spmd_io.py ...``, of which each prints what it compared; none are started for each program). ``WENGERT_SPMD_BACKEND`` is ``cpu``
+(default) or ``interpreter``; ``WENGERT_SPMD_STRATEGY`` is a strategy of reverse mode (``transpose`` or ``direct``).
 
     python spmd_io.py CORPUS --runner benchmarks.spmd_runner:run --kind vjp
 """
@@ -35,7 +36,10 @@ def run(
     """The results of a program on n devices; with tangents, those of the results ``of``; with cotangents, those of the arguments ``wrt``."""
     mode = "jvp" if tangents is not None else "vjp" if cotangents is not None else "out"
     inputs = [*arrays, *(tangents or ()), *(cotangents or ())]
-    if os.environ.get("WENGERT_SPMD_ENGINE", "threads") == "mpi":
+    engine = os.environ.get("WENGERT_SPMD_ENGINE", "threads")
+    if engine == "ranks":
+        return _on_ranks(program(text, mode, wrt, of), mode, inputs, wrt, of)
+    if engine == "mpi":
         return _on_mpi(text, mode, inputs, n, list(wrt or ()), list(of or ()))
     return select(mode, program(text, mode, wrt, of).distribute(n, backend=backend())(*inputs), wrt, of)
 
@@ -59,6 +63,17 @@ def select(mode: str, results: Sequence[Array], wrt: Sequence[int] | None, of: S
     """The tangents or cotangents among the results of a derivative."""
     count = {"jvp": len(of or ()), "vjp": len(wrt or ())}.get(mode)
     return list(results) if count is None else list(results[len(results) - count :])
+
+
+def _on_ranks(p: wg.Program, mode: str, inputs: Sequence[Array], wrt: Sequence[int] | None, of: Sequence[int] | None) -> list[Array]:
+    """The same by the processes that mpiexec has started, all of which get all results. Raises RuntimeError if they are not as many as devices."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    if any(len(x) != comm.size for x in inputs):
+        raise RuntimeError(f"the program is not for {comm.size} devices")
+    own = select(mode, p.distribute(comm=comm, backend=backend())(*[x[comm.rank] for x in inputs]), wrt, of)
+    return [np.stack(parts) for parts in zip(*comm.allgather(own), strict=True)]
 
 
 def _on_mpi(text: str, mode: str, inputs: Sequence[Array], n: int, wrt: list[int], of: list[int]) -> list[Array]:

@@ -120,7 +120,8 @@ class MpiDevice:
         marks = self._comm.allgather(blake2b(text.encode(), digest_size=_HASH).hexdigest())
         others = [rank for rank, mark in enumerate(marks) if mark != marks[0]]
         if others:
-            raise InputError(f"processes {', '.join(map(str, others))} have another {what} than process 0")
+            who = f"process {others[0]} has" if len(others) == 1 else f"processes {', '.join(map(str, others))} have"
+            raise InputError(f"{who} another {what} than process 0")
 
     def everybody(self, own: Sequence[Array]) -> list[Sequence[Array]]:
         """What all devices have, on each of them."""

@@ -200,3 +200,44 @@ def test_whole_arrays_that_do_not_fit() -> None:
         data_parallel()(W, X[:4], Y)
     with pytest.raises(wg.InputError, match="says of no mesh of devices"):
         wg.spmd(wg.load("examples/mlp.mlir"))
+
+
+def chained(between: str, split: str = '{"x"}') -> str:
+    """Two manual computations, the second one of what the first gives and ops make of it."""
+    return f"""sdy.mesh @m = <["x"=4]>
+func.func public @main(%x: tensor<8x4xf64>, %y: tensor<8x4xf64>) -> tensor<8x4xf64> {{
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{{"x"}}, {{}}]>] out_shardings=[<@m, [{{"x"}}, {{}}]>] manual_axes={{"x"}} (%b: tensor<2x4xf64>) {{
+    %1 = stablehlo.sine %b : tensor<2x4xf64>
+    sdy.return %1 : tensor<2x4xf64>
+  }} : (tensor<8x4xf64>) -> tensor<8x4xf64>
+{between}
+  %2 = sdy.manual_computation(%v) in_shardings=[<@m, [{split}, {{}}]>] out_shardings=[<@m, [{split}, {{}}]>] manual_axes={{"x"}} (%b: tensor<SHAPExf64>) {{
+    %3 = stablehlo.multiply %b, %b : tensor<SHAPExf64>
+    sdy.return %3 : tensor<SHAPExf64>
+  }} : (tensor<8x4xf64>) -> tensor<8x4xf64>
+  return %2 : tensor<8x4xf64>
+}}""".replace("SHAPE", "2x4" if "x" in split else "8x4")
+
+
+ELEMENTWISE = "  %u = stablehlo.multiply %0, %y : tensor<8x4xf64>\n  %v = stablehlo.cosine %u : tensor<8x4xf64>"
+REVERSED = "  %v = stablehlo.reverse %0, dims = [0] : tensor<8x4xf64>"
+
+
+@pytest.mark.parametrize(
+    ("between", "split", "value", "gathers"),
+    [
+        (ELEMENTWISE, '{"x"}', lambda x, y: np.cos(np.sin(x) * y) ** 2, 1),
+        (REVERSED, '{"x"}', lambda x, y: np.sin(x)[::-1] ** 2, 2),
+        (ELEMENTWISE, "{}", lambda x, y: np.cos(np.sin(x) * y) ** 2, 1),
+    ],
+)
+def test_blocks_go_from_one_manual_computation_to_the_next(between, split, value, gathers) -> None:
+    """Not gathered are those that the next one takes as they are, or after elementwise ops; what the program gives is."""
+    p, rng = wg.parse(chained(between, split)), np.random.default_rng(0)
+    whole, x, y, bar = wg.spmd(p), *(rng.standard_normal((8, 4)) for _ in range(3))
+    local = whole.local.apply("to-core,simplify,cse,dce")
+    assert sum("all_gather" in op.name for op in local.module.walk()) == gathers
+    for run in (p, whole):
+        np.testing.assert_allclose(run(x, y)[0], value(x, y), rtol=1e-14)
+    for wanted, actual in zip(p.vjp()(x, y, bar), whole.vjp()(x, y, bar), strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=1e-12, atol=1e-14)

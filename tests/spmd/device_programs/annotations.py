@@ -180,3 +180,14 @@ def j_softmax_split(x):
 @sjit(m2, (P(("a", "b")), P(None, "b")), P("a", "b"), normal(8, 4), normal(4, 6))
 def j_two_axes(x, w):
     return jnp.tanh(x @ w)
+
+
+# products and extremes along dimensions that are split, with a zero in them
+@sjit(m1, (P("x"),), P("x"), normal(8, 4) * (np.arange(32).reshape(8, 4) != 9))
+def j_cumprod(x):
+    return jnp.cumprod(x, 0) + lax.cumprod(x, 0, reverse=True)
+
+
+@sjit(m2, (P("a", "b"), P(("a", "b"))), P("a"), normal(8, 4), normal(8, 4))
+def j_cumulative(x, y):
+    return jnp.cumprod(x, 1) * lax.cummax(x, 0) + lax.cumlogsumexp(jnp.cumprod(y, 0), 0, reverse=True)
