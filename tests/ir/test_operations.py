@@ -5,7 +5,7 @@ from threading import Barrier
 
 import pytest
 from xdsl.dialects.builtin import StringAttr, f64
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import IsolatedFromAbove, Pure
 from xdsl.utils.exceptions import PyRDLOpDefinitionError, VerifyException
@@ -103,3 +103,28 @@ def test_threads_that_use_a_class_at_once_find_it_whole():
 
         with ThreadPoolExecutor(4) as pool:
             assert all(made.result() for made in [pool.submit(use) for _ in range(4)])
+
+
+def test_ops_may_be_erased_while_those_of_their_block_are_gone_through():
+    block = Block(arg_types=[T])
+    block.add_ops([new_class().create(operands=[block.args[0]], result_types=[T]) for _ in range(4)])
+    seen: list[Operation] = []
+    for op in block.ops:
+        seen.append(op)
+        block.erase_op(op)
+    assert len(seen) == 4
+    assert block.first_op is None
+    assert block.last_op is None
+
+
+def test_instances_of_classes_of_xdsl_are_those_of_classes_derived_of_them():
+    block = Block(arg_types=[T])
+    op = new_class().create(operands=[block.args[0]], result_types=[T])
+    assert isinstance(T, Attribute)
+    assert not isinstance(T, StringAttr)
+    assert isinstance(op, Operation)
+    assert isinstance(op.results[0], SSAValue)
+    assert not isinstance(op.results[0], BlockArgument)
+    assert op.results[0].owner is op
+    assert block.args[0].owner is block
+    assert isinstance(block.args[0].owner, Block)
