@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 from wengert.dialects.kernel.level import holds_kernels
 from wengert.ir.construction import copy_op
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.transforms.pipelines import lowering, parse_pipeline
+from wengert.transforms.pipelines import BUFFERIZE, EPILOGUES, SCHEDULE, lowering, parse_pipeline
 from wengert.transforms.schedule.host import HOST
 
 
@@ -47,4 +47,6 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
 
 def placed(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, target: str = HOST) -> ModuleOp:
     """What :func:`lower` gives, with a schedule for each kernel and memory for each value: what code is emitted for."""
-    return parse_pipeline(f"schedule{{target={target}}},bufferize{{target={target}}}").run(lower(module, entry, reassociate=reassociate))
+    return parse_pipeline(",".join(f"{name}{{target={target}}}" for name in (SCHEDULE, EPILOGUES, BUFFERIZE))).run(
+        lower(module, entry, reassociate=reassociate)
+    )

@@ -109,6 +109,7 @@ PASS_PATHS = {
     "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
+    "fuse-epilogues": "wengert.transforms.kernel.epilogues:FuseEpiloguesPass",
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
     # transforms/codegen/gpu: kernels on buffers to launches of a device, and these to kernels of its modules
     "kernels-to-gpu": "wengert.transforms.codegen.gpu.kernels_to_gpu:KernelsToGpuPass",
@@ -194,6 +195,9 @@ GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,
 SCHEDULE = "schedule"
 """From kernels to kernels that say how they run: the order of loops, vectors, threads."""
 
+EPILOGUES = "fuse-epilogues"
+"""Large products and what is computed from their results element by element are one kernel."""
+
 BUFFERIZE = "bufferize"
 """From kernels on values to kernels on buffers."""
 
@@ -235,8 +239,8 @@ def lowering(*, reassociate: bool = True) -> str:
 
 
 def placing(*, strict: bool = False) -> str:
-    """:data:`SCHEDULE` and :data:`BUFFERIZE`, for programs whose sums keep their order if ``strict``."""
-    return joined(f"{SCHEDULE}{{strict=true}}" if strict else SCHEDULE, BUFFERIZE)
+    """:data:`SCHEDULE`, :data:`EPILOGUES` and :data:`BUFFERIZE`, for programs whose sums keep their order if ``strict``."""
+    return joined(*[f"{name}{{strict=true}}" if strict else name for name in (SCHEDULE, EPILOGUES)], BUFFERIZE)
 
 
 def emission(*, strict: bool = False, flush_subnormals: bool = False, opt: str = "best", debug_lines: bool = False) -> str:

@@ -7,13 +7,14 @@ from wengert.dialects.kernel.affine import Guard
 from wengert.dialects.kernel.attributes import KINDS, STORE, AtAttr, WhereAttr, at_attr, string
 from wengert.dialects.kernel.body_ops import ApplyOp, ConstantOp, IndexOp, LoadOp, WithinOp, Write, YieldOp, yielded
 from wengert.dialects.kernel.buffers import BUFFER_OPS
+from wengert.dialects.kernel.fused import FusedOp
 from wengert.dialects.kernel.gpu_schedule import GpuScheduleAttr
 from wengert.dialects.kernel.memory import SpaceAttr
 from wengert.dialects.kernel.ops import EmptyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, nest
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import ScheduleAttr
 
-_ON_VALUES = [ApplyOp, ConstantOp, EmptyOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp]
+_ON_VALUES = [ApplyOp, ConstantOp, EmptyOp, FusedOp, IndexOp, InterpretOp, LoadOp, MatmulOp, NativeOp, NestOp, StripMineOp, WithinOp, YieldOp]
 
 Kernel = Dialect("kernel", [*_ON_VALUES, *BUFFER_OPS], [AtAttr, GpuScheduleAttr, ProductScheduleAttr, ScheduleAttr, SpaceAttr, WhereAttr])
 
@@ -24,6 +25,7 @@ __all__ = [
     "AtAttr",
     "ConstantOp",
     "EmptyOp",
+    "FusedOp",
     "GpuScheduleAttr",
     "Guard",
     "IndexOp",

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, TensorType
 from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
-from wengert.dialects.kernel import MatmulOp, NestOp
+from wengert.dialects.kernel import FusedOp, MatmulOp, NestOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of
@@ -48,7 +48,10 @@ def kernel_features(kernel: Kernel, threads: int) -> dict[str, Number]:
     assert isinstance(kernel.op, ops.LaunchOp)
     op = kernel.op.kernel
     counted: dict[str, Number] = {"launch": 1}
-    counted |= nest_features(op) if isinstance(op, NestOp) else product_features(op) if isinstance(op, MatmulOp) else _whole(op, kernel)
+    if isinstance(op, FusedOp):
+        counted |= Counter(product_features(op.product)) + Counter(nest_features(op.nest))
+    else:
+        counted |= nest_features(op) if isinstance(op, NestOp) else product_features(op) if isinstance(op, MatmulOp) else _whole(op, kernel)
     level = next((name for name, most in reversed(CACHES) if kernel.bytes > most), None)
     if level is not None:
         counted[f"byte from {level}"] = kernel.bytes

@@ -17,7 +17,7 @@ from wengert.lab.opt import main
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
 from wengert.transforms.codegen.cpu.machine_code import emit_object, optimized
-from wengert.transforms.pipelines import BUFFERIZE, EMIT, LOWER, SCHEDULE
+from wengert.transforms.pipelines import BUFFERIZE, EMIT, EPILOGUES, LOWER, SCHEDULE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -99,7 +99,7 @@ def below_header(text: str) -> str:
 def test_every_arrow_is_there(stages: tuple[Program, list[Path]]) -> None:
     index = (stages[1][0].parent / "index.md").read_text()
     rows = [match[1] for match in re.finditer(r"^\| \d\d \| `(.*?)` \|", index, re.MULTILINE)]
-    way = f"{LOWER},{SCHEDULE},{BUFFERIZE},{EMIT}"
+    way = f"{LOWER},{SCHEDULE},{EPILOGUES},{BUFFERIZE},{EMIT}"
     assert ",".join(rows).endswith(f",{way}") or ",".join(rows[1:]) == way
     assert [path.suffix for path in stages[1]][-3:] == [".ll", ".ll", ".s"]
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects.kernel import LoadOp, NestOp
+from wengert.dialects.kernel import FusedOp, LoadOp, NestOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, byte_size, space_of
 from wengert.dialects.kernel.positions import Position, dimensions
@@ -147,6 +147,8 @@ def _kernel(op: ops.LaunchOp | ops.CopyOp, times: Polynomial, shared: bool) -> K
 
 
 def _is_shared(kernel: Operation) -> bool:
+    if isinstance(kernel, FusedOp):
+        kernel = kernel.product
     schedule = kernel.properties.get("schedule")
     return isinstance(schedule, ScheduleAttr | ProductScheduleAttr) and schedule.data.parallel is not None
 
@@ -155,6 +157,8 @@ def _kind(kernel: Operation) -> str:
     kind = kernel.name.removeprefix("kernel.")
     if kind == "matmul":
         return "product"
+    if kind == "fused":
+        return "fused product"
     inner = kernel.regions[0].block.first_op if kernel.regions and kind in ("native", "interpret") else None
     return kind if inner is None else f"{'interpreted' if kind == 'interpret' else kind} {inner.name}"
 

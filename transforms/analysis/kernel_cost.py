@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Block, Operation
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import STORE, ApplyOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, YieldOp
+from wengert.dialects.kernel import STORE, ApplyOp, FusedOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp, YieldOp
 from wengert.dialects.kernel.buffers import LaunchOp
 from wengert.dialects.scalar_functions import function_facts
 from wengert.ir.attributes import ints
@@ -71,7 +71,7 @@ def _strips(op: StripMineOp) -> Work:
     return count * flops, count * functions
 
 
-def _whole(op: NativeOp | InterpretOp) -> Work:
+def _whole(op: FusedOp | NativeOp | InterpretOp) -> Work:
     return _inside(op.body.block)
 
 
@@ -84,6 +84,7 @@ _WORK: dict[type[Operation], Callable[[Any], Work]] = {
     NestOp: _nest,
     MatmulOp: _matmul,
     StripMineOp: _strips,
+    FusedOp: _whole,
     NativeOp: _whole,
     InterpretOp: _whole,
 }

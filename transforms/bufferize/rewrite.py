@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from wengert.dialects import core, stablehlo
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
+from wengert.dialects.kernel import FusedOp, InterpretOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.buffers.text import SEGMENTS
 from wengert.dialects.kernel.memory import Space, byte_size, bytes_in, memref_of, space_of, value_type
@@ -100,7 +100,7 @@ class _BlockWriter:
         for op in ops_in(self.old):
             if isinstance(op, NestOp):
                 self._nest(op)
-            elif isinstance(op, MatmulOp | NativeOp | InterpretOp):
+            elif isinstance(op, MatmulOp | FusedOp | NativeOp | InterpretOp):
                 self._launch(op, [self.buffer(value) for value in operands_of(op)])
             elif isinstance(op, core.ForOp | core.WhileOp):
                 self._loop(op)

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp, StripMineOp
+from wengert.dialects.kernel import FusedOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place, scratch_room
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
@@ -89,6 +89,9 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 if isinstance(op, MatmulOp | NativeOp):
                     _whole(op, target, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
                     continue
+                if isinstance(op, FusedOp):
+                    _fused(op, target, strict=strict, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
+                    continue
                 if isinstance(op, StripMineOp) and op.schedule is None:
                     op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
                 if isinstance(op, StripMineOp | StripLoopOp):
@@ -120,6 +123,17 @@ def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int
     if room is not None and scratch_bytes(product, chosen) > room:
         chosen = plain(product)
     op.properties["schedule"] = ProductScheduleAttr(chosen)
+
+
+def _fused(op: FusedOp, target: Target, *, strict: bool, parallel: bool, room: int | None) -> None:
+    """Gives a product and the nest that finishes it their schedules, or checks those that are there."""
+    from wengert.transforms.schedule.products.epilogues import check_fused
+
+    _whole(op.product, target, parallel=parallel, room=room)
+    if op.nest.schedule is None:
+        chosen = choose(op.nest, target, strict=strict, in_place=lambda: not op.keeps_sums, parallel=False)
+        op.nest.properties["schedule"] = ScheduleAttr(chosen)
+    check_fused(op, strict=strict, parallel=parallel, room=room)
 
 
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:

@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.facts import Effort
-from wengert.dialects.kernel import ApplyOp, LoadOp, MatmulOp, NestOp, StripMineOp
+from wengert.dialects.kernel import ApplyOp, FusedOp, LoadOp, MatmulOp, NestOp, StripMineOp
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.scalar_functions import effort
 from wengert.ir.attributes import ints
@@ -64,6 +64,8 @@ def _block_ns(block: Block, target: Target) -> float:
         if isinstance(op, NestOp):
             ops = [inner for inner in op.body.block.ops if inner is not op.terminator]
             total += prod(op.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
+        elif isinstance(op, FusedOp):
+            total += _block_ns(op.body.block, target)
         elif isinstance(op, MatmulOp):
             contracted = prod(ints(op.lhs_shape)[d] for d in op.dimension_numbers.dims("lhs_contracting_dimensions"))
             share = element_format(element(op.result)).size / target.vector_bytes

@@ -19,6 +19,7 @@ from wengert.dialects.kernel import (
     ApplyOp,
     ConstantOp,
     EmptyOp,
+    FusedOp,
     Guard,
     IndexOp,
     InterpretOp,
@@ -72,9 +73,9 @@ def empty(op: EmptyOp) -> Nullary:
     return lambda: np.zeros(shape(op.result), dtype_of(element(op.result)))[()]
 
 
-@evaluates_in_scope(InterpretOp, NativeOp)
-def whole(op: InterpretOp | NativeOp, scope: Scope) -> Variadic:
-    """Runs the op in the body."""
+@evaluates_in_scope(FusedOp, InterpretOp, NativeOp)
+def whole(op: FusedOp | InterpretOp | NativeOp, scope: Scope) -> Variadic:
+    """Runs the ops in the body."""
     body = scope.uncounted_region(op.body)
     return lambda *operands: one_or_tuple(op, body(*operands))
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from wengert.dialects.kernel import InterpretOp, MatmulOp, NativeOp, NestOp
+from wengert.dialects.kernel import FusedOp, InterpretOp, MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.buffers import (
     AllocOp,
     CaseOp,
@@ -154,6 +154,8 @@ class _BlockCode(BlockPointers):
             self._nest(op, kernel)
         elif isinstance(kernel, MatmulOp):
             self._product(op, kernel)
+        elif isinstance(kernel, FusedOp):
+            self._fused(op, kernel)
         elif isinstance(kernel, NativeOp):
             self._native(op, kernel)
         else:
@@ -205,6 +207,27 @@ class _BlockCode(BlockPointers):
             self.entry.job(name, pointers, parts.cut, own, scratch_room(op))
         else:
             self._call(name, [*pointers, own])
+
+    def _fused(self, op: LaunchOp, fused: FusedOp) -> None:
+        """Calls a product with the array of the pointers that the nest has which finishes its rows."""
+        from wengert.transforms.codegen.cpu.fused import emit_fused  # here, because programs without products do without it
+        from wengert.transforms.schedule.products.epilogues import check_fused
+
+        if self.check_schedules:
+            check_fused(fused, strict=self.entry.strict, parallel=self.alone, room=scratch_room(op))
+        code = emit_fused(fused, self.entry.target, strict=self.entry.strict, debug_lines=self.entry.debug_lines)
+        name = self.entry.function(code.text, op.location)
+        self.entry.helpers.update(code.helpers)
+        builder, buffers = self.entry.builder, [self.pointer(buffer) for buffer in (*op.read, *op.written)]
+        more = builder.alloca(f"[{len(code.pointers)} x ptr]", 16)
+        for slot, number in enumerate(code.pointers):
+            builder.store("ptr", buffers[number], self.offset(more, 8 * slot))
+        a, b = (self.offset(buffers[number], offset) for number, offset in zip(code.operands, code.offsets, strict=True))
+        sums, own = buffers[len(op.read) + fused.target], self._scratch(op)
+        if code.cut is not None:
+            self.entry.job(name, [a, b, sums, more], code.cut, own, scratch_room(op))
+        else:
+            self._call(name, [a, b, sums, own, more])
 
     def _native(self, op: LaunchOp, native: NativeOp) -> None:
         if self.check_schedules and native.schedule is not None:

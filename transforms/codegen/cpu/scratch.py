@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from xdsl.ir import Operation
 
-from wengert.dialects.kernel import MatmulOp, NativeOp
+from wengert.dialects.kernel import FusedOp, MatmulOp, NativeOp
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.schedule.target import Target
@@ -23,6 +23,8 @@ class MemoryNeeds(Struct, frozen=True):
 
     def scratch_bytes(self, op: Operation) -> int:
         """The bytes that an op uses while it runs."""
+        if isinstance(op, FusedOp):
+            return self.scratch_bytes(op.product)
         if isinstance(op, MatmulOp):
             from wengert.transforms.schedule.products.choice import schedule_of  # here, because programs without products do without it
             from wengert.transforms.schedule.products.operands import product_of

@@ -9,9 +9,12 @@ computed by any thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.conversion import convert
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.finish import MORE, PARAMETERS, Finish, begin_finish, call_finish, shared_result
 from wengert.transforms.codegen.cpu.matmul.normalisation import normalisation_functions, normalise_name, unequal_name
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
 from wengert.transforms.codegen.cpu.matmul.tile_function import tile_function, tile_name
@@ -34,8 +37,9 @@ def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     return functions
 
 
-def block_function(plan: MatmulPlan, name: str) -> str:
-    """``define internal void @name(...)``, which computes one block of C from the addresses of its operands' first elements, see :data:`BLOCK_PARAMETERS`."""
+def block_function(plan: MatmulPlan, name: str, finish: Finish | None = None) -> str:
+    """``define internal void @name(...)``, which computes one block of C from the addresses of its operands' first elements, see :data:`BLOCK_PARAMETERS`; and
+    finishes its rows."""
     assert plan.blocks is not None
     builder, size = FunctionBuilder(), ELEMENT_BYTES[plan.element]
     a_panels = builder.offset("%scratch", "i8", plan.panel_offset)
@@ -43,15 +47,24 @@ def block_function(plan: MatmulPlan, name: str) -> str:
     apart = plan.apart_elements > 0
     factors = builder.offset(b_panels, "i8", aligned(plan.b_panels * size))
     c, step = (builder.offset(factors, "i8", aligned(plan.panel_factors * size)), plan.block_pitch) if apart else ("%c", plan.c_m)
+    frame = "" if finish is None else begin_finish(builder, finish)
     with builder.rotated_loop(plan.k, step=plan.blocks.depth) as terms:
         depth = _least(builder, plan.blocks.depth, plan.k, terms.index) if plan.k % plan.blocks.depth else plan.blocks.depth
         a = builder.offset("%a", _bytes(plan.stored[0]), builder.multiply(terms.index, plan.a_k))
         b = builder.offset("%b", _bytes(plan.stored[1]), builder.multiply(terms.index, plan.b_k))
         _copy_panels(builder, plan, (b, b_panels, factors), "%columns", depth)
-        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), depth, builder.icmp("ne", "i64", terms.index, 0))
+
+        def complete(row: str, last: str = terms.index, depth: Index = depth) -> None:
+            """Finishes the rows of a tile after the last terms."""
+            if finish is not None:
+                with builder.when(builder.icmp("eq", "i64", builder.add(last, depth), plan.k)):
+                    call_finish(builder, plan, finish, frame, row)
+
+        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), depth, builder.icmp("ne", "i64", terms.index, 0), complete)
     if apart:
         _convert_block(builder, plan, c)
-    return builder.definition(name, BLOCK_PARAMETERS, attributes="noinline nounwind")
+    parameters = BLOCK_PARAMETERS if finish is None else (*shared_result(BLOCK_PARAMETERS), *PARAMETERS)
+    return builder.definition(name, parameters, attributes="noinline nounwind")
 
 
 def _bytes(element: str) -> str:
@@ -75,7 +88,16 @@ def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, st
             builder.store(_scalar(plan), factor, _panel_factor(builder, plan, factors, loop.index), ELEMENT_BYTES[plan.element])
 
 
-def _tiles(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], others: tuple[str, str], result: tuple[str, int], depth: Index, add: str) -> None:
+def _tiles(
+    builder: FunctionBuilder,
+    plan: MatmulPlan,
+    copy: tuple[str, str],
+    others: tuple[str, str],
+    result: tuple[str, int],
+    depth: Index,
+    add: str,
+    complete: Callable[[str], None],
+) -> None:
     """All tiles of a block, those beside one another after one another; the panels of B and their factors, the result, and how far its rows are apart."""
     (a, a_panels), rows, kind = copy, plan.tile.rows, _bytes(plan.element)
     with builder.rotated_loop("%rows", step=rows * plan.a_group) as group:
@@ -85,6 +107,7 @@ def _tiles(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], ot
             panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), depth))
             below = builder.offset(result[0], kind, builder.multiply(row.index, result[1]))
             _row_of_tiles(builder, plan, panel, others, (below, result[1]), (depth, _least(builder, rows, "%rows", row.index)), add)
+            complete(row.index)
 
 
 def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], rows: tuple[str, Index], depth: Index) -> None:
@@ -155,14 +178,16 @@ def _least(builder: FunctionBuilder, most: int, extent: Index, index: Index) -> 
     return builder.intrinsic("umin", "i64", most, builder.binary("sub nuw nsw", "i64", extent, index))
 
 
-def emit_blocks(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, b: str, c: str, scratch: str) -> None:
-    """C = A B, one block after the other; blocks below one another share the columns of B."""
+def emit_blocks(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], finish: Finish | None = None) -> None:
+    """C = A B, one block after the other; blocks below one another share the columns of B. The pointers are those of A, B, C and scratch memory."""
     assert plan.blocks is not None
     with builder.repeat(plan.block_columns) as column, builder.repeat(plan.block_rows) as row:
-        _call_block(builder, plan, name, (a, b, c, scratch), row, column)
+        _call_block(builder, plan, name, pointers, row, column, finish)
 
 
-def emit_numbered_block(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], number: str) -> None:
+def emit_numbered_block(
+    builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], number: str, finish: Finish | None = None
+) -> None:
     """The block of this number, of those in all iterations of the loops around the product."""
     a, b, c, scratch = pointers
     left = number
@@ -172,7 +197,7 @@ def emit_numbered_block(builder: FunctionBuilder, plan: MatmulPlan, name: str, p
         index, left = _digit(builder, left, loop.size)
         moved = zip((a, b, c), (*plan.stored, plan.result_element), (loop.a, loop.b, loop.c), strict=True)
         a, b, c = (builder.offset(pointer, _bytes(element), builder.multiply(index, step)) for pointer, element, step in moved)
-    _call_block(builder, plan, name, (a, b, c, scratch), row, column)
+    _call_block(builder, plan, name, (a, b, c, scratch), row, column, finish)
 
 
 def _digit(builder: FunctionBuilder, number: str, base: int) -> tuple[Index, str]:
@@ -182,7 +207,9 @@ def _digit(builder: FunctionBuilder, number: str, base: int) -> tuple[Index, str
     return builder.binary("urem", "i64", number, base), builder.binary("udiv", "i64", number, base)
 
 
-def _call_block(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], row: Index, column: Index) -> None:
+def _call_block(
+    builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], row: Index, column: Index, finish: Finish | None
+) -> None:
     assert plan.blocks is not None
     a, b, c, scratch = pointers
     first_row, first_column = (builder.multiply(int(i) if i == "0" else i, size) for i, size in ((row, plan.blocks.rows), (column, plan.blocks.columns)))
@@ -190,4 +217,5 @@ def _call_block(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers:
     b = builder.offset(b, _bytes(plan.stored[1]), builder.multiply(first_column, plan.b_n))
     c = builder.offset(c, _bytes(plan.result_element), builder.linear([(first_row, plan.c_m), (first_column, plan.c_n)]))
     rows, columns = _least(builder, plan.blocks.rows, plan.m, first_row), _least(builder, plan.blocks.columns, plan.n, first_column)
-    builder.call_void(name, [("ptr", a), ("ptr", b), ("ptr", c), ("ptr", scratch), ("i64", rows), ("i64", columns)])
+    more: list[Operand] = [] if finish is None else [("ptr", MORE), ("i64", first_row), ("i64", first_column)]
+    builder.call_void(name, [("ptr", a), ("ptr", b), ("ptr", c), ("ptr", scratch), ("i64", rows), ("i64", columns), *more])

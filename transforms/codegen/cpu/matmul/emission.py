@@ -9,6 +9,7 @@ from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blas import emit_gemm, gemm_declaration
 from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, blocked_functions, emit_blocks
 from wengert.transforms.codegen.cpu.matmul.dot_kernel import emit_dot
+from wengert.transforms.codegen.cpu.matmul.finish import MORE, Finish, shared_result
 from wengert.transforms.codegen.cpu.matmul.packing import copy_operand, copy_scalars
 from wengert.transforms.codegen.cpu.matmul.row_kernel import emit_rows
 from wengert.transforms.codegen.cpu.matmul.scalar_kernel import emit_complex
@@ -19,19 +20,21 @@ PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias
 
 
 @lru_cache(maxsize=128)
-def emit_function(plan: MatmulPlan, name: str, linkage: str = "") -> str:
+def emit_function(plan: MatmulPlan, name: str, linkage: str = "", finish: Finish | None = None) -> str:
     """`define void @name(ptr %a, ptr %b, ptr %c, ptr %scratch)`, after the constants that it needs.
 
     %a, %b: the operands of dot_general; %c: the contiguous result, overwritten, which must not overlap them; %scratch: memory of
     `plan.scratch_bytes` bytes that is aligned to 64 (not read if that is 0).  The symbols in `plan.symbols` must be declared once per
-    module (`helpers`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal".  The text depends on nothing else; that of the last
+    module (`helpers`) and registered (`symbols.register_symbols`).  `linkage`: such as "internal". ``finish``: what is done with
+    complete rows of a product in blocks; the function takes the array of its pointers besides.  The text depends on nothing else; that of the last
     plans is kept, since layers of a model and programs of a process have many products alike.
     """
     builder = FunctionBuilder()
     if not plan.empty:
-        emit_body(builder, plan, name)
-    function = builder.definition(name, PARAMETERS, head=linkage, attributes="nounwind")
-    block = block_function(plan, f"{name}.block") if plan.method == "blocked" and not plan.empty else ""
+        emit_body(builder, plan, name, finish)
+    parameters = PARAMETERS if finish is None else (*shared_result(PARAMETERS), f"ptr {MORE}")
+    function = builder.definition(name, parameters, head=linkage, attributes="nounwind")
+    block = block_function(plan, f"{name}.block", finish) if plan.method == "blocked" and not plan.empty else ""
     return builder.module.text() + block + function
 
 
@@ -42,7 +45,7 @@ def helpers(plan: MatmulPlan) -> dict[str, str]:
     return dict.fromkeys(plan.symbols, gemm_declaration(plan)) if plan.symbols else {}
 
 
-def emit_body(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> None:
+def emit_body(builder: FunctionBuilder, plan: MatmulPlan, name: str, finish: Finish | None = None) -> None:
     """Copies, then the loops around one matrix product, then the conversion of the result."""
     first, second = ("%b", "%a") if plan.exchanged else ("%a", "%b")
     a = copied_or_direct(builder, plan.element, plan.copy_a, first)
@@ -56,7 +59,7 @@ def emit_body(builder: FunctionBuilder, plan: MatmulPlan, name: str) -> None:
             a, b, c = (
                 builder.shared_offset(pointer, kind, index, step) for pointer, kind, step in zip((a, b, c), kinds, (loop.a, loop.b, loop.c), strict=True)
             )
-        emit_product(builder, plan, name, a, b, c)
+        emit_product(builder, plan, name, a, b, c, finish)
     if apart:
         result = builder.shared_offset("%scratch", "i8", offset=plan.result_offset)
         copy_scalars(builder, (plan.element, plan.result_element), (plan.result_size,), result, 0, (1,), "%c", 0, (1,))
@@ -71,7 +74,7 @@ def copied_or_direct(builder: FunctionBuilder, element: str, copy: Copy | None, 
     return target
 
 
-def emit_product(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, b: str, c: str) -> None:
+def emit_product(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, b: str, c: str, finish: Finish | None = None) -> None:
     """One matrix product by the method of the plan."""
     match plan.method:
         case "zero":
@@ -81,7 +84,7 @@ def emit_product(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, 
         case "blas":
             emit_gemm(builder, plan, name, a, b, c)
         case "blocked":
-            emit_blocks(builder, plan, f"{name}.block", a, b, c, "%scratch")
+            emit_blocks(builder, plan, f"{name}.block", (a, b, c, "%scratch"), finish)
         case "dot":
             emit_dot(builder, plan, a, b, c)
         case "rows" | "packed" | "gathered":

@@ -9,15 +9,16 @@ from __future__ import annotations
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, emit_numbered_block
 from wengert.transforms.codegen.cpu.matmul.emission import emit_function
+from wengert.transforms.codegen.cpu.matmul.finish import MORE, Finish
 from wengert.transforms.codegen.cpu.tasks import BEGIN, CHUNK, END, SCRATCH, TASK_PARAMETERS, begin_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.products.plan import Parts
 
 
-def emit_task(divided: Parts, name: str) -> str:
-    """``define void @name(ptr %frame, i64 %chunk, ptr %scratch)``, whose frame holds the addresses of both operands and the result."""
+def emit_task(divided: Parts, name: str, finish: Finish | None = None) -> str:
+    """``define void @name(ptr %frame, i64 %chunk, ptr %scratch)``, whose frame holds the addresses of both operands, the result, and what a finish takes."""
     if divided.over == "blocks":
-        return _block_task(divided, name)
+        return _block_task(divided, name, finish)
     builder, size = FunctionBuilder(), ELEMENT_BYTES[divided.part.element]
     steps = (divided.b, divided.a, divided.c) if divided.part.exchanged else (divided.a, divided.b, divided.c)
     bases = ["%a", "%b", "%c"]
@@ -36,10 +37,10 @@ def emit_task(divided: Parts, name: str) -> str:
     return "".join([*texts, builder.definition(name, TASK_PARAMETERS, attributes="nounwind")])
 
 
-def _block_task(divided: Parts, name: str) -> str:
+def _block_task(divided: Parts, name: str, finish: Finish | None) -> str:
     """A task whose iterations are blocks of the result."""
     builder, plan = FunctionBuilder(), divided.part
-    begin_task(builder, ["%a", "%b", "%c"], divided.cut)
+    begin_task(builder, ["%a", "%b", "%c", *([] if finish is None else [MORE])], divided.cut)
     with builder.rotated_loop(END, start=BEGIN) as loop:
-        emit_numbered_block(builder, plan, f"{name}.block", ("%a", "%b", "%c", SCRATCH), loop.index)
-    return block_function(plan, f"{name}.block") + builder.definition(name, TASK_PARAMETERS, attributes="nounwind")
+        emit_numbered_block(builder, plan, f"{name}.block", ("%a", "%b", "%c", SCRATCH), loop.index, finish)
+    return block_function(plan, f"{name}.block", finish) + builder.definition(name, TASK_PARAMETERS, attributes="nounwind")

@@ -1,0 +1,58 @@
+"""What is done with the sums of a product when rows of a block are complete: a task of a nest, called on these rows and the block's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
+from wengert.transforms.schedule.products.plan import MatmulPlan
+
+MORE = "%more"
+"""The parameter of products with a finish: the array of the pointers that the nest has."""
+PARAMETERS = (f"ptr {MORE}", "i64 %row", "i64 %column")
+"""What a block's function has besides: the pointers, and its first row and column in C."""
+
+
+class Finish(Struct, frozen=True):
+    """The tasks for blocks of all columns that a block has, and for the last ones if they have fewer ("" if not); ``steps`` are the bytes by which each of its
+    pointers moves from one column to the next."""
+
+    task: str
+    rest: str
+    steps: tuple[int, ...]
+
+
+def widths(plan: MatmulPlan) -> tuple[int, int]:
+    """The columns of a block, and of the last blocks beside others if these have fewer, else 0."""
+    assert plan.blocks is not None
+    columns = min(plan.n, plan.blocks.columns)
+    return columns, plan.n % columns
+
+
+def shared_result(parameters: Sequence[str]) -> list[str]:
+    """The parameters of a function whose result is also reached by the pointers of a finish."""
+    return [parameter.replace("ptr noalias %c", "ptr %c") for parameter in parameters]
+
+
+def begin_finish(builder: FunctionBuilder, finish: Finish) -> str:
+    """Moves the pointers to the columns of a block; the frame of the task."""
+    frame = builder.alloca(f"[{len(finish.steps)} x ptr]", 16)
+    for number, step in enumerate(finish.steps):
+        pointer = builder.load("ptr", builder.offset(MORE, "ptr", number))
+        builder.store("ptr", builder.offset(pointer, "i8", builder.multiply("%column", step)), builder.offset(frame, "ptr", number))
+    return frame
+
+
+def call_finish(builder: FunctionBuilder, plan: MatmulPlan, finish: Finish, frame: str, row: Index) -> None:
+    """Runs the task on the rows of a tile, of which this is the first one in the block."""
+    first = builder.binary("udiv", "i64", builder.add("%row", row), plan.tile.rows)
+    operands = [("ptr", frame), ("i64", first), ("ptr", "null")]
+    if not finish.rest:
+        builder.call_void(finish.task, operands)
+        return
+    with builder.conditional(builder.icmp("eq", "i64", "%columns", widths(plan)[0])) as branches:
+        builder.call_void(finish.task, operands)
+        branches.otherwise()
+        builder.call_void(finish.rest, operands)
