@@ -16,6 +16,7 @@ import numpy as np
 
 from wengert.eager import library
 from wengert.eager.errors import AutogradError, missing
+from wengert.eager.gradients import attributes
 from wengert.eager.operations import (
     complex_views,
     contraction,
@@ -79,28 +80,22 @@ class Tensor:
         """The gradient that backward passes have added up."""
         if STATE.tape is not None:
             STATE.tape.gradient_read(self, self._grad)
+        if self._grad is None and self.source is not None:
+            attributes.warn_of_nothing(self)
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            self._check_gradient(value)
+            attributes.check_gradient(self, value)
         if STATE.tape is not None:
             STATE.tape.gradient_set(self)
         self._grad = value
 
-    @grad.deleter
-    def grad(self) -> None:
+    def __delattr__(self, name: str) -> None:
+        if name != "grad":
+            raise AutogradError(f"{name} of a tensor cannot be deleted")
         self.grad = None
-
-    def _check_gradient(self, value: Any) -> None:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-        if value is self:
-            raise AutogradError("a tensor cannot be its own grad")
-        if (value.array.shape, value.array.dtype) != (self.array.shape, self.array.dtype):
-            shown = dispatch.describe_types([(x.array.shape, x.array.dtype) for x in (value, self)])
-            raise AutogradError(f"grad must have the shape and dtype of its tensor, found {shown}")
 
     requires_grad = property(attrgetter("tracked"), lambda self, value: self.requires_grad_(value), doc="Whether gradients flow to it.")
 
@@ -259,6 +254,7 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if STATE.tape is not None:
             STATE.tape.refuse("data is set, which leaves no trace")
+        attributes.check_data(self, value)
         self.array = value.array
 
     def draw(self, **options: Any) -> Any:

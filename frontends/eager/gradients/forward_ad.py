@@ -65,7 +65,9 @@ class _Rules:
     def check(self, number: int, y: Tensor, tangent: Tensor) -> None:
         """Raises an AutogradError if the tangent of a result is none that it may have."""
         if number in self.context.without_gradient:
-            raise AutogradError(f"the jvp of {self.name} returned a tangent of result {number}, which has no gradient. You should return None at that position instead")
+            raise AutogradError(
+                f"the jvp of {self.name} returned a tangent of result {number}, which has none. You should return None at that position instead"
+            )
         for a, t, version in self.arguments:
             if any(y is d for d in self.context.dirty):
                 if y is a and t is not None:
@@ -75,7 +77,10 @@ class _Rules:
 
     def _check_changed(self, tangent: Tensor, given: Tensor, version: int | None) -> None:
         if tangent is not given:
-            raise AutogradError(f"{self.name}: an inplace custom Function is not modifying the forward mode gradients inplace: its jvp must return the tangent it was given")
+            raise AutogradError(
+                f"{self.name}: an inplace custom Function is not modifying the forward mode gradients inplace:"
+                " its jvp must return the tangent that it was given"
+            )
         if version is not None and dispatch.storage_of(given).version == version:
             raise AutogradError(f"{self.name} changes an argument in place, so its jvp function must modify the corresponding gradient inplace")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.eager.function import Context
+from wengert.eager.recording.function_record import Context
 from wengert.eager.recording.record import AccumulateGrad, Record
 
 _KINDS = (Record, AccumulateGrad, Context)
