@@ -352,11 +352,7 @@ class Again(Keeper):
     def check_count(self) -> None:
         """Raises a CheckpointError if the second run kept more or less than the first, as far as it went."""
         if len(self.values) < self.count or (self.frame.finished and len(self.values) > self.count):
-            said = (
-                "A different number of tensors was saved"
-                if len(self.values) < self.count
-                else "A checkpoint is trying to save more tensors during recomputation"
-            )
+            said = "A different number of tensors was saved" if len(self.values) < self.count else "It is trying to save more tensors during recomputation"
             raise self._different(f"{said}: {len(self.values)} operations kept values, {self.count} did the first time")
 
     def _different(self, said: str) -> CheckpointError:
