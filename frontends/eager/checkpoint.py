@@ -394,7 +394,7 @@ class DeferredTensors:
 
 def _standing_at(source: Source, array: Any) -> Tensor | None:
     if array is None or isinstance(array, Tensor):
-        return cast("Tensor | None", array)
+        return array
     if isinstance(source, Tensor):
         from wengert.eager.graph import in_place_of
 

@@ -95,12 +95,12 @@ class Function:
         tracked = STATE.recording and any(context.needs_input_grad)
         # An argument that forward changes, or returns as it is, must still be found where it was.
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
-        tape = STATE.tape
+        tape: Any = STATE.tape
         push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
         if push is None:
             output = cls._run(context, args)
         else:
-            with tape.paused():  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+            with tape.paused():
                 output = cls._run(context, args)
         made, results = listed(output), listed(output)
         cls._check_marks(context, args, results)

@@ -23,7 +23,8 @@ class CheckpointFunction(Function):
     """A call that keeps its arguments only."""
 
     @staticmethod
-    def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+    def forward(*given: Any) -> Any:
+        ctx, function, preserve, *args = given
         ctx.function = function
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]

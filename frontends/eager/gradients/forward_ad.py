@@ -322,12 +322,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _LEVELS[-1].__exit__()
 
 
-def _is_fwd_grad_enabled() -> bool:  # the names that PyTorch has for it
+def _is_fwd_grad_enabled() -> bool:  # pyright: ignore[reportUnusedFunction]  the names that PyTorch has for it
     """Whether operations compute tangents."""
     return STATE.pushes_forward
 
 
-class _set_fwd_grad_enabled:  # noqa: N801
+class _set_fwd_grad_enabled:  # noqa: N801  # pyright: ignore[reportUnusedClass]
     """Turns tangents on or off until the end of the block."""
 
     def __init__(self, mode: bool):

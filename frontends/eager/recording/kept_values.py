@@ -54,7 +54,7 @@ def tensor_at(record: Record, position: int) -> Tensor | float:
     count = len(record.signature.types)
     source = record.inputs[position] if position < count else record if len(record.signature.results) == 1 else Output(record, position - count)
     if source is not None and not isinstance(source, int | float) and hasattr(source, "array"):
-        if value is source.array:  # pyright: ignore[reportAttributeAccessIssue]
+        if value is source.array:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
             return source  # pyright: ignore[reportReturnType]  (a leaf is itself, unless hooks made something else of it)
         return in_place_of(source, value)  # pyright: ignore[reportArgumentType]
     if source is not None and not isinstance(source, int | float) and made.array.dtype.kind in "fVc":

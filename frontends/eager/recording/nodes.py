@@ -17,7 +17,7 @@ class _NodeType(type):
         return isinstance(instance, _KINDS)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return cls in subclass.__mro__ or issubclass(subclass, _KINDS)
+        return Node in subclass.__mro__ or issubclass(subclass, _KINDS)
 
 
 class Node(metaclass=_NodeType):
