@@ -92,12 +92,12 @@ class Tensor:
             STATE.tape.gradient_set(self)
         self._grad = value
 
-    def __delattr__(self, name: str) -> None:
-        if name != "grad":
-            raise AutogradError(f"{name} of a tensor cannot be deleted")
+    @grad.deleter
+    def grad(self) -> None:
         self.grad = None
 
-    requires_grad = property(attrgetter("tracked"), lambda self, value: self.requires_grad_(value), doc="Whether gradients flow to it.")
+    requires_grad = property(attrgetter("tracked"), lambda x, value: x.requires_grad_(value), attributes.refuse_deletion, "Whether gradients flow to it.")
+    _grad_fn = _backward_hooks = property(fdel=attributes.refuse_deletion)
 
     # -- what it is
 
@@ -256,6 +256,10 @@ class Tensor:
             STATE.tape.refuse("data is set, which leaves no trace")
         attributes.check_data(self, value)
         self.array = value.array
+
+    @data.deleter
+    def data(self) -> None:
+        attributes.refuse_deletion(self)
 
     def draw(self, **options: Any) -> Any:
         """The graph of what was recorded on the way to this tensor, as DOT and SVG: see :func:`wengert.draw`."""

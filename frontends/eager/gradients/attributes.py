@@ -34,6 +34,11 @@ def check_gradient(x: Tensor, value: Any) -> None:
         raise AutogradError(f"grad must have the shape and dtype of its tensor, found {shown}")
 
 
+def refuse_deletion(x: Tensor) -> None:
+    """Raises an AutogradError: of a tensor's attributes, only ``grad`` can be deleted. (``__delattr__`` would make every attribute slower to set.)"""
+    raise AutogradError("only grad can be deleted of the attributes of a tensor")
+
+
 def check_data(x: Tensor, value: Any) -> None:
     """Raises an error if a value cannot become the memory of a tensor."""
     if not hasattr(value, "array"):
