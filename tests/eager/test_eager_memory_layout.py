@@ -307,7 +307,12 @@ def checkpoints_that_run_a_pass_of_their_own(T: Any) -> Any:
 def what_differs_in_the_second_run(T: Any) -> Any:
     def run(first: Any, second: Any, **options: Any) -> Any:
         functions = iter((first, second))
-        checkpoint(T)(lambda x: (next(functions))(x) * 1, leaf(T, 0.5), use_reentrant=False, **options).sum().backward()
+
+        def along(x: Any) -> Any:
+            function = next(functions)
+            return function(x)
+
+        checkpoint(T)(along, leaf(T, 0.5), use_reentrant=False, **options).sum().backward()
 
     three, two = lambda x: x.sin().exp().sin(), lambda x: x.sin().exp()
     other = lambda x: x.sin() * T.tensor([1.0, 2.0])  # noqa: E731
