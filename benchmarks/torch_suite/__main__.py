@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -76,6 +77,36 @@ def run(path: Path, side: str, patterns: Sequence[str], seconds: int) -> list[Re
     return results
 
 
+CAUSES: Sequence[tuple[str, str, str]] = (
+    (r"_make_wrapper_subclass|_make_subclass|logging_tensor|SinCounterMode", "wrappers by `__torch_dispatch__`", "out of scope: PyTorch's dispatcher"),
+    (r"sparse|to_dense", "sparse tensors", "out of scope: all tensors are dense"),
+    (r"is_floating_point|Float16DType|test_type_conversions|_sparse_ctor", "`dtype` objects with attributes", "dtypes are NumPy's"),
+    (r"selective|SelectiveActivation|_scoped_library", "selective checkpoints", "not written: a policy needs to stand in front of every operation"),
+    (r"_vmap|vmap|respects_requires_grad|forward_ad_batched", "`vmap` while code runs", "not written; traced code has it"),
+    (r"nested_tensor|as_nested|_calculate_shape|multiple_dispatch", "nested tensors, operations for tests of the dispatcher", "out of scope"),
+    (r"_view_tracking|view_func", "functions that replay a view", "not written; `View.path` has the operations"),
+    (r"is_conj|is_neg|check_conj", "lazy conjugation and negation", "`conj()` computes at once"),
+    (r"'Storage' object", "`storage()` as a list of elements", "memory is seen through `array`"),
+    (r"torch\.jit|mkldnn|emit_itt|autocast|_set_cached_tensors", "TorchScript, MKL-DNN, ITT, autocast, CUDA graphs' caches", "out of scope"),
+    (r"profiler|record_function", "layers and allocations in profiles", "there is no LSTM yet, and no operation `aten::empty`"),
+    (r"anomaly", "what anomaly detection says of the forward code", "the place is known always, so \"no forward pass information\" is never said"),
+    (r"use_reentrant_not_passed", "a warning that a default will change", "it will not here"),
+    (r"custom_function_works|out_of_context", "errors for what works here", "kept values may be asked for twice, copies outlive their context"),
+)  # fmt: skip
+"""Causes of failures: what their names and notes have, what it is, and why."""
+
+
+def causes(failed: Sequence[Result]) -> str:
+    """The table of failures by cause, the most frequent first."""
+    counts = Counter(next((i for i, (pattern, _, _) in enumerate(CAUSES) if re.search(pattern, f"{r.name} {r.note}")), len(CAUSES)) for r in failed)
+    rest = ("", "others", "single functions and texts; see the list below and `--json`")
+    lines = ["| not passed for want of | tests | |", "|---|---|---|"]
+    for number, count in sorted(counts.items(), key=lambda item: (item[0] == len(CAUSES), -item[1])):
+        _, what, why = (*CAUSES, rest)[number]
+        lines.append(f"| {what} | {count} | {why} |")
+    return "\n".join(lines)
+
+
 def reason(note: str) -> str:
     """Failures by kind: what is absent by name, other errors by their first words."""
     if "NotImplementedError: there is no" in note:
@@ -92,8 +123,11 @@ def table(ours: Iterable[Result], theirs: Iterable[Result]) -> str:
     for name in (*classes, "all"):
         some = [r for r in counted if name in ("all", r.name.split(".")[0])]
         lines.append(f"| {name} | {len(some)} | {sum(r.status == 'passed' for r in some)} |")
-    kinds = Counter(reason(r.note) for r in counted if r.status != "passed")
-    lines.append("\nNot passed for want of: " + ", ".join(f"`{k}` ({n})" for k, n in kinds.most_common() if " " not in k) + ".")
+    failed = [r for r in counted if r.status != "passed"]
+    kinds = Counter(reason(r.note) for r in failed)
+    if failed:
+        lines += ["", causes(failed)]
+    lines.append("\nBy name: " + ", ".join(f"`{k}` ({n})" for k, n in kinds.most_common() if " " not in k) + ".")
     return "\n".join(lines) + "\n"
 
 

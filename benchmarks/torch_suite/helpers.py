@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import weakref
 from typing import Any
+from warnings import warn
 
 import wengert.eager as eager
-from wengert.eager.function import FunctionRecord
+from wengert.eager.recording.function_record import FunctionRecord
 
 
 class WeakTensorRef:
@@ -75,3 +76,31 @@ class Resize(eager.autograd.Function):
     @staticmethod
     def backward(ctx: Any, cotangent: Any) -> Any:
         return cotangent.contiguous().view(*ctx.sizes), None
+
+
+class _Warning(eager.autograd.Function):
+    """Warns in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: Any) -> Any:
+        warn("Warn from backward", UserWarning, stacklevel=2)
+        return cotangent
+
+
+def warn_in_autograd(x: Any) -> Any:
+    """A copy whose derivative warns."""
+    return _Warning.apply(x)
+
+
+def record_function_enter(name: str, args: Any = None) -> Any:
+    """Begins a named block of a profile."""
+    return eager.autograd.profiler.record_function(name, args).__enter__()
+
+
+def record_function_exit(block: Any) -> None:
+    """Ends it."""
+    block.__exit__(None, None, None)

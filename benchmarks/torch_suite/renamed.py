@@ -20,8 +20,8 @@ import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
 from wengert.eager import gradient_check
-from wengert.eager.function import FunctionRecord
 from wengert.eager.profiling.events import format_time
+from wengert.eager.recording.function_record import FunctionRecord
 from wengert.eager.recording.kept_values import SavedTensor
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.record import AccumulateGrad
@@ -104,6 +104,9 @@ def _modules() -> dict[str, Any]:
                 "SavedTensor": SavedTensor,
             },
         ),
+        "torch._C._nn": ((), {"_test_warn_in_autograd": helpers.warn_in_autograd}),
+        "torch.ops": ((), {}),
+        "torch.ops.profiler": ((), {"_record_function_enter": helpers.record_function_enter, "_record_function_exit": helpers.record_function_exit}),
         "torch.autograd._functions": ((), {"Resize": helpers.Resize}),
         "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.DelayedError, "AccumulateGrad": AccumulateGrad}),
         "torch.nn": ((nn,), {}),

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 from wengert.eager.containers import listed
-from wengert.eager.errors import AutogradError, CheckpointError, ModifiedError
+from wengert.eager.errors import CheckpointError, ModifiedError
 from wengert.eager.operations.creation import drawing_from, random_state
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -50,13 +50,14 @@ def checkpoint(
     Args:
         function: should compute the same again, and change nothing outside.
         args: its arguments, of any kind.
-        use_reentrant: must be False; it is here because PyTorch asks for it.
+        use_reentrant: whether the second run is a backward pass of its own inside of the one that asks for it: see :mod:`wengert.eager.reentrant`.
         preserve_rng_state: gives the second run the random numbers of the first.
         early_stop: ends the second run when all values are there that a derivative may ask for; :class:`set_checkpoint_early_stop` overrides it.
         context_fn: returns two context managers, for the first run and for the second.
         determinism_check: "default" or "none": whether the second run has to keep values of the same shapes and dtypes as the first, which is checked
             here in either case.
-        debug: taken for compatibility: errors name the places in both runs anyway.
+        debug: whether the error for a second run that is not like the first lists everything that both kept; :class:`set_checkpoint_debug_enabled`
+            overrides it.
         kwargs: its arguments by name.
 
     Raises:
@@ -71,7 +72,11 @@ def checkpoint(
     (8000, 0)
     """
     if use_reentrant:
-        raise AutogradError("checkpoint: there is only the kind that use_reentrant=False asks for")
+        from wengert.eager.reentrant import reentrant
+
+        if kwargs or context_fn is not None:
+            raise ValueError("checkpoint: with use_reentrant=True the function takes positional arguments only, and there is no context_fn")
+        return reentrant(function, args, preserve_rng_state)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', found {determinism_check!r}")
     contexts = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
@@ -79,7 +84,7 @@ def checkpoint(
         with contexts[0]:
             return function(*args, **kwargs)
     stops = early_stop if _EarlyStop.enabled is None else _EarlyStop.enabled
-    frame = Frame((function, args, kwargs), preserve_rng_state, stops, contexts[1])
+    frame = Frame((function, args, kwargs), preserve_rng_state, stops, contexts[1], debug)
     with contexts[0]:
         return frame.run()
 
@@ -102,6 +107,26 @@ class set_checkpoint_early_stop:  # noqa: N801  (the name under which it is know
 
     def __exit__(self, *exception: object) -> None:
         _EarlyStop.enabled = self._before
+
+
+class _Debug:
+    """What :class:`set_checkpoint_debug_enabled` says; None for what each call says."""
+
+    enabled: bool | None = None
+
+
+class set_checkpoint_debug_enabled:  # noqa: N801
+    """Until the end of the block, whether errors of second runs that are not like the first list everything that both kept."""
+
+    def __init__(self, enabled: bool | None):
+        self._enabled = enabled
+        self._before: bool | None = None
+
+    def __enter__(self) -> None:
+        self._before, _Debug.enabled = _Debug.enabled, self._enabled
+
+    def __exit__(self, *exception: object) -> None:
+        _Debug.enabled = self._before
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = False, **kwargs: Any) -> Any:
@@ -139,7 +164,8 @@ class Frame:
         draws: on a tape that was listening, the values of random numbers, in order.
     """
 
-    def __init__(self, call: Call, preserve: bool, early_stop: bool, context: AbstractContextManager[Any] | None = None):
+    def __init__(self, call: Call, preserve: bool, early_stop: bool, context: AbstractContextManager[Any] | None = None, debug: bool = False):
+        self.debug = debug
         self.call: Call | Deferred = call
         self.context = context or nullcontext()
         self.early_stop = early_stop
@@ -305,6 +331,7 @@ class Again(Keeper):
         super().__init__(frame, outer)
         self.stops = stops
         self.values: list[Any] = []
+        self.kinds: list[tuple[Any, Place | None]] = []
         self.count = len(frame.expected)
         self._draws = iter(frame.draws if frame.random is not None else ())
 
@@ -313,21 +340,29 @@ class Again(Keeper):
         if number < self.count:
             expected, before = self.frame.expected[number]
             if not _same(expected, key):
-                raise CheckpointError(
-                    f"a checkpoint ({describe(self.frame.place)}) computed something else the second time: {_describe(key)} at {describe(place)},"
-                    f" but {_describe(expected)} at {describe(before)} the first time"
+                raise self._different(
+                    "Recomputed values for the following tensors have different metadata than during the forward pass:"
+                    f" those of {_describe(key)} at {describe(place)}, which were those of {_describe(expected)} at {describe(before)}"
                 )
         self.values.append(value)
+        self.kinds.append((key, place))
         if self.stops and number + 1 == self.count:
             raise _EnoughError(self)
 
     def check_count(self) -> None:
         """Raises a CheckpointError if the second run kept more or less than the first, as far as it went."""
         if len(self.values) < self.count or (self.frame.finished and len(self.values) > self.count):
-            raise CheckpointError(
-                f"a checkpoint ({describe(self.frame.place)}) computed something else the second time: {len(self.values)} operations kept values,"
-                f" {self.count} did the first time"
-            )
+            said = "A different number of tensors was saved" if len(self.values) < self.count else "It is trying to save more tensors during recomputation"
+            raise self._different(f"{said}: {len(self.values)} operations kept values, {self.count} did the first time")
+
+    def _different(self, said: str) -> CheckpointError:
+        """The error for a second run that is not like the first; with what both kept, if that is asked for."""
+        message = f"{said}. The checkpoint ({describe(self.frame.place)}) computed something else the second time"
+        if self.frame.debug if _Debug.enabled is None else _Debug.enabled:
+            runs = {"the first time": self.frame.expected, "the second time": self.kinds}
+            lines = [f"{when}: " + "; ".join(f"{_describe(key)} at {describe(place)}" for key, place in kinds) for when, kinds in runs.items()]
+            message = "\n".join([f"{message}. You are seeing this error because you passed `debug=True` to checkpoint; values were kept by", *lines])
+        return CheckpointError(message)
 
     def made(self, record: Record) -> None:
         if record.saved:
@@ -358,10 +393,12 @@ class DeferredTensors:
 
 
 def _standing_at(source: Source, array: Any) -> Tensor | None:
-    if array is None or isinstance(source, Tensor):
-        return cast("Tensor | None", source)
-    if isinstance(array, Tensor):
+    if array is None or isinstance(array, Tensor):
         return array
+    if isinstance(source, Tensor):
+        from wengert.eager.graph import in_place_of
+
+        return source if array is source.array else in_place_of(source, array)
     made = dispatch.new(array)
     if isinstance(source, Record | Output):
         made.source, made.tracked = source, True

@@ -5,224 +5,31 @@ Such a function is one record on the tape whose derivative is a call of ``backwa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 import numpy as np
 
 from wengert.eager.containers import listed
-from wengert.eager.errors import AutogradError, FreedTapeError, LeafModifiedError, ModifiedError
+from wengert.eager.errors import AutogradError, LeafModifiedError
 from wengert.eager.operations import inplace
 from wengert.eager.recording import dispatch
+from wengert.eager.recording.function_record import Context, FunctionRecord
 from wengert.eager.recording.modes import STATE
-from wengert.eager.recording.places import Place, describe, here
-from wengert.eager.recording.program import Array, Type
-from wengert.eager.recording.record import Deferred, Output, Record, Source, Storage
+from wengert.eager.recording.places import here
+from wengert.eager.recording.record import Output, Source
 
 if TYPE_CHECKING:
-    from wengert.eager.checkpoint import DeferredTensors
     from wengert.eager.tensor import Tensor
-
-
-class Context:
-    """Carries values from ``forward`` to ``backward``. Anything may be kept as an attribute; tensors are safest in :meth:`save_for_backward`.
-
-    Attributes:
-        needs_input_grad: for every argument of ``apply``, whether its gradient is wanted.
-    """
-
-    needs_input_grad: tuple[bool, ...] = ()
-
-    def __init__(self) -> None:
-        self.kept: list[Tensor | None] | DeferredTensors | None = []
-        self.kept_forward: list[Tensor | None] = []
-        self.marks: list[tuple[Storage, int]] = []
-        """The memory of what was saved, and its versions."""
-        self.dirty: tuple[Tensor, ...] = ()
-        self.constants: tuple[Tensor, ...] = ()
-        self.without_gradient: set[int] = set()
-        """The numbers of those among the results."""
-        self.materialize = True
-        self._materialize_non_diff_grads = True
-        self.record: FunctionRecord | None = None
-
-    def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors; :attr:`saved_tensors` checks that they are not changed until then."""
-        self.kept = list(tensors)
-
-    def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for ``jvp``, where :attr:`saved_tensors` has them."""
-        self.kept_forward = list(tensors)
-
-    @contextmanager
-    def of_forward_mode(self) -> Generator[None]:
-        """Inside, :attr:`saved_tensors` are those that were saved for forward mode."""
-        before = self.kept, self.marks
-        self.kept, self.marks = self.kept_forward, []
-        try:
-            yield
-        finally:
-            self.kept, self.marks = before
-
-    @property
-    def saved_variables(self) -> tuple[Tensor | None, ...]:
-        """The name of :attr:`saved_tensors` in old code."""
-        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
-        return self.saved_tensors
-
-    def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says that these arguments were changed in place; each must be a result too."""
-        self.dirty = tensors
-
-    def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says that these results have no gradients."""
-        self.constants = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether cotangents that nothing flowed into are zeros (they are by default) or None."""
-        self.materialize = value
-
-    def materializes(self, number: int) -> bool:
-        """Whether the cotangent of a result is zeros where nothing flowed into it."""
-        return self.materialize and (self._materialize_non_diff_grads or number not in self.without_gradient)
-
-    def mark(self) -> None:
-        """Notes the versions of what was saved; a checkpoint takes it away."""
-        saved = self.kept
-        assert isinstance(saved, list)
-        storages = [dispatch.storage_of(t) for t in saved if t is not None]
-        self.marks = [(storage, storage.version) for storage in storages]
-        if saved and self.record is not None and STATE.keeper is not None:
-            self.kept = STATE.keeper.take_tensors(self.record, saved)
-
-    @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The saved tensors. Raises FreedTapeError or ModifiedError."""
-        if self.kept is None:
-            raise FreedTapeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed): what this"
-                " function saved was given up. Specify retain_graph=True the first time"
-            )
-        for storage, version in self.marks:
-            if storage.version != version:
-                place = describe(self.record.place if self.record else None)
-                raise ModifiedError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation:"
-                    f" what was saved at {place} was changed in place at {describe(storage.place)}"
-                )
-        return tuple(self.kept if isinstance(self.kept, list) else self.kept.fetch())
 
 
 IN_FUNCTION = (
     "This view was created inside a custom Function (or because an input was returned as-is), and a change in place would override the custom backward;"
     " change a clone()"
 )
-
-
-class _Kind:
-    """Stands for the operation and the signature of a custom function: a name, and the types of its results."""
-
-    keeps = ()
-    differentiable = slice(None)
-
-    def __init__(self, name: str, results: tuple[Type, ...]):
-        self.operation = self
-        self.name = name
-        self.node = f"{name}Backward"
-        self.results = results
-        self.types = ()
-
-
-class FunctionRecord(Record):
-    """A custom function on the tape."""
-
-    def __init__(
-        self,
-        function: type[Function],
-        context: Context,
-        inputs: tuple[Source, ...],
-        results: tuple[Type, ...],
-        place: Place | None,
-        arguments: tuple[Type, ...] = (),
-    ):
-        super().__init__(cast(Any, _Kind(function.__name__, results)), inputs, (), place)
-        self.function = function
-        self.context = context
-        self.argument_types = arguments
-
-    @property
-    def is_special(self) -> bool:
-        """Python code has to run."""
-        return True
-
-    def __getattr__(self, name: str) -> Any:
-        """What the function has noted on its context, which is the node itself in PyTorch."""
-        return getattr(object.__getattribute__(self, "context"), name)
-
-    def keep_copies(self, storage: Storage, copy: Callable[[Array], Array]) -> None:
-        """Keeps copies of those saved tensors that lie in this memory, which is about to be written to."""
-        context = self.context
-        if isinstance(context.kept, list):
-            context.kept = [_copied(x, copy) if x is not None and x.storage is storage else x for x in context.kept]
-            context.marks = [(own, version) for own, version in context.marks if own is not storage]
-
-    def holds(self) -> tuple[list[Array], Deferred | None]:
-        """The arrays that were saved, and what a checkpoint took away."""
-        kept = self.context.kept
-        if kept is None or isinstance(kept, list):
-            return [x.array for x in kept or () if x is not None], None
-        return [], kept.deferred
-
-    def free(self) -> None:
-        """Gives up what was saved."""
-        if self.context.kept:
-            self.context.kept = None
-
-    def pull(self, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
-        """The cotangents of the arguments."""
-        given = [
-            dispatch.new(np.zeros(*t)) if c is None and self.context.materializes(number) and np.issubdtype(t[1], np.floating) else c
-            for number, (c, t) in enumerate(zip(cotangents, self.result_types, strict=True))
-        ]
-        gradients = self.function.pullback()(self.context, *given)
-        arrived = listed(gradients)
-        if len(arrived) > len(self.inputs) and all(c is None for c in arrived[len(self.inputs) :]):
-            arrived = arrived[: len(self.inputs)]
-        if len(arrived) != len(self.inputs):
-            raise AutogradError(f"{self.name()} returned {len(arrived)} gradients, expected {len(self.inputs)}, one for each argument of forward")
-        return [self._fitted(i, c) if s is not None and c is not None else None for i, (c, s) in enumerate(zip(arrived, self.inputs, strict=True))]
-
-    def _fitted(self, position: int, cotangent: Any) -> Tensor:
-        """A cotangent in the shape and dtype of its argument: what was broadcast is summed; an AutogradError where it does not fit."""
-        if not hasattr(cotangent, "array"):
-            raise AutogradError(
-                f"{self.name()} returned a {type(cotangent).__name__} as the gradient of argument {position}, expected Variable (a tensor) or None"
-            )
-        shape, dtype = self.argument_types[position]
-        fitted: Tensor = cotangent
-        if fitted.array.shape != shape:
-            first = fitted.array.ndim - len(shape)
-            if first < 0 or any(n not in (1, m) for n, m in zip(shape, fitted.array.shape[first:], strict=True)):
-                shown = list(fitted.array.shape), list(shape)
-                raise AutogradError(
-                    f"{self.name()} returned an invalid gradient at index {position} - got {shown[0]} but expected shape compatible with {shown[1]}"
-                )
-            spread = [d for d in range(fitted.array.ndim) if d < first or shape[d - first] != fitted.array.shape[d]]
-            fitted = fitted.sum(tuple(spread)).reshape(*shape) if spread else fitted
-        return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
-
-
-def _copied(x: Tensor, copy: Callable[[Array], Array]) -> Tensor:
-    """The tensor as it is now, in memory of its own."""
-    made = dispatch.new(copy(x.array))
-    source = dispatch.source_of(x)
-    if isinstance(source, Record | Output):
-        made.source, made.tracked = source, True
-    return made
 
 
 class Function:
@@ -288,12 +95,12 @@ class Function:
         tracked = STATE.recording and any(context.needs_input_grad)
         # An argument that forward changes, or returns as it is, must still be found where it was.
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
-        tape = STATE.tape
+        tape: Any = STATE.tape
         push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
         if push is None:
             output = cls._run(context, args)
         else:
-            with tape.paused():  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+            with tape.paused():
                 output = cls._run(context, args)
         made, results = listed(output), listed(output)
         cls._check_marks(context, args, results)

@@ -131,7 +131,7 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
     if not isinstance(value, np.ndarray):
         return dispatch.constant(np.asarray(value, dtype))
     if source is not None and not isinstance(source, int | float | Record | Output):
-        return source if value is source.array else _in_place_of(source, cast(Array, value))
+        return source if value is source.array else in_place_of(source, cast(Array, value))
     made = dispatch.new(value)
     if STATE.tape is not None:
         STATE.tape.rewrapped(made)
@@ -140,7 +140,7 @@ def on_tape(record: Record, position: int, value: Any) -> Tensor:
     return made
 
 
-def _in_place_of(leaf: Tensor, value: Array) -> Tensor:
+def in_place_of(leaf: Tensor, value: Array) -> Tensor:
     """What hooks made of a leaf that was kept: other elements, whose gradient is the leaf's."""
     from wengert.eager.operations.elementwise import CLONE
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from wengert.eager import library
 from wengert.eager.errors import AutogradError, missing
+from wengert.eager.gradients import attributes
 from wengert.eager.operations import (
     complex_views,
     contraction,
@@ -79,12 +80,14 @@ class Tensor:
         """The gradient that backward passes have added up."""
         if STATE.tape is not None:
             STATE.tape.gradient_read(self, self._grad)
+        if self._grad is None and self.source is not None:
+            attributes.warn_of_nothing(self)
         return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            self._check_gradient(value)
+            attributes.check_gradient(self, value)
         if STATE.tape is not None:
             STATE.tape.gradient_set(self)
         self._grad = value
@@ -93,16 +96,8 @@ class Tensor:
     def grad(self) -> None:
         self.grad = None
 
-    def _check_gradient(self, value: Any) -> None:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-        if value is self:
-            raise AutogradError("a tensor cannot be its own grad")
-        if (value.array.shape, value.array.dtype) != (self.array.shape, self.array.dtype):
-            shown = dispatch.describe_types([(x.array.shape, x.array.dtype) for x in (value, self)])
-            raise AutogradError(f"grad must have the shape and dtype of its tensor, found {shown}")
-
-    requires_grad = property(attrgetter("tracked"), lambda self, value: self.requires_grad_(value), doc="Whether gradients flow to it.")
+    requires_grad = property(attrgetter("tracked"), lambda x, value: x.requires_grad_(value), attributes.refuse_deletion, "Whether gradients flow to it.")
+    _grad_fn = _backward_hooks = property(fdel=attributes.refuse_deletion)
 
     # -- what it is
 
@@ -259,7 +254,12 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if STATE.tape is not None:
             STATE.tape.refuse("data is set, which leaves no trace")
+        attributes.check_data(self, value)
         self.array = value.array
+
+    @data.deleter
+    def data(self) -> None:
+        attributes.refuse_deletion(self)
 
     def draw(self, **options: Any) -> Any:
         """The graph of what was recorded on the way to this tensor, as DOT and SVG: see :func:`wengert.draw`."""

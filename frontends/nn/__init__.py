@@ -23,7 +23,7 @@ from typing import Any
 from wengert.eager.errors import missing
 from wengert.nn import init
 from wengert.nn.activations import dropout, gelu, relu, sigmoid, silu, softmax, softplus, tanh
-from wengert.nn.containers import ModuleList, Sequential
+from wengert.nn.containers import DataParallel, ModuleList, Sequential
 from wengert.nn.convolution import conv2d
 from wengert.nn.layers import embedding, linear
 from wengert.nn.losses import cross_entropy, mse_loss, nll_loss
@@ -70,6 +70,7 @@ __all__ = [
     "BatchNorm2d",
     "Conv2d",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Embedding",
     "Flatten",

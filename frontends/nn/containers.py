@@ -57,3 +57,14 @@ class ModuleList(_Row):
     def __init__(self, modules: Iterable[Module] = ()):
         for module in modules:
             self.append(module)
+
+
+class DataParallel(Module):
+    """A module under the name ``module``; there is one device, so it gets the whole batch, as in PyTorch where there is one."""
+
+    def __init__(self, module: Module):
+        self.module = module
+
+    def forward(self, *args: Any, **keywords: Any) -> Any:
+        """What the module makes of it."""
+        return self.module(*args, **keywords)

@@ -193,7 +193,7 @@ def test_gradcheck_of_complex_tensors_and_in_forward_mode() -> None:
         def jvp(ctx: Any, x_dot: Any) -> Any:
             return x_dot * 3
 
-    with pytest.raises(eager.autograd.GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"):
+    with pytest.raises(eager.autograd.GradcheckError, match="Jacobian computed with forward mode mismatch for output 0 with respect to input 0"):
         eager.autograd.gradcheck(Wrong.apply, x, check_forward_ad=True, check_backward_ad=False)
 
 

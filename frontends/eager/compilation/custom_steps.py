@@ -25,7 +25,7 @@ from wengert.ir.tensor_types import is_differentiable, type_of
 from wengert.transforms.ad.requests.custom import CUSTOM_VJP
 
 if TYPE_CHECKING:
-    from wengert.eager.function import FunctionRecord
+    from wengert.eager.recording.function_record import FunctionRecord
     from wengert.eager.recording.tape import Tape
     from wengert.eager.tensor import Tensor
 

@@ -5,8 +5,10 @@ While it is on, backward passes are walked, operation by operation, and what arr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
+from warnings import warn
 
 import numpy as np
 
@@ -30,6 +32,15 @@ def check(record: Record, arrived: Sequence[Tensor | None]) -> None:
             f" {count} of the {size} elements of the gradient of operand {position} are NaN:"
             f" the derivative of '{record.signature.operation.name}' at {describe(record.place)}"
         )
+
+
+def report(record: Record) -> None:
+    """Warns that the derivative of a record failed, and where it stands in the forward code; where warnings are errors, it is written to stderr."""
+    said = f"Error detected in {record.name()}, the derivative of '{record.signature.operation.name}' at {describe(record.place)}"
+    try:
+        warn(said, UserWarning, stacklevel=2)
+    except UserWarning:
+        sys.stderr.write(f"{said}\n")
 
 
 class set_detect_anomaly:  # noqa: N801  (the name under which it is known)
@@ -60,9 +71,10 @@ class set_detect_anomaly:  # noqa: N801  (the name under which it is known)
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801
-    """The search for NaN, on until the end of the block."""
+    """The search for NaN, on until the end of the block; a warning says that it is slow."""
 
     def __init__(self, check_nan: bool = True):
+        warn("Anomaly Detection has been enabled. Backward passes are walked and looked at, which is slow: for debugging only", UserWarning, stacklevel=2)
         super().__init__(True, check_nan)
 
 

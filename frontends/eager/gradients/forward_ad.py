@@ -66,7 +66,7 @@ class _Rules:
         """Raises an AutogradError if the tangent of a result is none that it may have."""
         if number in self.context.without_gradient:
             raise AutogradError(
-                f"the jvp of {self.name} returned a tangent of result {number}, which has no gradient. You should return None at that position instead"
+                f"the jvp of {self.name} returned a tangent of result {number}, which has none. You should return None at that position instead"
             )
         for a, t, version in self.arguments:
             if any(y is d for d in self.context.dirty):
@@ -78,7 +78,8 @@ class _Rules:
     def _check_changed(self, tangent: Tensor, given: Tensor, version: int | None) -> None:
         if tangent is not given:
             raise AutogradError(
-                f"{self.name}: an inplace custom Function is not modifying the forward mode gradients inplace: its jvp must return the tangent it was given"
+                f"{self.name}: an inplace custom Function is not modifying the forward mode gradients inplace:"
+                " its jvp must return the tangent that it was given"
             )
         if version is not None and dispatch.storage_of(given).version == version:
             raise AutogradError(f"{self.name} changes an argument in place, so its jvp function must modify the corresponding gradient inplace")
@@ -321,12 +322,12 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _LEVELS[-1].__exit__()
 
 
-def _is_fwd_grad_enabled() -> bool:  # the names that PyTorch has for it
+def _is_fwd_grad_enabled() -> bool:  # pyright: ignore[reportUnusedFunction]  the names that PyTorch has for it
     """Whether operations compute tangents."""
     return STATE.pushes_forward
 
 
-class _set_fwd_grad_enabled:  # noqa: N801
+class _set_fwd_grad_enabled:  # noqa: N801  # pyright: ignore[reportUnusedClass]
     """Turns tangents on or off until the end of the block."""
 
     def __init__(self, mode: bool):

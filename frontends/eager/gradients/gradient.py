@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, NonScalarError, NotTrackedError, ShapeError, UnusedInputError
 from wengert.eager.gradients import edges
-from wengert.eager.gradients.backward import Sweep, run_hooks
+from wengert.eager.gradients.backward import Sweep
+from wengert.eager.gradients.pull import run_hooks
 from wengert.eager.operations import joining
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -39,6 +41,8 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
                     "grad can be implicitly created only for scalar outputs;"
                     f" the gradient of a tensor of shape {list(y.array.shape)} needs a cotangent of that shape"
                 )
+            if y.array.dtype.kind == "c":
+                raise NonScalarError("grad can be implicitly created only for real scalar outputs; the gradient of a complex one needs a cotangent")
             cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
         elif cotangent.array.shape != y.array.shape:
             raise ShapeError(
@@ -61,6 +65,13 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Adds the gradients of tensors to ``grad`` of the leaves that they depend on. See :meth:`Tensor.backward`."""
+    if create_graph:
+        warn(
+            "Using backward() with create_graph=True makes a cycle of references between a parameter and its gradient, which holds memory until Python collects"
+            " it; autograd.grad makes none, or set grad to None afterwards",
+            UserWarning,
+            stacklevel=3,
+        )
     wanted = None if inputs is None else edges.tensors(inputs)
     if wanted is not None and not wanted:
         raise NotTrackedError("backward: inputs cannot be empty")
@@ -110,15 +121,16 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
 
 
 def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
-    if leaf.grad is None:
+    known = leaf.grad if leaf.source is None else leaf._grad  # pyright: ignore[reportPrivateUsage]  (reading that of other tensors warns)
+    if known is None:
         leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
     elif create:
-        leaf.grad = leaf.grad + cotangent
+        leaf.grad = known + cotangent
     else:
         before = STATE.grad, STATE.inference
         STATE.set(False, False)
         try:
-            leaf.grad.add_(cotangent)
+            known.add_(cotangent)
         finally:
             STATE.set(*before)
 

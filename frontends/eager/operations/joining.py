@@ -73,7 +73,7 @@ def taken_apart(op: Operation, one: Operation, x: Tensor, pieces: tuple[Any, ...
     """Several views by one operation."""
     a = x.array
     made = tuple(dispatch.new(one.kernel(piece, a)) for piece in pieces)  # pyright: ignore[reportOptionalCall]
-    frozen = f"This view is the output of a function that returns multiple views. It is one of those that '{op.name}' made at once"
+    frozen = views.unrecorded() or (f"This view is the output of a function that returns multiple views. It is one of those that '{op.name}' made at once")
     for view, piece in zip(made, pieces, strict=True):
         views.attach(one, x, piece, view, frozen)
     if x.tracked and STATE.recording:

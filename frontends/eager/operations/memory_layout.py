@@ -90,7 +90,7 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     if _order(y.array) is None or (x.tracked and not y.tracked):
         raise AutogradError("as_strided: only of memory without gaps, and of what gradients flow to; make a clone() first")
     raise ShapeError(
-        f"as_strided: sizes {list(sizes)} with strides {list(steps)} from {first} on can access memory outside of `tensor`, of {y.array.size} elements"
+        f"as_strided: sizes {list(sizes)} and strides {list(steps)} from {first} on can access memory outside of `tensor`: {y.array.size} elements"
     )
 
 

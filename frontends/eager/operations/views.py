@@ -107,13 +107,17 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     return made
 
 
+def unrecorded() -> str:
+    """Why a view that is made now must not be changed in place later, because gradients are not recorded; empty where they are."""
+    return "" if STATE.recording else UNRECORDED["inference_mode" if STATE.inference else "no_grad"]
+
+
 def _see_unrecorded(op: Operation, x: Tensor, params: Any, made: Tensor) -> None:
     """A view that is made where gradients are not recorded. It is as normal as what it is a view of, and in inference mode requires a gradient as that does."""
     made.is_inference_tensor = x.is_inference_tensor
     if x.is_inference_tensor:
         return
-    mode = UNRECORDED["inference_mode" if STATE.inference else "no_grad"]
-    attach(op, x, params, made, mode)
+    attach(op, x, params, made, unrecorded())
     made.tracked = STATE.inference and x.tracked
 
 

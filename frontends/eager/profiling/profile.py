@@ -19,7 +19,7 @@ from types import CodeType, FrameType
 from typing import Any, Self
 
 from wengert.eager.errors import AutogradError
-from wengert.eager.gradients import backward
+from wengert.eager.gradients.pull import pull
 from wengert.eager.graph import Entry
 from wengert.eager.operations import inplace, joining, views
 from wengert.eager.profiling.events import EventList, FunctionEvent
@@ -59,7 +59,7 @@ _WATCHED: dict[CodeType, Names] = {
         _code(f): _operation
         for f in (dispatch.unary, dispatch.binary, dispatch.single, dispatch.apply_many, views.see, inplace.change, inplace.change_many, joining.taken_apart)
     },
-    _code(backward.pull): _node,
+    _code(pull): _node,
     _code(Entry.run): _piece,
     _code(Entry.record): _piece,
 }

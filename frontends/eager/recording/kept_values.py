@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.eager.errors import AutogradError
+from wengert.eager.graph import in_place_of
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.record import Deferred, Output
 
@@ -53,7 +54,9 @@ def tensor_at(record: Record, position: int) -> Tensor | float:
     count = len(record.signature.types)
     source = record.inputs[position] if position < count else record if len(record.signature.results) == 1 else Output(record, position - count)
     if source is not None and not isinstance(source, int | float) and hasattr(source, "array"):
-        return source  # pyright: ignore[reportReturnType]  (a leaf is itself)
+        if value is source.array:  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            return source  # pyright: ignore[reportReturnType]  (a leaf is itself, unless hooks made something else of it)
+        return in_place_of(source, value)  # pyright: ignore[reportArgumentType]
     if source is not None and not isinstance(source, int | float) and made.array.dtype.kind in "fVc":
         made.source, made.tracked = source, True  # pyright: ignore[reportAttributeAccessIssue]
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.eager.function import Context
+from wengert.eager.recording.function_record import Context
 from wengert.eager.recording.record import AccumulateGrad, Record
 
 _KINDS = (Record, AccumulateGrad, Context)
@@ -17,7 +17,7 @@ class _NodeType(type):
         return isinstance(instance, _KINDS)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return cls in subclass.__mro__ or issubclass(subclass, _KINDS)
+        return Node in subclass.__mro__ or issubclass(subclass, _KINDS)
 
 
 class Node(metaclass=_NodeType):

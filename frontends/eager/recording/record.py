@@ -165,7 +165,7 @@ class Record:
         """The cotangents of the operands from those of the results: the derivative by itself, outside of a backward pass."""
         if len(cotangents) != len(self.result_types):
             raise TypeError(f"{self.name()}: expected {len(self.result_types)} arguments, got {len(cotangents)} instead")
-        from wengert.eager.gradients.backward import pull
+        from wengert.eager.gradients.pull import pull
 
         pulled = pull(self, list(cotangents), False)[self.signature.operation.differentiable]
         return pulled[0] if len(pulled) == 1 else tuple(pulled)

@@ -50,7 +50,7 @@ class Packed:
         with no_grad():
             unpacked: Any = self.unpack(content)
         if not isinstance(unpacked, Tensor):
-            raise TypeError(f"the hook that unpacks what was kept at {self._place} must return a tensor, found {type(unpacked).__name__}")
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(unpacked).__name__}, for what was kept at {self._place}")
         return unpacked.array
 
     def forget(self) -> None:
@@ -164,6 +164,8 @@ class disable_saved_tensors_hooks:  # noqa: N801
         self._before: list[str | None] = []
 
     def __enter__(self) -> None:
+        if isinstance(STATE.keeper, _Packing):  # hooks are at work already
+            raise AutogradError(self._message)
         self._before.append(STATE.no_saved_hooks)
         STATE.no_saved_hooks = self._message
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from wengert.eager.checkpoint import Frame
 from wengert.eager.errors import AutogradError
-from wengert.eager.function import FunctionRecord
 from wengert.eager.operations.inplace import DETACH, copy_slices
 from wengert.eager.recording import dispatch
+from wengert.eager.recording.function_record import FunctionRecord
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation
 from wengert.eager.recording.places import Place, here
