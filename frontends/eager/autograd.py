@@ -1,5 +1,6 @@
 """The functions about gradients alone: ``grad``, ``backward``, derivatives of functions, their check, functions with derivatives of their own."""
 
+from wengert.eager import profiling as profiler
 from wengert.eager.function import Context, Function, once_differentiable
 from wengert.eager.gradient_check import GradcheckError, gradcheck, gradgradcheck
 from wengert.eager.gradients import derivatives as functional
@@ -29,6 +30,7 @@ __all__ = [
     "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
+    "profiler",
     "progress",
     "set_detect_anomaly",
     "set_grad_enabled",

@@ -5,7 +5,8 @@ Such a function is one record on the tape whose derivative is a call of ``backwa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +39,7 @@ class Context:
 
     def __init__(self) -> None:
         self.kept: list[Tensor | None] | DeferredTensors | None = []
+        self.kept_forward: list[Tensor | None] = []
         self.marks: list[tuple[Storage, int]] = []
         """The memory of what was saved, and its versions."""
         self.dirty: tuple[Tensor, ...] = ()
@@ -54,8 +56,17 @@ class Context:
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``jvp``, where :attr:`saved_tensors` has them."""
-        if not self.kept:
-            self.kept = list(tensors)
+        self.kept_forward = list(tensors)
+
+    @contextmanager
+    def of_forward_mode(self) -> Generator[None]:
+        """Inside, :attr:`saved_tensors` are those that were saved for forward mode."""
+        before = self.kept, self.marks
+        self.kept, self.marks = self.kept_forward, []
+        try:
+            yield
+        finally:
+            self.kept, self.marks = before
 
     @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
@@ -277,18 +288,22 @@ class Function:
         tracked = STATE.recording and any(context.needs_input_grad)
         # An argument that forward changes, or returns as it is, must still be found where it was.
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
-        output = cls._run(context, args)
-        results = listed(output)
-        cls._check_marks(context, args, results)
         tape = STATE.tape
+        push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
+        if push is None:
+            output = cls._run(context, args)
+        else:
+            with tape.paused():  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+                output = cls._run(context, args)
+        made, results = listed(output), listed(output)
+        cls._check_marks(context, args, results)
         if tape is not None and not tape.has_rules:
             tape.refuse(f"{cls.__name__}.apply runs Python code")
         if tracked:
             cls._record(context, args, inputs, results)
         context.mark()
-        push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
         if push is not None:
-            push(cls, context, args, results)
+            push(cls, context, args, made, results)
         elif tracked and tape is not None and tape.has_rules and context.record is not None:
             from wengert.eager.compilation.custom_steps import add_rule
 

@@ -36,7 +36,7 @@ def _partials(a: Any, b: Any, x: Any) -> tuple[Any, Any]:
     jax: Any = import_module("jax")
     evaluate = import_module("jax._src.lax.special").regularized_incomplete_beta_impl
     dtype = x.dtype if x.dtype.itemsize > 2 else jax.numpy.dtype("float32")
-    wide = [v.astype(dtype) for v in (a, b, x)]
+    wide = jax.numpy.broadcast_arrays(*(v.astype(dtype) for v in (a, b, x)))  # JAX keeps literals scalar beside arrays
     one, zero = jax.numpy.ones_like(wide[0]), jax.numpy.zeros_like(wide[0])
 
     def of_parameters(a: Any, b: Any) -> Any:

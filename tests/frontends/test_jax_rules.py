@@ -216,6 +216,65 @@ def test_equal_functions_are_written_once() -> None:
     assert "test_jax_rules.py" in program.text(locations=True)
 
 
+def test_functions_are_lowered_once_and_not_again_in_each_rule_that_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.frontends.jax_functions import lowered
+
+    texts: list[str] = []
+    text = lowered._text  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(lowered, "_text", lambda *given: texts.append(text(*given)) or texts[-1])
+
+    @jax.custom_jvp
+    def inner(x: Any) -> Any:
+        return jnp.arctan2(x, 2.0)
+
+    @inner.defjvp
+    def _inner(primals: Any, tangents: Any) -> Any:
+        return inner(primals[0]), inner(primals[0]) * tangents[0]
+
+    @jax.custom_jvp
+    def outer(x: Any) -> Any:
+        return jnp.floor(inner(x))
+
+    @outer.defjvp
+    def _outer(primals: Any, tangents: Any) -> Any:
+        return outer(primals[0]), (inner(primals[0]) + outer(primals[0])) * tangents[0]
+
+    program = wg.from_jax(lambda x: outer(x) + inner(x), X).program
+    assert len(texts) == 3
+    assert "stablehlo.atan2" in texts[0]
+    assert not any("stablehlo.atan2" in text or "stablehlo.floor" in text for text in texts[1:])
+    expected = jax.jvp(jax.grad(lambda x: jnp.sum(outer(x) + inner(x))), (X,), (X,))[1]
+    reverse = program.vjp()
+    np.testing.assert_allclose(reverse.jvp(wrt=[0])(X, np.ones_like(X), X)[-1], expected, rtol=1e-12)
+
+
+def test_rules_of_rules_are_imported_once_where_a_primitive_is_called_at_several_depths() -> None:
+    import jax.interpreters.ad as jax_ad
+    import jax.interpreters.mlir as jax_mlir
+
+    names = ["first", "second", "third"]
+    made = {name: jax.extend.core.Primitive(f"wengert_test_{name}") for name in names}
+
+    def call(name: str, x: Any) -> Any:
+        return made[name].bind(x)
+
+    for name, others in zip(names, (["second", "third"], ["third", "first"], ["first", "second"]), strict=True):
+
+        def rule(primals: Any, tangents: Any, name: str = name, others: Any = others) -> Any:
+            x, x_dot = primals[0], tangents[0]
+            return call(name, x), x_dot * (call(others[0], x) + call(others[1], x) * call(name, x))
+
+        primitive = made[name]
+        primitive.def_impl(jnp.sin)
+        primitive.def_abstract_eval(lambda x: x)
+        jax_mlir.register_lowering(primitive, jax_mlir.lower_fun(jnp.sin, multiple_results=False))
+        jax_ad.primitive_jvps[primitive] = rule
+
+    module = wg.from_jax(lambda x: call("first", x) + call("second", x) + call("third", x), X).program.module
+    functions = [op.sym_name.data for op in module.body.block.ops if hasattr(op, "sym_name")]
+    assert len(functions) <= 12, functions
+
+
 def test_rules_that_raise_refuse_derivatives_only() -> None:
     """What the rule says is said by whoever asks for the derivative, at the place of the call."""
     f = jax.custom_jvp(lambda x: x)
@@ -323,6 +382,13 @@ def test_the_incomplete_beta_function_has_its_rule_outside_of_its_domain_too(bac
             np.testing.assert_allclose(every(a, b, x, 1.0)[3], expected, rtol=1e-12, err_msg=about)
 
 
+def test_the_incomplete_beta_function_of_scalar_literals_beside_an_array() -> None:
+    with jax.enable_x64(True):
+        x = np.linspace(0.1, 0.9, 3)
+        program = wg.from_jax(lambda x: jax.scipy.special.betainc(2.0, 3.0, x), x).program
+        np.testing.assert_allclose(program.vjp()(x, np.ones(3))[1], 12 * x * (1 - x) ** 2, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_the_incomplete_beta_function_has_derivatives_in_a_and_b(dtype: type) -> None:
     """JAX has none: differences of SciPy's function, and zero at both ends."""
@@ -337,23 +403,6 @@ def test_the_incomplete_beta_function_has_derivatives_in_a_and_b(dtype: type) ->
     for given, expected in ((a_bar, in_a), (b_bar, in_b), (a_dot, in_a), (b_dot, in_b)):
         assert given.dtype == dtype
         np.testing.assert_allclose(given.astype(np.float64), expected, rtol=max(1e-7, 20 * float(np.finfo(dtype).eps)), atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["igamma_impl", "igammac_impl"])
-def test_the_text_of_incomplete_gamma_functions_is_differentiated_as_its_ops_are(name: str) -> None:
-    """Without the rule, which no text says: the tangents that JAX has for the same ops, and cotangents that are NaN where it multiplies zero by infinity."""
-    from jax._src.lax import special
-
-    with jax.enable_x64(True):
-        a, x = map(np.array, zip(*EDGES, strict=True))
-        function = jax.jit(lambda a, x: getattr(special, name)(a, x, dtype=a.dtype))
-        program, ones = wg.parse(function.lower(a, x).as_text()), np.ones_like(a)
-        expected = jax.jvp(function, (a, x), (ones, ones))[1]
-        np.testing.assert_allclose(program.jvp()(a, x, ones, ones)[1], expected, rtol=1e-12)
-        inside = np.isfinite(a) & np.isfinite(x) & (a > 0) & (x > 0)
-        a_bar, x_bar = program.vjp()(a, x, ones)[1:]
-        np.testing.assert_allclose((a_bar + x_bar)[inside], expected[inside], rtol=1e-9)
-        assert not np.isfinite(a_bar + x_bar)[~inside].any()
 
 
 def test_systems_keep_their_meaning() -> None:

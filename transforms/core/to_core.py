@@ -41,6 +41,7 @@ from wengert.transforms.core.recognisers import communication
 from wengert.transforms.core.recognisers.approximate_top_k import recognise_top_k
 from wengert.transforms.core.recognisers.argreductions import recognise_argreduce
 from wengert.transforms.core.recognisers.dot_algorithms import recognise_algorithm
+from wengert.transforms.core.recognisers.incomplete_functions import recognise_incomplete_functions
 from wengert.transforms.core.recognisers.lapack import recognise_lapack
 from wengert.transforms.core.recognisers.logaddexp import recognise_logaddexp
 from wengert.transforms.core.recognisers.logistic import recognise_logistic
@@ -74,7 +75,7 @@ RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
 _COMBINING = (stablehlo.AllReduceOp, stablehlo.ReduceScatterOp)
 """Ops that may become maps."""
 
-_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp, sdy.ManualComputationOp, *sdy.IDENTITIES))
+_LOOKED_FOR = frozenset((*RECOGNISERS, *EXPANSIONS, *STRUCTURE, stablehlo.MapOp, stablehlo.WhileOp, sdy.ManualComputationOp, *sdy.IDENTITIES))
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,9 @@ def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     symbol_dce(module)
     _end_functions(module)
     known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
+    if keep_custom and any(type(op) is stablehlo.WhileOp for op in known) and recognise_incomplete_functions(module):
+        inline(module, keep_custom=True)
+        known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
     if _has_nested_values(module, known):
         flatten_tuples(module)
         known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]

@@ -95,7 +95,7 @@ def copy_(x: Tensor, other: Tensor) -> Tensor:
     return inplace.change(inplace.COPY, x, other)
 
 
-SEEN_OTHERWISE = frozenset(("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_"))
+SEEN_OTHERWISE = frozenset(("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "as_strided_"))
 """Changes of the shape of a tensor, not of its elements."""
 
 
@@ -126,9 +126,9 @@ def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keyw
     made = function(x, *args, **keywords)
     base.viewers = known
     x.array, x.source = made.array, made.source
-    if x.view_of is not None:
-        x.view_of = made.view_of
     dispatch.storage_of(x).version += 1
-    if x.view_of is not None:
-        x.view_of.version = dispatch.storage_of(x).version
+    if x.view_of is not None and made.view_of is not None:
+        made.view_of.frozen = x.view_of.frozen  # it was made where the view was
+        made.view_of.version = dispatch.storage_of(x).version if STATE.recording else -1
+        x.view_of = made.view_of
     return x

@@ -36,6 +36,8 @@ class State(threading.local):
     """The message of the error that hooks on kept values are now, if they are."""
     sweep: Sweep | None = None
     """The backward pass that is running."""
+    pushes_forward: bool = True
+    """Whether a level of forward mode computes tangents."""
     multithreading: bool = True
     """What code said about threads of backward passes."""
     depth: int = 0

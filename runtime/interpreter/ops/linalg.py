@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import blas, lapack
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
@@ -14,8 +14,9 @@ from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.rules import Array, Binary, Unary, evaluates
 
-_lapack: Any = scipy.linalg.lapack
-_blas: Any = scipy.linalg.blas
+# Asked for by name: where an interrupt ended the first import of scipy.linalg, the second one leaves these out as attributes.
+_lapack: Any = lapack
+_blas: Any = blas
 
 
 def lapack_function(name: str, dtype: np.dtype[Any]) -> Any:

@@ -15,13 +15,14 @@ from wengert.dialects.ad_parts import PARTS, forget_parts
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.requests.request import replace_request
 from wengert.transforms.core.inline import CUSTOM_DERIVATIVES, inline
-from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.core.symbol_dce import is_private, references, symbol_dce
 
 
 def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
     """Removes the ad dialect from the module, in place, except ad.stop_gradient with ``keep_stopped``. A module without it is not changed."""
     if not uses_ad(module):
         return
+    _forget_unused_rules(module)
     from wengert.transforms.ad.requests.expand import expand_ad  # with all of batching, which most programs do without
 
     expand_ad(module)
@@ -43,6 +44,32 @@ def lower_ad(module: ModuleOp, *, keep_stopped: bool = False) -> None:
         replace_request(op, [op.value])
     for op in ops_of(module, ad.GuardOp, *([] if keep_stopped else [ad.StopGradientOp])):
         replace_request(op, [op.operand])
+
+
+def _forget_unused_rules(module: ModuleOp) -> None:
+    """Removes the derivatives that functions declare if nothing that runs asks for a derivative: they need not be expanded."""
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    declared = [(op, name, op.attributes.pop(name)) for op in functions for name in CUSTOM_DERIVATIVES if name in op.attributes]
+    if not declared:
+        return
+    by_name, pending = {op.sym_name.data: op for op in functions}, [op for op in module.ops if not (isinstance(op, FuncOp) and is_private(op))]
+    reached: set[str] = set()
+    asks = False
+    while pending and not asks:
+        op = pending.pop()
+        asks = any(inner.name.startswith("ad.") and not isinstance(inner, _LEFT_OUT) for inner in all_ops(op))
+        new = {name for name in references(op) if name in by_name} - reached
+        reached |= new
+        pending += [by_name[name] for name in new]
+    if asks:
+        for op, name, attribute in declared:
+            op.attributes[name] = attribute
+    else:
+        symbol_dce(module)
+
+
+_LEFT_OUT = (ad.PartialsOp, ad.GuardOp, ad.StopGradientOp)
+"""Ops that are nothing but their operand where nothing is differentiated."""
 
 
 def inline_checkpoints(module: ModuleOp) -> None:
