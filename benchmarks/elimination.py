@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -11,10 +12,14 @@ from benchmarks.problems.elimination import PROBLEMS, Problem
 
 import wengert as wg
 from wengert import numpy as wnp
+from wengert.frontends.transforms.control_flow import fori_loop
+from wengert.ir.construction import copy_module
 from wengert.lab.measure import measure_times
 from wengert.numpy import special
+from wengert.runtime.program import Program
 from wengert.transforms.ad.elimination.graph import Graph
-from wengert.transforms.ad.elimination.jacobian import program_graph
+from wengert.transforms.ad.elimination.jacobian import Loops, eliminated_jacobian, program_graph
+from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import Method, Wanted, planned
 from wengert.transforms.ad.elimination.weight import Costs
 
@@ -38,7 +43,50 @@ def elimination() -> Section:
         times = _times_for_a_point(problem)
         lines.append(f"{name}, ns for one of 1024 points in a batch: " + ", ".join(f"{way} {time:.0f}" for way, time in times.items()))
         numbers[name]["ns"] = times
+    for name, program, x in _loops():
+        counts = {f"{order}, loops={loops}": _count(program, order, loops) for order in ("forward", "reverse", "best") for loops in LOOPS}
+        ways = {"jacfwd": program.jacfwd(), "jacrev": program.jacrev()}
+        ways |= {f"eliminated, loops={loops}": program.jacobian(strategy=f"eliminate{{granularity=tensors loops={loops}}}") for loops in LOOPS}
+        times = measure_times([partial(way.compile(), x) for way in ways.values()], rounds=25)
+        microseconds = {way: 1e6 * time.minimum for way, time in zip(ways, times, strict=True)}
+        lines.append(f"{name}: multiplications " + ", ".join(f"{how} {count}" for how, count in counts.items()))
+        lines.append(f"{name}, us for a Jacobian: " + ", ".join(f"{way} {time:.1f}" for way, time in microseconds.items()))
+        numbers[name] = {"counts": counts, "us": microseconds}
     return lines, numbers
+
+
+LOOPS: tuple[Loops, ...] = ("keep", "auto")
+
+
+def _loops() -> Iterator[tuple[str, Program, Any]]:
+    """Loops with few carried numbers, between many arguments and results; and one whose iterations have a wide layer besides."""
+    chance = np.random.default_rng(0)
+    few, wide, ends, steps = 4, 64, 60, 50
+    into, out, m = (chance.standard_normal(shape) / 8 for shape in ((few, ends), (ends, few), (few, few)))
+    wider, narrower = (chance.standard_normal(shape) / 8 for shape in ((wide, few), (few, wide)))
+    x = chance.standard_normal(ends)
+
+    def narrow(i: Any, s: Any) -> Any:
+        return s + wnp.tanh(m @ s)
+
+    def layered(i: Any, s: Any) -> Any:
+        return narrower @ wnp.tanh(wider @ s)
+
+    bodies: dict[str, Callable[[Any, Any], Any]] = {
+        "a loop over 4 numbers between 60 and 60": narrow,
+        "a loop over 4 numbers with a layer of 64 in it, between 60 and 60": layered,
+    }
+    for name, body in bodies.items():
+
+        def function(x: Any, body: Any = body) -> Any:
+            return wnp.sin(out @ fori_loop(0, steps, body, wnp.tanh(into @ x)))
+
+        yield name, wg.jit(function).program(x), x
+
+
+def _count(program: Program, order: Order, loops: Loops) -> int:
+    module = copy_module(program.apply("to-core,simplify,cse,dce").module)
+    return eliminated_jacobian(module, Wanted("vertices", order), granularity="tensors", loops=loops).elimination.multiplications
 
 
 def _published(problem: Problem) -> str:

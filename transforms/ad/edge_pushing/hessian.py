@@ -151,7 +151,7 @@ def _run(
     costs = Costs()
     structures = graph.mapped(lambda weight: costs.number(tuple(factors.algebra.structure(factor) for factor in weight)))
     left = graph.copy()
-    for step in planned(structures, costs, Wanted()).steps:
+    for step in planned(structures, costs, Wanted(writes=False)).steps:
         if at is None:
             left.eliminate(step.vertex, factors)
         else:

@@ -49,7 +49,7 @@ from wengert.transforms.core.symbol_dce import symbol_dce
 Granularity = Literal["auto", "scalars", "tensors"]
 Loops = Literal["auto", "keep"]
 """Whether something is eliminated within the bodies of loops: ``auto`` where it saves multiplications."""
-SMALL, FEW_EDGES = 300, 1000
+SMALL, FEW_EDGES = 500, 1000
 """``auto`` looks at the graph of elements where there are no more than so many, and no more than so many edges between them."""
 
 

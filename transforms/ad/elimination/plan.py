@@ -33,6 +33,7 @@ class Wanted(Struct, frozen=True):
         steps: how many eliminations a search tries, for each choice of maps that are written out first.
         seconds: when a search ends, at the latest; None: only by its steps, so that it gives the same order each time.
         seed: of a search.
+        writes: whether maps may be written out first.
     """
 
     method: Method = "vertices"
@@ -40,6 +41,7 @@ class Wanted(Struct, frozen=True):
     steps: int = STEPS
     seconds: float | None = None
     seed: int = 0
+    writes: bool = True
 
 
 def counted_graph(graph: Graph[Chain], costs: Costs) -> Graph[int]:
@@ -55,7 +57,7 @@ def planned(graph: Graph[int], costs: Costs, wanted: Wanted) -> Elimination:
     """
     written: list[Step] = []
     best = _planned(graph, costs, wanted)
-    for edge in () if wanted.order in ("forward", "reverse") else laborious(graph, costs):
+    for edge in laborious(graph, costs) if wanted.writes and wanted.order not in ("forward", "reverse") else ():
         tried = Step("write", edge=edge)
         left, counted = graph.copy(), Counted(costs)
         for step in (*written, tried):

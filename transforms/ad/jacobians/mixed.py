@@ -102,7 +102,7 @@ def _check_sides(request: Request, sides: Sides) -> None:
     count, name = len(regional_ops(request)), request.function.sym_name.data
     for number in (*sides.before, *sides.behind):
         if not 0 <= number < count:
-            hint = f"they have the numbers 0 to {count - 1}" if count else "it has none"
+            hint = f"they have the numbers 0 to {count - 1}" if count > 1 else "the only one has the number 0" if count else "it has none"
             raise error_at(request.function.location, f"there is no loop or branch {number} in @{name}", hint=hint)
     if both := set(sides.before) & set(sides.behind):
         raise error_at(request.function.location, f"loop or branch {min(both)} of @{name} cannot be gone through both in reverse and forward")
