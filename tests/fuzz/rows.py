@@ -140,9 +140,10 @@ FAMILIES: dict[str, Callable[[RandomProgram], Iterator[Way]]] = {
 
 
 class Outcomes:
-    """Counts by way of how many programs agreed, were refused and took too long, and the seeds that differ with what is wrong."""
+    """Counts by way of how many programs agreed, were refused and took too long, and the seeds that differ with what is wrong; ``found`` is told at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Callable[[str], None] = lambda line: None) -> None:
+        self.found = found
         self.right: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.late: Counter[str] = Counter()
@@ -170,13 +171,13 @@ class Outcomes:
         except Exception as error:
             said = [line for line in str(error).strip().splitlines() if line.strip()]
             self.wrong[name][seed] = f"{type(error).__name__}: {' '.join(said[:6])}"
+            self.found(f"seed {seed}: {name}: {self.wrong[name][seed]}")
 
     def __str__(self) -> str:
         width = max(map(len, [*self.right, *self.wrong, *self.late]), default=0)
         lines = [f"{name:{width}}  {self.right[name]:4} right, {len(self.wrong.get(name, ()))} wrong" for name in sorted({*self.right, *self.wrong})]
         lines += [f"{name:{width}}  {count:4} programs took too long" for name, count in self.late.items()]
         lines += [f"refused {count} times: {what}" for what, count in self.refused.items()]
-        lines += [f"seed {seed}: {name}: {what}" for name, seeds in self.wrong.items() for seed, what in seeds.items()]
         return "\n".join(lines)
 
 
@@ -191,11 +192,14 @@ def main() -> int:
     unknown = [name for name in families if name not in FAMILIES]
     if unknown:
         parser.error(f"there is no {unknown[0]!r}; there are {', '.join(FAMILIES)}")
-    outcomes = Outcomes()
-    for n, seed in enumerate(range(options.first, options.first + options.programs), 1):
-        outcomes.put_to_test(seed, families, options.seconds)
-        if n % 10 == 0:
-            print(f"{n} of {options.programs} programs, {sum(map(len, outcomes.wrong.values()))} findings", flush=True)
+    outcomes = Outcomes(lambda line: print(line, flush=True))
+    try:
+        for n, seed in enumerate(range(options.first, options.first + options.programs), 1):
+            outcomes.put_to_test(seed, families, options.seconds)
+            if n % 10 == 0:
+                print(f"{n} of {options.programs} programs", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted; so far:")
     print(outcomes)
     return int(bool(outcomes.wrong))
 

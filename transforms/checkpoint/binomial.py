@@ -36,14 +36,15 @@ class _Reversal:
         self.order: list[int] = []
 
     def run(self, slots: int) -> Order:
-        needed = self.graph.ancestors(self.graph.returned_forward)
-        self.order = [n for n in self.graph.forward if n in needed or n not in self.graph.repeatable]
+        fixed = frozenset(self.graph.forward) - self.graph.repeatable
+        needed = self.graph.ancestors([*fixed, *self.graph.returned_forward])
+        self.order = [n for n in self.graph.forward if n in needed]
         lo, left = 0, slots
         kept: set[int] = set(self.segments[-1]) & needed
         while left > 1 and self.steps - lo > 1:
             lo += first_stop(self.steps - lo, left)
             left -= 1
-            kept |= self.states[lo]
+            kept |= self.states[lo] & needed  # what only the reverse part reads was not computed yet
         self.there |= kept
         self._reverse(0, self.steps, slots)
         self._run_ready(finish=True)

@@ -57,23 +57,21 @@ def _orders(pattern: Pattern, names: Sequence[str]) -> Iterator[Order]:
 def greedy(pattern: Pattern, order: Order, than: int) -> Colours | None:
     """Each column in the order gets the first colour that no column with a row in common has; None at so many colours."""
     columns = pattern.tocsc()
-    starts, rows = columns.indptr, columns.indices
-    colours = np.zeros(pattern.shape[1], np.int64)
-    taken = np.zeros((8, pattern.shape[0]), np.bool_)
-    used = 0
+    starts, rows = columns.indptr.tolist(), columns.indices.tolist()
+    colours = [0] * pattern.shape[1]
+    taken = [0] * pattern.shape[0]  # the colours of each row's columns, as bits
     for column in order.tolist():
-        mine = rows[starts[column] : starts[column + 1]]
-        free = np.flatnonzero(~taken[:used, mine].any(axis=1))
-        colour = int(free[0]) if len(free) else used
-        if colour == used:
-            used += 1
-            if used >= than:
-                return None
-            if used > len(taken):
-                taken = np.concatenate([taken, np.zeros_like(taken)])
-        taken[colour, mine] = True
+        mine, near = rows[starts[column] : starts[column + 1]], 0
+        for row in mine:
+            near |= taken[row]
+        first = ~near & (near + 1)  # the lowest bit that is not set
+        colour = first.bit_length() - 1
+        if colour + 1 >= than:
+            return None
+        for row in mine:
+            taken[row] |= first
         colours[column] = colour
-    return colours
+    return np.asarray(colours, np.int64)
 
 
 def count(colours: Colours) -> int:

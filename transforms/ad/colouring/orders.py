@@ -57,14 +57,14 @@ def _by_degree(graph: Pattern, degrees: Order, change: int) -> Order:
     heap.sort()
     taken = [False] * len(key)
     order: list[int] = []
-    starts, ends = graph.indptr.tolist(), graph.indices
+    starts, ends = graph.indptr.tolist(), graph.indices.tolist()
     while heap:
         k, v = heappop(heap)
         if taken[v] or k != key[v]:
             continue
         taken[v] = True
         order.append(v)
-        for w in ends[starts[v] : starts[v + 1]].tolist():
+        for w in ends[starts[v] : starts[v + 1]]:
             if not taken[w]:
                 key[w] -= 1
                 heappush(heap, (key[w], w))

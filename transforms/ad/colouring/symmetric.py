@@ -9,9 +9,11 @@ F. Manne, A. Pothen, "New acyclic and star coloring algorithms with application 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from wengert.transforms.ad.colouring.columns import Colours
+from wengert.transforms.ad.colouring.columns import Colours, count
 from wengert.transforms.ad.colouring.orders import ORDERS, Order
 from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array
 
@@ -25,19 +27,38 @@ def adjacency(pattern: Pattern) -> Pattern:
 
 def star_coloured(pattern: Pattern) -> Colours:
     """The star colouring with the fewest colours of those that the orders lead to."""
-    graph = adjacency(pattern)
-    return min((_star(graph, order(graph)) for order in ORDERS.values()), key=lambda colours: int(colours.max(initial=-1)))
+    return _fewest(adjacency(pattern), _star, _least_star)
 
 
 def acyclic_coloured(pattern: Pattern) -> Colours:
     """The acyclic colouring with the fewest colours of those that the orders lead to."""
-    graph = adjacency(pattern)
-    return min((_acyclic(graph, order(graph)) for order in ORDERS.values()), key=lambda colours: int(colours.max(initial=-1)))
+    return _fewest(adjacency(pattern), _acyclic, lambda graph: 2 if graph.nnz else 1)
 
 
-def _star(graph: Pattern, order: Order) -> Colours:
-    near = _lists(graph)
+def _fewest(graph: Pattern, coloured: Callable[[list[list[int]], Order], Colours], least: Callable[[Pattern], int]) -> Colours:
+    """The first of the orders whose colouring takes the fewest colours; none is tried behind one that takes as few as any."""
+    near, enough = _lists(graph), least(graph)
+    best: Colours | None = None
+    for order in ORDERS.values():
+        colours = coloured(near, order(graph))
+        if best is None or count(colours) < count(best):
+            best = colours
+            if count(best) <= enough:
+                break
+    assert best is not None, "there are orders"
+    return best
+
+
+def _least_star(graph: Pattern) -> int:
+    """A bound on the colours of a star colouring: two are enough only where all edges are those of stars."""
+    lengths, edges = np.diff(graph.indptr), graph.tocoo()
+    within = np.minimum(lengths[edges.row], lengths[edges.col]).max(initial=0)
+    return 1 if not graph.nnz else 2 if within < 2 else 3
+
+
+def _star(near: list[list[int]], order: Order) -> Colours:
     colours = [-1] * len(near)
+    around: list[dict[int, int]] = [{} for _ in near]  # how many neighbours of each vertex have each colour
     for v in map(int, order):
         beside = [w for w in near[v] if colours[w] >= 0]
         shared = _repeated([colours[w] for w in beside])
@@ -47,15 +68,16 @@ def _star(graph: Pattern, order: Order) -> Colours:
                 if x == v or colours[x] < 0 or colours[x] in forbidden:
                     continue
                 # v - w - x - y with v as x and y as w, or x - w - v - u with v as x and u as w
-                if colours[w] in shared or any(y != w and colours[y] == colours[w] for y in near[x]):
+                if colours[w] in shared or around[x][colours[w]] > 1:
                     forbidden.add(colours[x])
         colours[v] = _first_not_in(forbidden)
+        for w in near[v]:
+            around[w][colours[v]] = around[w].get(colours[v], 0) + 1
     return np.asarray(colours, np.int64)
 
 
-def _acyclic(graph: Pattern, order: Order) -> Colours:
+def _acyclic(near: list[list[int]], order: Order) -> Colours:
     """Vertices of two colours are kept in trees: a vertex may not join two places of one tree."""
-    near = _lists(graph)
     colours = [-1] * len(near)
     trees: dict[tuple[int, int], dict[int, int]] = {}
     for v in map(int, order):
@@ -105,5 +127,5 @@ def _first_not_in(forbidden: set[int]) -> int:
 
 
 def _lists(graph: Pattern) -> list[list[int]]:
-    starts, ends = list[int](graph.indptr), list[int](graph.indices)
+    starts, ends = graph.indptr.tolist(), graph.indices.tolist()
     return [ends[starts[v] : starts[v + 1]] for v in range(graph.shape[0])]

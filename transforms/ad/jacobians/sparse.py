@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from threading import Lock
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
@@ -162,7 +164,37 @@ def checked_pattern(request: Request, colouring: Colouring) -> Pattern:
 
 
 def compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None = None) -> Compression:
-    """The colours for a pattern, unless those of its columns or rows are known; ``best`` is the one of columns, rows and both with the fewest directions."""
+    """The colours for a pattern, unless those of its columns or rows are known; ``best`` is the one of columns, rows and both with the fewest directions.
+
+    The last ones are kept: a derivative asks when it is looked at, and again when its program is made.
+    """
+    if colours is not None:
+        return _compressed(pattern, colouring, colours)
+    places = blake2b(pattern.indptr.tobytes())
+    places.update(pattern.indices.tobytes())
+    key = colouring, pattern.shape, places.digest()
+    with _LOCK:
+        known = _KEPT.pop(key, None)
+    made = _compressed(pattern, colouring) if known is None else known
+    with _LOCK:
+        _KEPT[key] = made
+        if len(_KEPT) > MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+    return made
+
+
+_KEPT: dict[tuple[Colouring, tuple[int, ...], bytes], Compression] = {}
+_LOCK = Lock()
+MOST_KEPT = 4
+
+
+def forget() -> None:
+    """Forgets the compressions that are kept."""
+    with _LOCK:
+        _KEPT.clear()
+
+
+def _compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None = None) -> Compression:
     if colouring == "columns":
         return one_sided(pattern, "forward", colours)
     if colouring == "rows":
@@ -185,8 +217,9 @@ def compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None =
 
 def _best(pattern: Pattern) -> Compression:
     """The fewer directions of the two modes; both together only where that takes clearly fewer, since each mode runs the function once more."""
-    columns = coloured(pattern)
-    rows = coloured_with_fewer(csr_array(pattern.T), count(columns))
+    columns, turned = coloured(pattern), csr_array(pattern.T)
+    same = np.array_equal(turned.indptr, pattern.indptr) and np.array_equal(turned.indices, pattern.indices)
+    rows = None if same else coloured_with_fewer(turned, count(columns))
     one = compressed(pattern, "columns", columns) if rows is None else compressed(pattern, "rows", rows)
     fewest = one.forward + one.reverse
     if fewest <= FEW:
