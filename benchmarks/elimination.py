@@ -32,9 +32,8 @@ def elimination() -> Section:
         searched = {method: planned(graph, costs, one).multiplications for method, one in wanted.items() if len(graph.inner) <= FEW[method]}
         listed = ", ".join(f"{order} {count}" for order, count in counts.items())
         searches = ", ".join(f"search over {method} {count}" for method, count in searched.items()) or "no search"
-        published = "" if problem.published is None else f"; published {', '.join(map(str, problem.published))}"
-        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {searches}{published}")
-        numbers[name] = {"counts": counts, "searched": searched, "published": problem.published}
+        lines.append(f"{name}, {len(graph.inner)} {kind}: {listed}; {searches}{_published(problem)}")
+        numbers[name] = {"counts": counts, "searched": searched, "published": problem.published, "published_elsewhere": problem.elsewhere}
     for name, problem in PROBLEMS.items():
         times = _times_for_a_point(problem)
         lines.append(f"{name}, ns for one of 1024 points in a batch: " + ", ".join(f"{way} {time:.0f}" for way, time in times.items()))
@@ -42,9 +41,18 @@ def elimination() -> Section:
     return lines, numbers
 
 
+def _published(problem: Problem) -> str:
+    """What AlphaGrad is published with."""
+    if problem.published is not None:
+        return f"; published for this graph: forward, reverse, markowitz {', '.join(map(str, problem.published[:3]))}, AlphaGrad {problem.published[3]}"
+    if problem.elsewhere is not None:
+        return f"; published for another graph of the function: best of these orders {problem.elsewhere[0]}, AlphaGrad {problem.elsewhere[1]}"
+    return ""
+
+
 SEARCHED: dict[Method, int] = {"vertices": 2000, "faces": 200}
 """How many eliminations searches try."""
-FEW = {"vertices": 110, "faces": 80}
+FEW = {"vertices": 200, "faces": 80}
 """Graphs of more vertices are not searched."""
 
 
@@ -53,18 +61,17 @@ def _graph_as_written(problem: Problem) -> tuple[Graph[int], Costs, str]:
     jax: Any = import_module("jax")  # the published graphs are of JAX's programs, in which nothing is shared
     special_functions: Any = import_module("jax.scipy.special")
     jax.config.update("jax_enable_x64", True)
-    library: Any = _Namespace(jax.numpy, special_functions.erf)
+    library: Any = Namespace(jax.numpy, special_functions.erf)
     function = partial(problem.function, library)
     if problem.second:
         function = jax.grad(function, argnums=tuple(range(len(problem.inputs))))
     module = wg.parse(jax.jit(function, keep_unused=True).lower(*problem.inputs).as_text()).module
-    small = sum(np.size(x) for x in problem.inputs) <= 64
     costs = Costs(trivial=True)
-    kind = "elements" if small else "values"
-    return program_graph(module, costs, shared=False, granularity="scalars" if small else "tensors"), costs, kind
+    graph = program_graph(module, costs, shared=False, granularity="tensors" if problem.blocks else "scalars")
+    return graph, costs, "values" if problem.blocks else "elements"
 
 
-class _Namespace:
+class Namespace:
     """A namespace of arrays, with the error function."""
 
     def __init__(self, arrays: Any, erf: Any):
@@ -77,7 +84,7 @@ class _Namespace:
 def _times_for_a_point(problem: Problem) -> dict[str, float]:
     """Nanoseconds for a Jacobian, one of 1024 in a batch, by both modes and by elimination."""
     size, chance = 1024, np.random.default_rng(0)
-    program = wg.jit(partial(problem.function, _Namespace(wnp, special.erf))).program(*problem.inputs)
+    program = wg.jit(partial(problem.function, Namespace(wnp, special.erf))).program(*problem.inputs)
     program = program.jacrev() if problem.second else program
     points = [np.multiply.outer(np.ones(size), x) * chance.uniform(0.9, 1.1, (size, *np.shape(x))) for x in problem.inputs]
     ways = {"jacfwd": program.jacfwd(), "jacrev": program.jacrev()}

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,9 @@ from benchmarks.edge_pushing import edge_pushing
 from benchmarks.elimination import elimination
 from benchmarks.problems.checkpoint_peers import tables
 from benchmarks.problems.sparse import HESSIANS, JACOBIANS
+from benchmarks.problems.transformer_peers import table as transformer_table
+from benchmarks.problems.transformer_peers import transformer
+from benchmarks.taylor import taylor
 
 import wengert as wg
 from wengert import numpy as wnp
@@ -32,36 +34,12 @@ from wengert.lab.checkpoint.oracle import LARGEST, optimal_order
 from wengert.runtime.interpreter import Counter, run
 from wengert.runtime.program import Program
 from wengert.transforms.ad.replay.schedule import forward_steps
-from wengert.transforms.analysis.program_cost import program_cost
 from wengert.transforms.checkpoint.frontier import Frontier, arena_of
 from wengert.transforms.checkpoint.liveness import Liveness
 from wengert.transforms.checkpoint.order import added_work, arranged
 from wengert.transforms.offload.plan import moved_bytes
 
 Section = tuple[list[str], dict[str, Any]]
-
-
-def transformer(layers: int, tokens: int = 64, width: int = 32) -> Program:
-    """A transformer of one head: attention and an MLP, each behind a normalisation and added to what it was given."""
-
-    def normal(x):
-        centred = x - wnp.mean(x, axis=-1, keepdims=True)
-        return centred / wnp.sqrt(wnp.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
-
-    def softmax(x):
-        e = wnp.exp(x - wnp.max(x, axis=-1, keepdims=True))
-        return e / wnp.sum(e, axis=-1, keepdims=True)
-
-    @wg.jit
-    def loss(x, *weights):
-        for q, k, v, o, a, b in zip(*[iter(weights)] * 6, strict=True):
-            h = normal(x)
-            x = x + softmax((h @ q) @ wnp.swapaxes(h @ k, 0, 1) * 0.25) @ (h @ v) @ o
-            x = x + wnp.tanh(normal(x) @ a) @ b
-        return wnp.sum(x * x)
-
-    shapes = [(width, width)] * 4 + [(width, 4 * width), (4 * width, width)]
-    return loss.program(np.zeros((tokens, width)), *[np.zeros(shape) for _ in range(layers) for shape in shapes])
 
 
 def network(*widths: int, rows: int = 64) -> Program:
@@ -101,7 +79,8 @@ def checkpointing() -> Section:
     ratios = list(_against_the_integer_program())
     lines.append(f"flops against the integer program's at its real arena, {len(ratios)} optima: at most {max(ratios):.4f} times (1.05 allowed)")
     numbers |= {"integer program": max(ratios), "optima": len(ratios)}
-    return lines, numbers
+    table, beside = transformer_table()
+    return [*lines, *table], numbers | beside
 
 
 def offloading() -> Section:
@@ -167,36 +146,6 @@ def _against_the_integer_program() -> list[float]:
                 plan = frontier.within(arena_of(arranged(graph, optimum.order)))
                 ratios.append((total + plan.work) / (total + added_work(graph, optimum.order)))
     return ratios
-
-
-def taylor() -> Section:
-    """How many ops Taylor mode takes for each order, beside nested JVPs, and how far the coefficients are from theirs."""
-    functions: dict[str, Callable[[Any], Any]] = {
-        "exp": wnp.exp,
-        "tanh": wnp.tanh,
-        "sin x / (2 + x x)": lambda x: wnp.sin(x) / (2.0 + x * x),
-        "(2 + sin x)^1.7": lambda x: (2.0 + wnp.sin(x)) ** 1.7,
-        "solve": lambda x: wnp.linalg.solve(x[:, None] * x[None, :] + 2.0 * wnp.eye(3), x),
-    }
-    point, along = np.array([0.3, 0.7, -0.4]), np.array([1.0, -2.0, 0.5])
-    lines: list[str] = []
-    numbers: dict[str, Any] = {}
-    for name, function in functions.items():
-        program = wg.jit(function).program(point)
-        counts = [int(program_cost(program.taylor(order).optimized_module).count.constant or 0) for order in (1, 2, 4, 6, 8, 16)]
-        current, inputs, error = program, [point], 0.0
-        made = program.taylor(6)(point, along)[-1]
-        nested: list[int] = []
-        for order in range(1, 5):
-            current = current.jvp(0, len(current.signature.results) - 1)
-            inputs = [*inputs, along]
-            expected = np.asarray(current(*inputs)[-1]) / factorial(order)
-            error = max(error, float(np.abs(made[order - 1] - expected).max() / np.abs(expected).max()))
-            nested.append(int(program_cost(current.optimized_module).count.constant or 0))
-        listed = ", ".join(f"{order}: {count}" for order, count in zip((1, 2, 4, 6, 8, 16), counts, strict=True))
-        lines.append(f"{name}: ops by order {listed}; nested JVPs 2: {nested[1]}, 4: {nested[3]}; error against these up to order 4 {error:.0e}")
-        numbers[name] = {"ops": counts, "nested": nested, "error": error}
-    return lines, numbers
 
 
 def sparsity() -> Section:

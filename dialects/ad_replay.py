@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.traits import RecursiveMemoryEffect
 
-from wengert.dialects.core_control_typing import expect_closed
+from wengert.dialects.core.control_typing import expect_closed
 from wengert.dialects.facts import STRUCTURE
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.dialects.stablehlo.typing.checks import expect_scalar

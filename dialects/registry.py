@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -18,6 +18,8 @@ from wengert.ir.verification.typing_rules import ATTRIBUTE_MODULES
 
 if TYPE_CHECKING:
     from wengert.ir.bytecode.entries import Vocabulary
+    from wengert.ir.parsing.dialect_names import DialectText
+    from wengert.ir.parsing.operations import Reader
 
 _MODULES = {
     "stablehlo": ("wengert.dialects.stablehlo", "StableHLO"),
@@ -72,12 +74,6 @@ OPAQUE = frozenset(
     )
 )
 """Attributes and types of closed dialects that are kept as their text."""
-
-REFUSED = {
-    "vhlo": "VHLO is read as the portable artifact that it is stored as, and not as text; or write the program as StableHLO",
-}
-"""Dialects that are not read at all, each with what to do instead."""
-
 
 _REGISTERED: dict[str, Dialect] = {}
 """The dialects of plug-ins."""
@@ -188,6 +184,15 @@ def vocabulary_for(context: Context | None, op_names: Sequence[str]) -> Vocabula
 
     known = context or context_for("".join(f'\n"{name}"(' for name in op_names))
     return Vocabulary(known, encoding_of, properties_of, elided_defaults, frozenset((*CLOSED, "vhlo")), OPAQUE)
+
+
+def own_texts(text: str) -> Mapping[str, Callable[[Reader], DialectText]]:
+    """The dialects of a text that read their attributes and types themselves, each with what makes its reader."""
+    if "vhlo" not in text:
+        return {}
+    from wengert.dialects.vhlo.text import VhloText
+
+    return {"vhlo": VhloText}
 
 
 def is_upstream(text: str) -> bool:

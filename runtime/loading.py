@@ -80,9 +80,13 @@ def _read(text: str, filename: str, entry: str) -> ModuleOp:
     from wengert.runtime.known_ops import check_known
 
     module = parse_module(text, filename)
+    if "vhlo." in text:
+        from wengert.transforms.portable.from_vhlo import from_vhlo, has_vhlo
+
+        module = from_vhlo(module) if has_vhlo(module) else module
     verify(module, text)
     check_known(module)
-    if "!quant." in text:
+    if "quant" in text:
         from wengert.transforms.core.quantized import expand_quantized
 
         expand_quantized(module)

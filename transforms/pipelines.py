@@ -73,12 +73,13 @@ PASS_PATHS = {
     "licm": "wengert.transforms.optimize.licm:LicmPass",
     # transforms/spmd: programs for many devices
     "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
+    "place-sums": "wengert.transforms.spmd.place_sums:PlaceSumsPass",
     # transforms/linalg: factorisations of matrices for targets without libraries
     "factorizations-to-loops": "wengert.transforms.linalg.factorizations_to_loops:FactorizationsToLoopsPass",
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
     "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
-    "order-updates": "wengert.transforms.fuse.update_order:OrderUpdatesPass",
+    "order-updates": "wengert.transforms.fuse.updates.order:OrderUpdatesPass",
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
@@ -87,11 +88,11 @@ PASS_PATHS = {
     "expand-short-products": "wengert.transforms.fuse.short_products:ExpandShortProductsPass",
     "sorts-to-networks": "wengert.transforms.fuse.sorting.sorts:SortsToNetworksPass",
     "fourier-to-stages": "wengert.transforms.fuse.fourier.transforms:FourierToStagesPass",
-    "tape-sums-to-reads": "wengert.transforms.fuse.tape_sums:TapeSumsToReadsPass",
+    "tape-sums-to-reads": "wengert.transforms.fuse.updates.tape_sums:TapeSumsToReadsPass",
     "expand-regions": "wengert.transforms.fuse.regions:ExpandRegionsPass",
     "expand-random-bits": "wengert.transforms.fuse.random_bits:ExpandRandomBitsPass",
     "widen-narrow-elements": "wengert.transforms.fuse.narrow:WidenNarrowElementsPass",
-    "scatters-to-gathers": "wengert.transforms.fuse.scatters:ScattersToGathersPass",
+    "scatters-to-gathers": "wengert.transforms.fuse.updates.scatters:ScattersToGathersPass",
     "fuse": "wengert.transforms.fuse.build:FusePass",
     # transforms/bufferize: kernels on buffers
     "bufferize": "wengert.transforms.bufferize.bufferize:BufferizePass",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -16,20 +16,27 @@ import wengert as wg
 
 LIMIT = {"f64": 1e-9, "f32": 2e-4}
 """The largest error that counts as right, relative to the largest element of a result (or to a thousandth of the largest of all results)."""
+LIMIT_BY_VALUES = {"f64": 1.5e-7, "f32": 3.5e-3}
+"""The same for what a minimum is found by a function's values: ten roots of the rounding unit."""
 KINDS = ("values", "reverse", "JVP", "second")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one kind of results in one precision: an error, or the message of a refusal (``by_jax``: JAX's), or neither where it is not asked for."""
+    """What came of one kind of results in one precision: an error, or the message of a refusal (``by_jax``: JAX's), or neither where it is not asked for.
+
+    ``by_values`` says that the program looks for a minimum by values.
+    """
 
     error: float | None = None
     refused: str = ""
     by_jax: bool = False
+    by_values: bool = False
 
     def right(self, precision: str) -> bool:
         """Whether nothing is wrong: agreement, or a refusal that is JAX's too."""
-        return self.by_jax or (not self.refused and (self.error is None or self.error <= LIMIT[precision]))
+        limit = (LIMIT_BY_VALUES if self.by_values else LIMIT)[precision]
+        return self.by_jax or (not self.refused and (self.error is None or self.error <= limit))
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class Comparison:
 
 def compared(program: Program, precision: str) -> Comparison:
     """The errors of a program's values and derivatives in a precision, "f64" or "f32"; JAX computes in the same."""
+    if program.only not in ("", precision):
+        return Comparison(precision, skipped=f"JAX runs it in {program.only} alone")
     with jax.enable_x64(precision == "f64"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -120,7 +129,8 @@ class _Sides:
             wanted |= {} if program.forward_only else {"reverse": self._reverse}
             wanted |= {} if program.reverse_only else {"JVP": self._jvp}
             wanted |= {"second": self._second} if program.second else {}
-        return {kind: _outcome(*wanted[kind]()) if kind in wanted else Outcome() for kind in KINDS}
+        made = {kind: _outcome(*wanted[kind]()) if kind in wanted else Outcome() for kind in KINDS}
+        return {kind: replace(outcome, by_values=program.by_values) for kind, outcome in made.items()}
 
     def _values(self) -> tuple[Any, Any]:
         return lambda: jax.tree.leaves(jax.jit(self.function)(*self.arguments)), lambda: self.program()(*self.inputs())

@@ -90,5 +90,5 @@ PROGRAMS = (
     Program("optimistix", "bisection", bisection),
     Program("optimistix", "fixed point", fixed_point),
     Program("optimistix", "least squares: Levenberg-Marquardt, Gauss-Newton", least_squares),
-    Program("optimistix", "minimum: BFGS, nonlinear CG", minimise),
+    Program("optimistix", "minimum: BFGS, nonlinear CG", minimise, by_values=True),
 )

@@ -22,6 +22,9 @@ class Program:
         forward_only: whether JAX itself has no reverse mode of it.
         reverse_only: whether JAX itself has no forward mode of it.
         undifferentiable: whether the library refuses every derivative, so that values alone are compared.
+        by_values: whether it looks for a minimum by the function's values. They do not change within the root of the rounding unit around the minimum, so that
+            rounding decides which step is the last, and two runs agree to a few of these roots alone (Press et al., Numerical Recipes, 10.1).
+        only: the only precision that JAX itself can run it in, if it cannot in both.
     """
 
     library: str
@@ -31,6 +34,8 @@ class Program:
     forward_only: bool = False
     reverse_only: bool = False
     undifferentiable: bool = False
+    by_values: bool = False
+    only: str = ""
 
 
 def floats(tree: Any) -> Any:

@@ -15,7 +15,7 @@ def rows(results: Sequence[tuple[Program, Mapping[str, Comparison]]]) -> list[st
     lines, notes = [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"], list[str]()
     for program, by_precision in results:
         cells = [_cell([c.outcomes.get(kind, Outcome()) for c in by_precision.values()], [*by_precision], notes) for kind in KINDS]
-        if skipped := next((c.skipped for c in by_precision.values() if c.skipped), ""):
+        if (skipped := next((c.skipped for c in by_precision.values() if c.skipped), "")) and not program.only:
             cells = [f"skipped: {skipped}", "", "", ""]
         lines.append(f"| {' | '.join([program.library, program.name, *cells])} |")
     return [*lines, *([""] if notes else []), *(f"{number}. {note}" for number, note in enumerate(notes, 1))]

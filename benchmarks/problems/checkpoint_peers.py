@@ -96,13 +96,14 @@ def tables() -> tuple[list[str], dict[str, Any]]:
                 lines.append(f"{model.name}: {name} is not installed, so its rows are left out")
             else:
                 rows += peer(model)
-        _time(rows)
-        lines += [f"{model.name}:", *_aligned([["kept", "memory", "flops", "time"], *(row.cells() for row in rows)])]
+        timed(rows)
+        lines += [f"{model.name}:", *aligned([["kept", "memory", "flops", "time"], *(row.cells() for row in rows)])]
         numbers[model.name] = [{"kept": row.way, "memory": row.memory, "flops": row.flops, "seconds": row.best} for row in rows]
     return lines, numbers
 
 
-def _time(rows: Sequence[Row]) -> None:
+def timed(rows: Sequence[Row]) -> None:
+    """Times the calls of all rows by turns."""
     for row in rows:
         if row.call is not None:
             row.call()
@@ -114,12 +115,14 @@ def _time(rows: Sequence[Row]) -> None:
                 row.best = min(row.best, time.perf_counter() - start)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table as lines, the first column to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  " + "  ".join(cell.ljust(w) if n == 0 else cell.rjust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
 
 
-def _bytes(count: float) -> str:
+def bytes_text(count: float) -> str:
+    """Bytes in words."""
     return f"{count / 1024:.0f} KiB"
 
 
@@ -151,10 +154,11 @@ def _ours(model: Model) -> Iterator[Row]:
     budget = full.compile().stats.arena_bytes // 8 if model.condition is None else 400_000
     ways[f"memory={budget // 1024} KiB"] = made.vjp(wrt=(0, 1), memory=budget)
     for name, derivative in ways.items():
-        yield _our_row(f"wengert, {name}", derivative, inputs)
+        yield our_row(f"wengert, {name}", derivative, inputs)
 
 
-def _our_row(way: str, derivative: Program, inputs: list[Any]) -> Row:
+def our_row(way: str, derivative: Program, inputs: list[Any]) -> Row:
+    """The row of a derivative of ours."""
     from wengert.runtime.interpreter import Counter, run
 
     compiled, counter = derivative.compile(), Counter()
@@ -163,8 +167,10 @@ def _our_row(way: str, derivative: Program, inputs: list[Any]) -> Row:
     tapes = ""
     if pushed:
         entries = _tape_bytes(derivative, counter)
-        tapes = f" + {_bytes(entries)} of tapes"
-    return Row(way, f"{_bytes(compiled.stats.arena_bytes)}{tapes}", f"{counter.flops / 1e6:.0f} M", lambda: compiled(*inputs))
+        tapes = f" + {bytes_text(entries)} of tapes"
+    return Row(
+        way, f"{bytes_text(compiled.stats.arena_bytes)}{tapes}", f"{counter.flops / 1e6:.{1 if counter.flops < 1e8 else 0}f} M", lambda: compiled(*inputs)
+    )
 
 
 def _tape_bytes(derivative: Program, counter: Any) -> int:
@@ -218,7 +224,7 @@ def _jax(model: Model) -> Iterator[Row]:
         compiled: Any = lowered.compile()
         flops = program_cost(wg.parse(lowered.as_text()).core_module).flops.constant
         memory = compiled.memory_analysis().temp_size_in_bytes
-        yield Row(f"JAX, {name}", _bytes(memory), f"{int(flops or 0) / 1e6:.0f} M", lambda compiled=compiled: jax.block_until_ready(compiled(*arguments)))
+        yield Row(f"JAX, {name}", bytes_text(memory), f"{int(flops or 0) / 1e6:.0f} M", lambda compiled=compiled: jax.block_until_ready(compiled(*arguments)))
 
 
 def _torch(model: Model) -> Iterator[Row]:
@@ -250,7 +256,7 @@ def _torch(model: Model) -> Iterator[Row]:
     blocks: tuple[int | None, ...] = (None, 1) if model.condition is not None else (None, 1, 20)
     for block in blocks:
         way = "eager" if block is None else f"checkpoint of {block} steps"
-        row = Row(f"PyTorch, {way}", _bytes(peak_bytes(lambda block=block: gradient(block))), "", lambda block=block: gradient(block))
+        row = Row(f"PyTorch, {way}", bytes_text(peak_bytes(lambda block=block: gradient(block))), "", lambda block=block: gradient(block))
         row.flops = f"{product_flops(lambda block=block: gradient(block)) / 1e6:.0f} M"
         yield row
     if model.condition is None:

@@ -19,6 +19,10 @@ from benchmarks.torch_suite import comparing, helpers
 import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
+from wengert.eager import gradient_check
+from wengert.eager.function import FunctionRecord
+from wengert.eager.profiling.events import format_time
+from wengert.eager.recording.kept_values import SavedTensor
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.record import AccumulateGrad
 from wengert.nn import functional as nn_functional
@@ -48,6 +52,10 @@ HIDDEN = frozenset(("library", "operations", "recording", "compilation", "functi
 """Modules of ours that only happen to have a name of PyTorch's."""
 
 
+HIDING = frozenset(("torch.autograd.gradcheck",))
+"""Modules of PyTorch whose name means a function where it is an attribute."""
+
+
 class Renamed(ModuleType):
     """A module of ours under a name of PyTorch's.
 
@@ -66,7 +74,7 @@ class Renamed(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         inner = MODULES.get(f"{self.__name__}.{name}")
-        if inner is not None:
+        if inner is not None and inner.__name__ not in HIDING:
             return inner
         for place in self._places:
             value = getattr(place, name, None)
@@ -77,20 +85,42 @@ class Renamed(ModuleType):
 
 def _modules() -> dict[str, Any]:
     autograd = eager.autograd
+    progress = autograd.progress
+    tasks = {
+        "_set_fwd_grad_enabled": lambda mode: setattr(STATE, "pushes_forward", mode),
+        "_current_graph_task_id": progress.current_task_id,
+        "_current_graph_task_execution_order": progress.execution_order,
+        "_current_autograd_node": progress.current_node,
+        "_will_engine_execute_node": progress.will_execute,
+    }
     table: dict[str, tuple[Sequence[Any], dict[str, Any]]] = {
         "torch": ((eager,), {"Size": tuple}),
-        "torch._C": ((eager,), {"_WeakTensorRef": helpers.WeakTensorRef}),
-        "torch._C._autograd": ((), {"_saved_tensors_hooks_is_enabled": lambda: STATE.no_saved_hooks is None}),
-        "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.delayed_error, "AccumulateGrad": AccumulateGrad}),
+        "torch._C": ((eager,), {"_WeakTensorRef": helpers.WeakTensorRef, **tasks}),
+        "torch._C._autograd": (
+            (),
+            {
+                "_saved_tensors_hooks_is_enabled": lambda: STATE.no_saved_hooks is None,
+                "_get_current_graph_task_keep_graph": progress.current_task_keeps_graph,
+                "SavedTensor": SavedTensor,
+            },
+        ),
+        "torch.autograd._functions": ((), {"Resize": helpers.Resize}),
+        "torch._C._functions": ((), {"UndefinedGrad": helpers.UndefinedGrad, "DelayedError": helpers.DelayedError, "AccumulateGrad": AccumulateGrad}),
         "torch.nn": ((nn,), {}),
         "torch.nn.functional": ((nn_functional,), {}),
         "torch.optim": ((optim,), {}),
-        "torch.autograd": ((autograd,), {}),
-        "torch.autograd.function": ((autograd,), {}),
+        "torch.autograd": (
+            (autograd,),
+            {"kineto_available": lambda: False, "_profiler_enabled": autograd.profiler.profiler_enabled, "SavedTensor": SavedTensor},
+        ),
+        "torch.autograd.function": ((autograd,), {"BackwardCFunction": FunctionRecord, "InplaceFunction": autograd.Function}),
         "torch.autograd.functional": ((autograd.functional,), {}),
+        "torch.autograd.profiler": ((autograd.profiler,), {}),
+        "torch.autograd.profiler_util": ((autograd.profiler,), {"_format_time": format_time}),
         "torch.autograd.forward_ad": ((autograd.forward_ad,), {}),
-        "torch.autograd.graph": ((autograd.graph,), {}),
+        "torch.autograd.graph": ((autograd.graph,), {"allow_mutation_on_saved_tensors": helpers.allow_mutation_on_saved_tensors}),
         "torch.autograd.grad_mode": ((autograd,), {}),
+        "torch.autograd.gradcheck": ((gradient_check,), {}),
         "torch.utils": ((), {}),
         "torch.utils.checkpoint": ((eager,), {}),
         "torch.autograd.variable": ((autograd,), {}),

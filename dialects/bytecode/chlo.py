@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wengert.dialects.bytecode.records import words
-from wengert.dialects.chlo_attributes import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
+from wengert.dialects.chlo.attributes import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
 from wengert.ir.bytecode.fields import Encoding
 
 ENCODING = Encoding((words(0, ChloComparisonDirectionAttr), words(1, ChloComparisonTypeAttr)))

@@ -24,7 +24,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.ir.construction import unverified
 from wengert.ir.tensor_types import bytes_of_type, i8, shape_of_type, tensor
 

@@ -5,7 +5,7 @@ the other, on one thread::
 
     #kernel.product_schedule<kernel = packed, copied = [lhs], exchanged, tile = {rows = 6, columns = 2, lanes = 8}, accumulators = 8, unrolled = 24,
                              parallel = {over = columns, chunk = 128, nanoseconds = 60000}>
-    #kernel.product_schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 504, columns = 512, depth = 256},
+    #kernel.product_schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 504, columns = 512, depth = 256}, normalised,
                              parallel = {over = blocks, chunk = 1, nanoseconds = 1700000}>
 
 In this order it says:
@@ -22,6 +22,7 @@ In this order it says:
   ``dot`` the columns are single ones, and a register holds ``lanes`` terms of a sum.
 - ``blocks``: of a ``blocked`` product, the rows and columns of a block of C, and how many terms of its sums are added up in registers before they are added
   to it. The order of additions follows from ``depth`` alone.
+- ``normalised``: of a ``blocked`` product, panels that hold subnormal numbers are multiplied by a power of two, and the sums by its inverse.
 - ``last``: the tile of the last part, where that is smaller than the others; by default as much of ``tile`` as fits.
 - ``accumulators``: a smaller tile is there several times (at most four), for neighbouring terms, until so many registers add up.
 - ``unrolled``: a tile with at most so many multiplications of registers has no loop along k.
@@ -92,6 +93,7 @@ class ProductSchedule(Struct, frozen=True):
     turned: bool = False
     tile: Tile = Tile()
     blocks: Blocks | None = None
+    normalised: bool = False
     last: Tile | None = None
     accumulators: int = 1
     unrolled: int = 0
@@ -103,6 +105,7 @@ class ProductSchedule(Struct, frozen=True):
         entries += ["exchanged"] * self.exchanged + ["turned"] * self.turned
         entries += [f"tile = {self.tile}"] if self.tile != Tile() else []
         entries += [f"blocks = {self.blocks}"] if self.blocks is not None else []
+        entries += ["normalised"] * self.normalised
         entries += [f"last = {self.last}"] if self.last is not None else []
         entries += [f"accumulators = {self.accumulators}"] if self.accumulators != 1 else []
         entries += [f"unrolled = {self.unrolled}"] if self.unrolled else []
@@ -169,7 +172,7 @@ class ProductScheduleAttr(Data[ProductSchedule]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ProductSchedule:
         parser.parse_characters("<")
-        return ProductSchedule(**parse_entries(parser, _ENTRIES, ("exchanged", "turned")))  # pyright: ignore[reportArgumentType]
+        return ProductSchedule(**parse_entries(parser, _ENTRIES, ("exchanged", "turned", "normalised")))  # pyright: ignore[reportArgumentType]
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.data}>")

@@ -16,7 +16,7 @@ from msgspec import Struct
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation
 
-from wengert.dialects.core_syntax import bound_text, check_places, read_bound
+from wengert.dialects.core.syntax import bound_text, check_places, read_bound
 from wengert.dialects.kernel.affine import AffineText
 from wengert.dialects.kernel.iterators import ITERATORS, iterator_kinds
 from wengert.dialects.kernel.positions import Position, index

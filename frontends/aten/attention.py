@@ -17,10 +17,10 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
-from wengert.frontends.aten.matrix_shapes import attended_and_divisors, attended_with_weights
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.random_numbers import kept_by_dropout
-from wengert.frontends.aten.results import asked
+from wengert.frontends.aten.result_types.matrices import attended_and_divisors, attended_with_weights
+from wengert.frontends.aten.result_types.rules import asked
 from wengert.ir.tensor_types import element, f32, f64, i1, i64, is_boolean, shape, tensor
 
 

@@ -17,7 +17,7 @@ from wengert.dialects import chlo
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.results import floating
+from wengert.frontends.aten.result_types.rules import floating
 from wengert.frontends.kinks import declared
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -9,8 +9,8 @@ from xdsl.ir import Attribute
 from wengert.dialects.builder import OpBuilder
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import meanings
-from wengert.frontends.aten.promotion import promoted_element
-from wengert.frontends.aten.results import DEFAULT, operands
+from wengert.frontends.aten.result_types.promotion import promoted_element
+from wengert.frontends.aten.result_types.rules import DEFAULT, operands
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.tensor_types import f32
 

@@ -7,9 +7,9 @@ from math import pi
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.result_shapes import part_of_complex
-from wengert.frontends.aten.results import of_parts, same, same_real
-from wengert.frontends.aten.view_shapes import from_pairs, pairs
+from wengert.frontends.aten.result_types.rules import of_parts, same, same_real
+from wengert.frontends.aten.result_types.shapes import part_of_complex
+from wengert.frontends.aten.result_types.views import from_pairs, pairs
 from wengert.ir.tensor_types import element, is_complex, is_float, shape
 
 

@@ -12,10 +12,10 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.aten.builder import AtenBuilder
-from wengert.frontends.aten.matrix_shapes import grouped
-from wengert.frontends.aten.matrix_shapes import trilinear as trilinear_product
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.results import convolved, multiplied
+from wengert.frontends.aten.result_types.matrices import grouped
+from wengert.frontends.aten.result_types.matrices import trilinear as trilinear_product
+from wengert.frontends.aten.result_types.rules import convolved, multiplied
 from wengert.ir import elements
 from wengert.ir.attributes import bool_array, int_array, int_attr
 from wengert.ir.tensor_types import i64, shape, tensor

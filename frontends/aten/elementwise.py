@@ -15,8 +15,8 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, Results, Write, means
-from wengert.frontends.aten.result_shapes import divided
-from wengert.frontends.aten.results import asked, boolean, floating, promoted, real, same
+from wengert.frontends.aten.result_types.rules import asked, boolean, floating, promoted, real, same
+from wengert.frontends.aten.result_types.shapes import divided
 from wengert.frontends.kinks import angle
 from wengert.ir.tensor_types import element, i1, is_boolean, is_complex, is_float, is_integer, is_unsigned
 

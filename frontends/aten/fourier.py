@@ -14,7 +14,7 @@ from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.view_shapes import frequencies, half_frequencies, transformed, transformed_to_reals
+from wengert.frontends.aten.result_types.views import frequencies, half_frequencies, transformed, transformed_to_reals
 from wengert.ir.attributes import int_array
 from wengert.ir.tensor_types import dtype_of, element, real_element, shape, tensor
 

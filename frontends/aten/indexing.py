@@ -18,10 +18,10 @@ from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.masks import only_mask, written_where
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.result_shapes import at_index, rows, selected
-from wengert.frontends.aten.results import counted, same
+from wengert.frontends.aten.result_types.rules import counted, same
+from wengert.frontends.aten.result_types.shapes import at_index, rows, selected
+from wengert.frontends.aten.result_types.views import indexed
 from wengert.frontends.aten.shape import bounds
-from wengert.frontends.aten.view_shapes import indexed
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, f64, i64, is_boolean, is_float, rank, shape, size, tensor
 

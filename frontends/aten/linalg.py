@@ -9,9 +9,9 @@ from __future__ import annotations
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
-from wengert.frontends.aten.matrix_shapes import determinant, log_determinant, pseudo_inverse, same_matrix, singular
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.result_shapes import eigen_general, eigen_symmetric, orthogonal, with_info
+from wengert.frontends.aten.result_types.matrices import determinant, log_determinant, pseudo_inverse, same_matrix, singular
+from wengert.frontends.aten.result_types.shapes import eigen_general, eigen_symmetric, orthogonal, with_info
 from wengert.ir.attributes import bool_attr
 from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
 from wengert.numpy import linalg as wlinalg

@@ -8,7 +8,7 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.ordering import taken
-from wengert.frontends.aten.results import same
+from wengert.frontends.aten.result_types.rules import same
 from wengert.ir.tensor_types import element, i1, i64, rank, shape, size
 
 

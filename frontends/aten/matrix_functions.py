@@ -8,7 +8,7 @@ from typing import Any
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.results import same
+from wengert.frontends.aten.result_types.rules import same
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.frontends.transforms.differentiation_control import stop_gradient
 from wengert.ir.tensor_types import shape

@@ -9,7 +9,7 @@ filled in; it returns one value, or a tuple where the op has several results::
         return b.add(b.fitted(x), b.fitted(scaled(y, alpha)))
 
 A schema names the overload and its arguments as PyTorch's own does (a test compares them with the installed PyTorch), without types. The
-types of the results come from PyTorch where it has inferred them at export, else from the rule ``results`` (``results.py``); a
+types of the results come from PyTorch where it has inferred them at export, else from the rule ``results`` (``result_types``); a
 meaning asks the builder for them and never infers them. Arguments that say where or how memory is laid out, and dtypes, which the types
 of the results tell, are not passed on.
 """

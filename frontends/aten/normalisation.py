@@ -8,10 +8,10 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
-from wengert.frontends.aten.matrix_shapes import batch_normalised, batch_normalised_and_moved, evaluated
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.result_shapes import group_normalised, layer_normalised
-from wengert.frontends.aten.results import asked
+from wengert.frontends.aten.result_types.matrices import batch_normalised, batch_normalised_and_moved, evaluated
+from wengert.frontends.aten.result_types.rules import asked
+from wengert.frontends.aten.result_types.shapes import group_normalised, layer_normalised
 from wengert.ir.tensor_types import element, shape, size, tensor
 
 Pair = tuple[Value, Value]

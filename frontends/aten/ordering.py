@@ -11,9 +11,9 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.result_shapes import first_k, positions, unfolded
-from wengert.frontends.aten.results import extreme, reduced, same, with_positions
-from wengert.frontends.aten.view_shapes import places_in_rows
+from wengert.frontends.aten.result_types.rules import extreme, reduced, same, with_positions
+from wengert.frontends.aten.result_types.shapes import first_k, positions, unfolded
+from wengert.frontends.aten.result_types.views import places_in_rows
 from wengert.ir.tensor_types import element, i64, is_float, shape, size, tensor
 from wengert.numpy import elementwise, searching
 

@@ -12,9 +12,9 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.indexing import scattered
-from wengert.frontends.aten.matrix_shapes import bins_and_positions, put_back
 from wengert.frontends.aten.meanings import means
-from wengert.frontends.aten.result_shapes import averages, bins, extremes
+from wengert.frontends.aten.result_types.matrices import bins_and_positions, put_back
+from wengert.frontends.aten.result_types.shapes import averages, bins, extremes
 from wengert.frontends.aten.shape import part
 from wengert.frontends.windows import Windows
 from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor

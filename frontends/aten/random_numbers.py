@@ -19,9 +19,9 @@ from wengert.dialects.stablehlo import attributes as sa
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.ordering import ordered
-from wengert.frontends.aten.results import asked, same
-from wengert.frontends.aten.view_shapes import integers, made, with_mask
-from wengert.frontends.aten.view_shapes import normal as normal_numbers
+from wengert.frontends.aten.result_types.rules import asked, same
+from wengert.frontends.aten.result_types.views import integers, made, with_mask
+from wengert.frontends.aten.result_types.views import normal as normal_numbers
 from wengert.ir.tensor_types import element, f32, f64, i1, i64, shape, tensor, ui32, ui64
 
 

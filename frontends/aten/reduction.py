@@ -10,9 +10,9 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axes, axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.elementwise import truth
-from wengert.frontends.aten.matrix_shapes import distances
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.results import averaged, both, decided, extreme, measured, position, reduced, running, summed
+from wengert.frontends.aten.result_types.matrices import distances
+from wengert.frontends.aten.result_types.rules import averaged, both, decided, extreme, measured, position, reduced, running, summed
 from wengert.frontends.kinks import root
 from wengert.ir.tensor_types import element, i64, is_complex, shape, size
 

@@ -9,9 +9,9 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.result_shapes import joined, padded, repeated, stacked
-from wengert.frontends.aten.results import same
-from wengert.frontends.aten.view_shapes import (
+from wengert.frontends.aten.result_types.rules import same
+from wengert.frontends.aten.result_types.shapes import joined, padded, repeated, stacked
+from wengert.frontends.aten.result_types.views import (
     counted_up,
     exchanged,
     expanded,
@@ -26,7 +26,7 @@ from wengert.frontends.aten.view_shapes import (
     viewed,
     without,
 )
-from wengert.frontends.aten.view_shapes import diagonal as diagonal_of
+from wengert.frontends.aten.result_types.views import diagonal as diagonal_of
 from wengert.ir.tensor_types import element, i64, shape, tensor
 
 # -- views

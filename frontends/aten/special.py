@@ -12,8 +12,8 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.results import boolean, floating, promoted, same_floating
-from wengert.frontends.aten.view_shapes import corners, upper_corners
+from wengert.frontends.aten.result_types.rules import boolean, floating, promoted, same_floating
+from wengert.frontends.aten.result_types.views import corners, upper_corners
 from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
 
 

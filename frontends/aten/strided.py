@@ -13,7 +13,7 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.indexing import scattered
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.ordering import taken
-from wengert.frontends.aten.results import same
+from wengert.frontends.aten.result_types.rules import same
 from wengert.ir.tensor_types import element, i64, shape, size, tensor
 
 

@@ -8,8 +8,8 @@ from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo.attributes import Transpose
 from wengert.frontends.aten.builder import AtenBuilder
-from wengert.frontends.aten.matrix_shapes import by_triangle, by_triangle_and_matrix, factors, packed_factors, same_matrix, solution, unpacked_factors
 from wengert.frontends.aten.meanings import means
+from wengert.frontends.aten.result_types.matrices import by_triangle, by_triangle_and_matrix, factors, packed_factors, same_matrix, solution, unpacked_factors
 from wengert.ir.tensor_types import element, i32, shape, tensor
 from wengert.numpy import linalg as wlinalg
 from wengert.transforms.ad.building_blocks.matrices import adjoint, identity_like, keep, pivots_to_permutation, transposed

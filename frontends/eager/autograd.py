@@ -1,9 +1,10 @@
 """The functions about gradients alone: ``grad``, ``backward``, derivatives of functions, their check, functions with derivatives of their own."""
 
+from wengert.eager import profiling as profiler
 from wengert.eager.function import Context, Function, once_differentiable
 from wengert.eager.gradient_check import GradcheckError, gradcheck, gradgradcheck
 from wengert.eager.gradients import derivatives as functional
-from wengert.eager.gradients import forward_ad
+from wengert.eager.gradients import forward_ad, progress
 from wengert.eager.gradients import graph_functions as graph
 from wengert.eager.gradients.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from wengert.eager.gradients.gradient import backward, grad
@@ -29,6 +30,8 @@ __all__ = [
     "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
+    "profiler",
+    "progress",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

@@ -334,7 +334,7 @@ class Again(Keeper):
             self._add(record.signature, record.place, record.saved)
 
     def take_tensors(self, record: Record, tensors: list[Tensor | None]) -> list[Tensor | None]:
-        self._add(_kind(record, tensors), record.place, [None if x is None else x.array for x in tensors])
+        self._add(_kind(record, tensors), record.place, [x if x is None or not x.tracked else x.array for x in tensors])
         return tensors
 
     def take_call(self, frame: Frame, call: Call) -> None:
@@ -360,6 +360,8 @@ class DeferredTensors:
 def _standing_at(source: Source, array: Any) -> Tensor | None:
     if array is None or isinstance(source, Tensor):
         return cast("Tensor | None", source)
+    if isinstance(array, Tensor):
+        return array
     made = dispatch.new(array)
     if isinstance(source, Record | Output):
         made.source, made.tracked = source, True

@@ -48,9 +48,6 @@ class InferenceTensorError(AutogradError):
 
 
 HINTS = {
-    "as_strided": "say what it shows by slices, transposes, expand() and reshape(), which the tape can follow",
-    "set_": "use copy_(), or detach() for a tensor off the tape",
-    "resize_": "make a new tensor by reshape() or zeros()",
     "cuda": "there is one device",
     "register_backward_hook": "use register_hook",
     "storage": "memory is seen through .array",

@@ -5,10 +5,12 @@ Such a function is one record on the tape whose derivative is a call of ``backwa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
+from warnings import warn
 
 import numpy as np
 
@@ -37,11 +39,15 @@ class Context:
 
     def __init__(self) -> None:
         self.kept: list[Tensor | None] | DeferredTensors | None = []
+        self.kept_forward: list[Tensor | None] = []
         self.marks: list[tuple[Storage, int]] = []
         """The memory of what was saved, and its versions."""
         self.dirty: tuple[Tensor, ...] = ()
         self.constants: tuple[Tensor, ...] = ()
+        self.without_gradient: set[int] = set()
+        """The numbers of those among the results."""
         self.materialize = True
+        self._materialize_non_diff_grads = True
         self.record: FunctionRecord | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -50,11 +56,26 @@ class Context:
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``jvp``, where :attr:`saved_tensors` has them."""
-        if not self.kept:
-            self.kept = list(tensors)
+        self.kept_forward = list(tensors)
+
+    @contextmanager
+    def of_forward_mode(self) -> Generator[None]:
+        """Inside, :attr:`saved_tensors` are those that were saved for forward mode."""
+        before = self.kept, self.marks
+        self.kept, self.marks = self.kept_forward, []
+        try:
+            yield
+        finally:
+            self.kept, self.marks = before
+
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """The name of :attr:`saved_tensors` in old code."""
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says that these arguments were changed in place."""
+        """Says that these arguments were changed in place; each must be a result too."""
         self.dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -64,6 +85,10 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether cotangents that nothing flowed into are zeros (they are by default) or None."""
         self.materialize = value
+
+    def materializes(self, number: int) -> bool:
+        """Whether the cotangent of a result is zeros where nothing flowed into it."""
+        return self.materialize and (self._materialize_non_diff_grads or number not in self.without_gradient)
 
     def mark(self) -> None:
         """Notes the versions of what was saved; a checkpoint takes it away."""
@@ -78,7 +103,10 @@ class Context:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The saved tensors. Raises FreedTapeError or ModifiedError."""
         if self.kept is None:
-            raise FreedTapeError("what this function saved was given up after the first backward pass; Specify retain_graph=True the first time")
+            raise FreedTapeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed): what this"
+                " function saved was given up. Specify retain_graph=True the first time"
+            )
         for storage, version in self.marks:
             if storage.version != version:
                 place = describe(self.record.place if self.record else None)
@@ -87,6 +115,12 @@ class Context:
                     f" what was saved at {place} was changed in place at {describe(storage.place)}"
                 )
         return tuple(self.kept if isinstance(self.kept, list) else self.kept.fetch())
+
+
+IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is), and a change in place would override the custom backward;"
+    " change a clone()"
+)
 
 
 class _Kind:
@@ -129,11 +163,11 @@ class FunctionRecord(Record):
         """What the function has noted on its context, which is the node itself in PyTorch."""
         return getattr(object.__getattribute__(self, "context"), name)
 
-    def keep_copies(self, storage: Storage) -> None:
-        """Copies those saved tensors that lie in this memory, which is about to be written to."""
+    def keep_copies(self, storage: Storage, copy: Callable[[Array], Array]) -> None:
+        """Keeps copies of those saved tensors that lie in this memory, which is about to be written to."""
         context = self.context
         if isinstance(context.kept, list):
-            context.kept = [_copied(x) if x is not None and x.storage is storage else x for x in context.kept]
+            context.kept = [_copied(x, copy) if x is not None and x.storage is storage else x for x in context.kept]
             context.marks = [(own, version) for own, version in context.marks if own is not storage]
 
     def holds(self) -> tuple[list[Array], Deferred | None]:
@@ -151,8 +185,8 @@ class FunctionRecord(Record):
     def pull(self, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
         """The cotangents of the arguments."""
         given = [
-            dispatch.new(np.zeros(*t)) if c is None and self.context.materialize and np.issubdtype(t[1], np.floating) else c
-            for c, t in zip(cotangents, self.result_types, strict=True)
+            dispatch.new(np.zeros(*t)) if c is None and self.context.materializes(number) and np.issubdtype(t[1], np.floating) else c
+            for number, (c, t) in enumerate(zip(cotangents, self.result_types, strict=True))
         ]
         gradients = self.function.pullback()(self.context, *given)
         arrived = listed(gradients)
@@ -182,9 +216,9 @@ class FunctionRecord(Record):
         return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
 
 
-def _copied(x: Tensor) -> Tensor:
+def _copied(x: Tensor, copy: Callable[[Array], Array]) -> Tensor:
     """The tensor as it is now, in memory of its own."""
-    made = dispatch.new(x.array.copy())
+    made = dispatch.new(copy(x.array))
     source = dispatch.source_of(x)
     if isinstance(source, Record | Output):
         made.source, made.tracked = source, True
@@ -194,6 +228,17 @@ def _copied(x: Tensor) -> Tensor:
 class Function:
     """To be subclassed, with static methods ``forward(ctx, *args)`` and ``backward(ctx, *cotangents)``, or with
     ``forward(*args)``, ``setup_context(ctx, inputs, output)`` and ``backward``; run by :meth:`apply`."""
+
+    _backward_cls: type[FunctionRecord]
+    """The class of its nodes, which has the name of the node."""
+
+    def __call__(self, *args: Any) -> Any:
+        """Refused: a Function is run by :meth:`apply`."""
+        raise AutogradError("Legacy autograd function with non-static forward method is deprecated. Make forward and backward static methods, and call apply")
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionRecord,), {"__module__": cls.__module__})
 
     @staticmethod
     def forward(*args: Any) -> Any:
@@ -243,22 +288,45 @@ class Function:
         tracked = STATE.recording and any(context.needs_input_grad)
         # An argument that forward changes, or returns as it is, must still be found where it was.
         inputs = tuple(dispatch.source_of(a) if isinstance(a, Tensor) else None for a in args)
-        output = cls._run(context, args)
-        results = listed(output)
         tape = STATE.tape
+        push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
+        if push is None:
+            output = cls._run(context, args)
+        else:
+            with tape.paused():  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+                output = cls._run(context, args)
+        made, results = listed(output), listed(output)
+        cls._check_marks(context, args, results)
         if tape is not None and not tape.has_rules:
             tape.refuse(f"{cls.__name__}.apply runs Python code")
         if tracked:
             cls._record(context, args, inputs, results)
         context.mark()
-        push: Any = getattr(tape, "apply_function", None)  # of a forward pass that stands where a tape would
         if push is not None:
-            push(cls, context, args, results)
+            push(cls, context, args, made, results)
         elif tracked and tape is not None and tape.has_rules and context.record is not None:
             from wengert.eager.compilation.custom_steps import add_rule
 
             add_rule(tape, context.record, args, results)
         return tuple(results) if isinstance(output, tuple | list) else results[0]
+
+    @classmethod
+    def _check_marks(cls, context: Context, args: tuple[Any, ...], results: list[Any]) -> None:
+        """What was said about the results holds, and views among them know that their history is this function's."""
+        for x in context.dirty:
+            if not any(x is a for a in args):
+                warn("Only input Tensors should be given to ctx.mark_dirty(): one that is not an input has no history to change", UserWarning, stacklevel=3)
+            elif not any(x is y for y in results):
+                raise AutogradError(
+                    f"{cls.__name__}: Some elements marked as dirty during the forward method were not returned as output."
+                    " The inputs that are modified inplace must all be outputs of the Function."
+                )
+        for number, y in enumerate(results):
+            view = getattr(y, "view_of", None)
+            if view is not None and STATE.recording and not any(y is a for a in args):
+                view.frozen = IN_FUNCTION
+            if any(y is c for c in context.constants):
+                context.without_gradient.add(number)
 
     @classmethod
     def _run(cls, context: Context, args: tuple[Any, ...]) -> Any:
@@ -283,7 +351,7 @@ class Function:
                 raise LeafModifiedError(f"{cls.__name__} changes a leaf that requires a gradient in place")
         types = tuple((y.array.shape, y.array.dtype) if isinstance(y, Tensor) else ((), np.dtype(np.bool_)) for y in results)
         arguments = tuple((a.array.shape, a.array.dtype) if isinstance(a, Tensor) else ((), np.dtype(np.bool_)) for a in args)
-        record = context.record = _kind_of_node(cls)(cls, context, inputs, types, here(), arguments)
+        record = context.record = cls._backward_cls(cls, context, inputs, types, here(), arguments)
         for number, y in enumerate(results):
             if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
                 continue
@@ -303,16 +371,13 @@ def _with_defaults(forward: Callable[..., Any], args: tuple[Any, ...]) -> tuple[
     return (*args, *(p.default for p in parameters if p.default is not p.empty))
 
 
-@cache
-def _kind_of_node(function: type[Function]) -> type[FunctionRecord]:
-    """The class of a function's nodes, which has the name of the node."""
-    return type(f"{function.__name__}Backward", (FunctionRecord,), {"__module__": function.__module__})
-
-
 def _rebase(name: str, record: FunctionRecord, y: Tensor, count: int) -> None:
     """Puts a result that a function made by changing a view in its place in the base, which is a new value on the tape then."""
     if count > 1:
-        raise AutogradError(f"{name} changes a view in place and returns {count} results; let it return only that one, or change a clone()")
+        raise AutogradError(
+            f"{name} returns {count} results, and your Function modifies inplace an input that is a view of another Tensor;"
+            " let it return only that one, or change a clone()"
+        )
     if STATE.tape is not None:
         STATE.tape.refuse(f"{name} changes a view in place")
     made = dispatch.new(y.array)

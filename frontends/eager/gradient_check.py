@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -112,19 +112,32 @@ class _Limits:
 def _check(
     func: Callable[..., Any], given: Sequence[Any], checked: Sequence[tuple[int, Tensor]], limits: _Limits, *, forward: bool, reverse: bool, batched: bool
 ) -> None:
-    outputs = [y for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
-    differences: list[_Difference] = []
-    count = 0
-    for i, x in checked:
-        numerical = _numerical(func, given, x, limits.eps)
-        along = _by_forward_mode(func, given, x, numerical) if forward else []
-        for o, (y, expected) in enumerate(zip(outputs, numerical, strict=True)):
-            analytical = [_analytical(y, x, limits.repeated, batched)] if reverse else []
-            for slope in (*analytical, *along[o : o + 1]):
-                count += slope.size
-                differences += _compared(slope, expected, (o, y), (i, x), limits)
+    made = _outputs(func, given)
+    outputs = [y for y in made if y.array.dtype.kind in "fVc"]
+    numerical = {i: _numerical(func, given, x, limits.eps) for i, x in checked}
+    if reverse and not any(y.tracked for y in outputs):
+        _check_constants(numerical)
+    if reverse:
+        by_backward = [(o, y, i, x, _analytical(y, x, limits.repeated, batched), numerical[i][o]) for i, x in checked for o, y in enumerate(outputs)]
+        _compare(by_backward, limits, "")
+    if forward:
+        zeros = [x for _, x in checked]
+        pushed = {i: _by_forward_mode(func, given, zeros, x, numerical[i]) for i, x in checked}
+        _compare([(o, y, i, x, pushed[i][o], numerical[i][o]) for i, x in checked for o, y in enumerate(outputs)], limits, " computed with forward mode")
+
+
+def _check_constants(numerical: Mapping[int, Sequence[Matrix]]) -> None:
+    """Raises a GradcheckError if outputs that have no gradient are no constants."""
+    if any(np.any(matrix) for matrices in numerical.values() for matrix in matrices):
+        raise GradcheckError("Numerical gradient for function expected to be zero, because none of its outputs requires a gradient")
+
+
+def _compare(pairs: Sequence[tuple[int, Tensor, int, Tensor, Matrix, Matrix]], limits: _Limits, mode: str) -> None:
+    """Raises a GradcheckError if Jacobians differ from those of differences; imaginary parts of outputs are named first."""
+    differences = [d for o, y, i, x, slope, expected in pairs for d in _compared(slope, expected, (o, y), (i, x), limits)]
     if differences:
-        raise GradcheckError(_table(differences, count, limits))
+        differences.sort(key=lambda d: not d.output.endswith(".imag"))
+        raise GradcheckError(_table(differences, sum(pair[4].size for pair in pairs), limits, mode))
 
 
 def _compared(analytical: Matrix, expected: Matrix, output: tuple[int, Tensor], given: tuple[int, Tensor], limits: _Limits) -> list[_Difference]:
@@ -157,7 +170,8 @@ def gradgradcheck(
     outputs = [y for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
     rng: Any = np.random.default_rng(0)
     cotangents = listed(grad_outputs) if grad_outputs is not None else [dispatch.constant(np.asarray(rng.standard_normal(y.shape), y.dtype)) for y in outputs]
-    cotangents = [c if c.requires_grad else c.detach().requires_grad_() for c in cotangents]
+    if grad_outputs is None:
+        cotangents = [c.requires_grad_() for c in cotangents]
 
     def gradients(*both: Any) -> tuple[Any, ...]:
         arguments, weights = both[: len(given)], both[len(given) :]
@@ -189,8 +203,10 @@ def _directions(x: Tensor) -> list[Any]:
 def _numerical(func: Callable[..., Any], given: Sequence[Any], x: Tensor, eps: float) -> list[Matrix]:
     """Differences, by changing one element of x after the other where it stands."""
 
-    def run() -> list[Matrix]:  # not in no_grad: the function may take gradients itself
-        return [_parts(y.detach().array) for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
+    def run() -> list[Any]:  # not in no_grad: the function may take gradients itself
+        return [y.detach().array.copy() for y in _outputs(func, given) if y.array.dtype.kind in "fVc"]
+
+    base = run()
 
     columns: list[list[Matrix]] = []
     for place in np.ndindex(x.array.shape):
@@ -203,10 +219,21 @@ def _numerical(func: Callable[..., Any], given: Sequence[Any], x: Tensor, eps: f
                 low = run()
             finally:
                 x.array[place] = before
-            columns.append([(h - n) / (2 * eps) for h, n in zip(high, low, strict=True)])
+            for one in (*zip(base, high, strict=True), *zip(base, low, strict=True)):
+                _check_alike(*one, place, eps)
+            columns.append([(_parts(h) - _parts(n)) / (2 * eps) for h, n in zip(high, low, strict=True)])
     if not columns:
-        return [np.zeros((y.size, 0)) for y in run()]
+        return [np.zeros((_parts(y).size, 0)) for y in base]
     return [np.stack(of_one, 1) for of_one in zip(*columns, strict=True)]
+
+
+def _check_alike(first: Any, second: Any, place: tuple[int, ...], eps: float) -> None:
+    for what, (one, other) in {"shape": (first.shape, second.shape), "dtype": (first.dtype, second.dtype)}.items():
+        if one != other:
+            raise AssertionError(
+                f"gradcheck expects the function to return outputs with the same {what} when inputs are perturbed;"
+                f" for element {list(place)} changed by {eps:g} there is {other}, which was {one}"
+            )
 
 
 def _analytical(y: Tensor, x: Tensor, repeated: float, batched: bool) -> Matrix:
@@ -243,8 +270,8 @@ def _check_batch(y: Tensor, x: Tensor, cotangent: Tensor, row: Tensor) -> None:
         raise GradcheckError("gradcheck failed while testing batched gradient computation: a stack of cotangents gives something else than each of them")
 
 
-def _by_forward_mode(func: Callable[..., Any], given: Sequence[Any], x: Tensor, numerical: Sequence[Matrix]) -> list[Matrix]:
-    """A column for each element, by the tangents of the outputs."""
+def _by_forward_mode(func: Callable[..., Any], given: Sequence[Any], checked: Sequence[Tensor], x: Tensor, numerical: Sequence[Matrix]) -> list[Matrix]:
+    """A column for each element of x, by the tangents of the outputs; other tensors that are checked have the tangent 0."""
     from wengert.eager.gradients import forward_ad
 
     matrices = [np.zeros(m.shape) for m in numerical]
@@ -254,7 +281,8 @@ def _by_forward_mode(func: Callable[..., Any], given: Sequence[Any], x: Tensor, 
             tangent = np.zeros(x.array.shape, x.array.dtype)
             tangent[place] = direction
             with forward_ad.dual_level():
-                arguments = [forward_ad.make_dual(v, dispatch.constant(tangent)) if v is x else v for v in given]
+                along = {id(v): np.zeros(v.array.shape, v.array.dtype) for v in checked} | {id(x): tangent}
+                arguments = [forward_ad.make_dual(v.detach(), dispatch.constant(along[id(v)])) if id(v) in along else v for v in given]
                 outputs = [y for y in _outputs(func, arguments) if y.array.dtype.kind in "fVc"]
                 for matrix, y in zip(matrices, outputs, strict=True):
                     pushed = forward_ad.unpack_dual(y).tangent
@@ -274,13 +302,14 @@ def _element(name: str, x: Tensor, flat: int) -> str:
     return name + (f"[{', '.join(str(int(i)) for i in place)}]" if place else "") + part
 
 
-def _table(differences: Sequence[_Difference], count: int, limits: _Limits) -> str:
+def _table(differences: Sequence[_Difference], count: int, limits: _Limits, mode: str) -> str:
     rows = [("of", "by", "numerical", "analytical", "difference"), *(d.row() for d in differences[:_SHOWN])]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     more = [f"and {len(differences) - _SHOWN} more"] if len(differences) > _SHOWN else []
     first = differences[0]
-    where = f"Jacobian mismatch for {first.output.partition('[')[0]} with respect to {first.input.partition('[')[0]}"
+    part = "While considering the imaginary part of complex outputs only, " if first.output.endswith(".imag") else ""
+    where = f"{part}Jacobian{mode} mismatch for {first.output.partition('[')[0]} with respect to {first.input.partition('[')[0]}"
     said = f"(step {limits.eps:g}, atol {limits.atol:g}, rtol {limits.rtol:g})"
     head = f"{where}: {len(differences)} of {count} derivatives are not those of differences {said}:"
     return "\n".join([head, *lines, *more])

@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.frontends.jax_functions import callbacks, foreign, linear_solves
 from wengert.frontends.jax_functions.activity import Flow, Level, Levels, through
-from wengert.frontends.jax_functions.jaxprs import constants_of, jax_module, moving_positions
+from wengert.frontends.jax_functions.jaxprs import constants_of, jax_module, moving_positions, untraced_rules_of
 from wengert.frontends.jax_functions.primitives import call_primitive, inlined_primitive, stop_primitive
 from wengert.frontends.jax_functions.rule_traces import PRIMITIVES, Rule, check_closed, evaluation, rule_of, rule_of_call
 from wengert.frontends.jax_functions.shard_maps import Around, around, traced_inside
@@ -57,14 +57,24 @@ class CustomFunctions:
     Attributes:
         by_symbol: the functions.
         stops: whether gradients were stopped anywhere.
+        aliases: names that turned out to be those of functions that were there already.
     """
 
     by_symbol: dict[str, CustomFunction] = field(default_factory=dict[str, CustomFunction])
     stops: bool = False
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
     _known: dict[Any, str] = field(default_factory=dict[Any, str])
     _open: dict[Any, str] = field(default_factory=dict[Any, str])
+    _treated: dict[Any, tuple[int, str]] = field(default_factory=dict[Any, tuple[int, str]])
+    """How deep in other rules a call was treated, and the function it became: a call that is as deep, or deeper, becomes the same one."""
     _count: int = 0
     _maps: tuple[Around, ...] = ()
+
+    def named(self, symbol: str) -> str:
+        """The name that a function has, of all that it was given."""
+        while symbol in self.aliases:
+            symbol = self.aliases[symbol]
+        return symbol
 
     def replaced(self, closed: Any, levels: Levels) -> Any:
         """A closed jaxpr with the calls of functions with rules replaced, whose arguments are active as ``levels`` say; the same object where it holds none."""
@@ -111,8 +121,8 @@ class CustomFunctions:
         parts = [*rule.parts, *([] if isinstance(transpose, str) else [transpose])]
         check_closed(call.name, parts)
         at_first = self._maps, _key(foreign.KIND, body, parts, [*rule.refused, str(linear.linear)])
-        if at_first in self._open:
-            return self._open[at_first]
+        if same := self._same_call(at_first, own, parts):
+            return same
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
         rules, too_deep = list[Any](), self._too_deep()
         if not too_deep:
@@ -132,7 +142,21 @@ class CustomFunctions:
             self.by_symbol[symbol] = CustomFunction(
                 _readable(call.name), foreign.KIND, rules, refused=refused, too_deep=too_deep, linear=linear.linear, because=because, maps=self._maps
             )
-        return self._known[key]
+        return self._finished(at_first, own, parts, symbol, self._known[key])
+
+    def _same_call(self, at_first: Any, levels: Levels, parts: Sequence[Any]) -> str | None:
+        """The function for a call with these parts that is treated right now, around this one, or was before, no deeper in rules."""
+        if at_first in self._open:
+            return self._open[at_first]
+        depth, symbol = self._treated.get((at_first, tuple(levels), untraced_rules_of(parts)), (len(self._open) + 1, None))
+        return symbol if depth <= len(self._open) else None
+
+    def _finished(self, at_first: Any, levels: Levels, parts: Sequence[Any], symbol: str, known: str) -> str:
+        """Notes that a call with these parts, which was to have one name, is one of the function ``known``."""
+        self._treated[at_first, tuple(levels), untraced_rules_of(parts)] = len(self._open), known
+        if symbol != known:
+            self.aliases[symbol] = known
+        return known
 
     def _equation(self, eqn: Any, levels: Levels) -> Any:
         name = eqn.primitive.name
@@ -188,8 +212,8 @@ class CustomFunctions:
         name = _name(eqn)
         check_closed(name, rule.parts)
         at_first = self._maps, _key(eqn.primitive.name, body, rule.parts, rule.refused)
-        if at_first in self._open:
-            return self._open[at_first]
+        if same := self._same_call(at_first, levels, rule.parts):
+            return same
         symbol, self._count = f"wengertcustom{self._count}x", self._count + 1
         rules, too_deep = list[Any](), self._too_deep()
         if not too_deep:
@@ -202,7 +226,7 @@ class CustomFunctions:
             kind = linear_solves.KIND if eqn.primitive.name == linear_solves.NAME else _KINDS.get(eqn.primitive.name, CUSTOM_JVP)
             refused = _refused([v.aval for v in eqn.invars], rule) if kind != linear_solves.KIND and eqn.primitive.name not in PRIMITIVES else ()
             self.by_symbol[symbol] = CustomFunction(_readable(name), kind, rules, eqn.primitive.name in PRIMITIVES, refused, too_deep, maps=self._maps)
-        return self._known[key]
+        return self._finished(at_first, levels, rule.parts, symbol, self._known[key])
 
     def _too_deep(self) -> int:
         """The depth in other rules at which no more rules are imported, if that is reached; else 0."""

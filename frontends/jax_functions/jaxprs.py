@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
 
 from wengert.frontends.jax_functions.activity import has_tangents
+
+_UNTRACED = frozenset(("custom_jvp_call", "custom_vjp_call"))
+"""Equations whose rules are Python functions."""
 
 
 def jax_module(module: str = "jax") -> Any:
@@ -16,17 +20,45 @@ def jax_module(module: str = "jax") -> Any:
 
 def constants_of(value: Any) -> Iterator[Any]:
     """The arrays that a jaxpr and those inside of it hold."""
+    for part in _parts_of(value):
+        if isinstance(part, jax_module("jax.extend.core").ClosedJaxpr):
+            yield from part.consts
+
+
+def untraced_rules_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The rules in the equations of jaxprs that were not traced yet: what the texts of jaxprs do not say."""
+    core = jax_module("jax.extend.core")
+    equations = [eqn for value in values for part in _parts_of(value) if isinstance(part, core.Jaxpr) for eqn in part.eqns]
+    return tuple(Same(x) for eqn in equations if eqn.primitive.name in _UNTRACED for x in eqn.params.values() if callable(x))
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """An object as a key, which is equal to the same object alone."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _parts_of(value: Any) -> Iterator[Any]:
+    """A jaxpr, closed or not, with those in its equations; those in a parameter of an equation."""
     core = jax_module("jax.extend.core")
     if isinstance(value, core.ClosedJaxpr):
-        yield from value.consts
+        yield value
         value = value.jaxpr
     if isinstance(value, core.Jaxpr):
+        yield value
         for eqn in value.eqns:
             for parameter in eqn.params.values():
-                yield from constants_of(parameter)
+                yield from _parts_of(parameter)
     elif isinstance(value, tuple):
         for item in cast("tuple[Any, ...]", value):
-            yield from constants_of(item)
+            yield from _parts_of(item)
 
 
 def moving_positions(avals: Sequence[Any]) -> list[int]:

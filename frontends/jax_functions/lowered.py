@@ -14,7 +14,7 @@ from wengert.frontends.jax_functions import foreign, linear_solves
 from wengert.frontends.jax_functions.activity import Level
 from wengert.frontends.jax_functions.custom_functions import CustomFunction, CustomFunctions
 from wengert.frontends.jax_functions.jaxprs import spec_of
-from wengert.frontends.jax_functions.primitives import named
+from wengert.frontends.jax_functions.primitives import named, without_bodies_of
 from wengert.frontends.jax_functions.shard_maps import Around
 from wengert.ir.symbols import rename_references
 from wengert.runtime.errors import InputError
@@ -24,6 +24,8 @@ from wengert.transforms.spmd.localize import unwrap_main
 
 _PARTS = {CUSTOM_JVP: ("jvp",), CUSTOM_VJP: ("forward", "backward"), linear_solves.KIND: ("matvec", "transpose"), foreign.KIND: ("jvp", "transpose")}
 """What the functions of a rule are called."""
+_OURS = re.compile(r"(wengertcustom\d+x)(_\d+)?")
+"""What functions with rules are called until they get their own names, and copies of them."""
 
 
 def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
@@ -47,7 +49,9 @@ def lowered_with_rules(traced: Any, name: str) -> ModuleOp | None:
             continue
         declared[symbol] = symbols = [merged.fresh(f"{function.name}_{part}") for part in names]
         for rule, part, own in zip(function.rules, names, symbols, strict=True):
-            merged.add(_text(rule, f"{function.name}_{part}", function.maps), f"{name}, {part} of {function.name}", own, function.maps)
+            with without_bodies_of(merged.written):
+                text = _text(rule, f"{function.name}_{part}", function.maps)
+            merged.add(text, f"{name}, {part} of {function.name}", own, function.maps)
     for symbol, symbols in declared.items():
         merged.declare(symbol, custom.by_symbol[symbol], symbols)
     return merged.module
@@ -70,12 +74,18 @@ def _text(closed: Any, name: str, maps: Sequence[Around] = ()) -> str:
 
 
 class _Merged:
-    """A module that texts are put into, function by function."""
+    """A module that texts are put into, function by function.
+
+    Attributes:
+        written: the functions with rules that are in it, by their first names.
+    """
 
     def __init__(self, custom: CustomFunctions):
+        self.written: set[str] = set()
         self.module = ModuleOp([])
         self._taken = {"main"}
         self._symbols = {symbol: self.fresh(f.name) for symbol, f in custom.by_symbol.items()}
+        self._symbols |= {alias: self._symbols[custom.named(alias)] for alias in custom.aliases}
         self._functions: dict[str, FuncOp] = {}
         self._meshes: dict[str, MeshOp] = {}
 
@@ -95,6 +105,7 @@ class _Merged:
         functions = [op for op in parsed.body.block.ops if isinstance(op, FuncOp)]
         names = {f.sym_name.data: self._name(f.sym_name.data, entry) for f in functions}
         rename_references(parsed, names)
+        self.written.update(ours[1] for name in names if (ours := _OURS.fullmatch(name)))
         for function in functions:
             name = names[function.sym_name.data]
             function.detach()
@@ -124,7 +135,7 @@ class _Merged:
     def _name(self, name: str, entry: str) -> str:
         if name == "main":
             return entry
-        ours = re.fullmatch(r"(wengertcustom\d+x)(_\d+)?", name)
+        ours = _OURS.fullmatch(name)
         return self._symbols[ours[1]] if ours else self.fresh(name)
 
     def declare(self, symbol: str, declared: CustomFunction, rules: Sequence[str]) -> None:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from wengert.frontends.jax_functions.jaxprs import jax_module
-from wengert.frontends.jax_functions.shard_maps import Around, on_devices
+from wengert.frontends.jax_functions.shard_maps import Around, on_devices, varying_axes
 from wengert.transforms.core.recognisers.stopped import FRONTEND_ATTRIBUTES
+
+_WRITTEN: ContextVar[Container[str]] = ContextVar("written", default=())
+"""The functions with rules whose bodies are in other texts already."""
+
+
+@contextmanager
+def without_bodies_of(symbols: Container[str]) -> Generator[None]:
+    """Has these functions with rules lowered as functions of their types that give zeros: whoever puts texts together keeps the first of each name.
+
+    A function is called in its own rules and in those of others, so that texts would repeat it, with all that it calls, once for each of them.
+    """
+    token = _WRITTEN.set(symbols)
+    try:
+        yield
+    finally:
+        _WRITTEN.reset(token)
 
 
 @cache
@@ -22,11 +42,27 @@ def call_primitive() -> Any:
         return body.out_avals
 
     def written(*inputs: Any, symbol: str, body: Any) -> Any:
-        return named(body, symbol)(*inputs)
+        return (_zeros_of(body, symbol) if symbol in _WRITTEN.get() and _is_plain(body) else named(body, symbol))(*inputs)
 
     primitive.def_abstract_eval(types)
     mlir.register_lowering(primitive, mlir.lower_fun(written, multiple_results=True))
     return primitive
+
+
+def _is_plain(body: Any) -> bool:
+    """Whether zeros of all its results can be written: arrays of numbers that are not spread over devices."""
+    return all(isinstance(aval.dtype, np.dtype) and not varying_axes(aval) for aval in body.out_avals)
+
+
+def _zeros_of(body: Any, name: str) -> Any:
+    """A function with the name and the types of ``body``."""
+    zeros = jax_module("jax.numpy").zeros
+
+    def function(*_: Any) -> list[Any]:
+        return [zeros(aval.shape, aval.dtype) for aval in body.out_avals]
+
+    function.__name__ = function.__qualname__ = name
+    return jax_module().jit(function, keep_unused=True)
 
 
 @cache

@@ -34,6 +34,7 @@ from wengert.eager.gradients.hooks import RemovableHandle
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.program import Array
 from wengert.eager.tensor import Tensor
+from wengert.nn.backward_hooks import Hook, Sides
 
 
 class StateDictError(RuntimeError):
@@ -61,6 +62,7 @@ class Module(Followed):
     training: bool
     forward: Callable[..., Any] = _no_forward
     _hooks: list[Any]
+    _backward_hooks: list[Any]
     _buffer_names: frozenset[str]
     _transient: frozenset[str]
 
@@ -69,21 +71,30 @@ class Module(Followed):
         made = super().__new__(cls)
         made.training = True
         made._hooks = []
+        made._backward_hooks = []
         made._buffer_names = made._transient = frozenset()
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs :meth:`forward`, and hooks before and after it."""
         if not self._hooks:
-            return self.forward(*args, **kwargs)
+            return self.forward(*args, **kwargs) if not self._backward_hooks else self._watched(args, kwargs)
         for hook, before in list(self._hooks):
             if before and (changed := hook(self, args)) is not None:
                 args = cast("tuple[Any, ...]", changed) if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
+        result = self._watched(args, kwargs)
         for hook, before in list(self._hooks):
             if not before and (changed := hook(self, args, result)) is not None:
                 result = changed
         return result
+
+    def _watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs :meth:`forward`, whose gradients hooks see."""
+        if not self._backward_hooks:
+            return self.forward(*args, **kwargs)
+        hooks = list(self._backward_hooks)
+        sides = Sides(self, [h for h, before in hooks if before], [h for h, before in hooks if not before])
+        return sides.around_outputs(self.forward(*sides.around_inputs(args), **kwargs))
 
     # -- what it owns
 
@@ -203,6 +214,15 @@ class Module(Followed):
     def register_forward_pre_hook(self, hook: Callable[[Module, tuple[Any, ...]], Any]) -> RemovableHandle:
         """Calls ``hook(module, args)`` before every forward; it may return other arguments."""
         return RemovableHandle(self._hooks, (hook, True))
+
+    def register_full_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls ``hook(module, gradients of the inputs, gradients of the outputs)`` when a backward pass has gone through a call of this module; it may return
+        other gradients of the inputs."""
+        return RemovableHandle(self._backward_hooks, (hook, False))
+
+    def register_full_backward_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls ``hook(module, gradients of the outputs)`` before a backward pass goes through a call of this module; it may return others."""
+        return RemovableHandle(self._backward_hooks, (hook, True))
 
     def register_forward_hook(self, hook: Callable[[Module, tuple[Any, ...], Any], Any]) -> RemovableHandle:
         """Calls ``hook(module, args, result)`` after every forward; it may return another result."""

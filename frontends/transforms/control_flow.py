@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, Region, SSAValue
 
 from wengert.dialects import core
-from wengert.dialects.core_control import POLICY
+from wengert.dialects.core.control import POLICY
 from wengert.frontends.pytrees import TreeSpec, flatten, unflatten
 from wengert.frontends.tracing.context import active_trace, current_trace
 from wengert.frontends.tracing.errors import type_error, value_error

@@ -74,6 +74,8 @@ class BuiltinReader(ConstantReader):
         if mark in _NO_ATTRIBUTE:
             self.unexpected("an attribute")
         if mark == "#":
+            if (own := self.own_text()) is not None:
+                return own.attribute()
             self.check_dialect_name(mark)
             return self._foreign_attribute()
         word = self.next_word()

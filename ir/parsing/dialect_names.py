@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from xdsl.dialects.builtin import UnregisteredAttr
+from xdsl.ir import Attribute
 
 from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.parsing.cursor import SPACE, Cursor
 
 _NAME = re.compile(SPACE + r"[#!]([A-Za-z_][\w$]*)(?:\.([\w$.-]+)|" + SPACE + "<" + SPACE + r"([A-Za-z_][\w$.]*))", re.ASCII)
+
+
+class DialectText(Protocol):
+    """Reads the attributes and types of a dialect."""
+
+    def attribute(self) -> Attribute:
+        """The attribute that comes next."""
+        ...
+
+    def type(self) -> Attribute:
+        """The type that comes next."""
+        ...
 
 
 class DialectReader(Cursor):
@@ -23,6 +36,14 @@ class DialectReader(Cursor):
     """Attributes and types of closed dialects that are kept as their text, with their marks: ``#dialect.name``."""
     refused_dialects: Mapping[str, str] = {}
     """Dialects that are not read at all, each with what to do instead."""
+    own_texts: Mapping[str, Callable[[Any], DialectText]] = {}
+    """Dialects that read their attributes and types themselves: for each what makes its reader, given this one."""
+
+    def own_text(self) -> DialectText | None:
+        """What reads ``#dialect.name`` or ``!dialect<name>``, which comes next, if its dialect reads its own."""
+        match = _NAME.match(self.text, self.here) if self.own_texts else None
+        make = self.own_texts.get(match.group(1)) if match is not None else None
+        return None if make is None else make(self)
 
     def check_dialect(self, dialect: str, position: int) -> None:
         """Fails at what belongs to a dialect that is not read at all."""

@@ -10,7 +10,7 @@ The parser is a stack of classes, one per file: cursor, types, constants, attrib
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from xdsl.context import Context
@@ -20,6 +20,7 @@ from xdsl.parser import Parser
 
 from wengert.ir.bytecode.cursor import MAGIC
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
+from wengert.ir.parsing.dialect_names import DialectText
 from wengert.ir.parsing.operations import Reader
 from wengert.ir.parsing.sources import decoded
 from wengert.ir.pipeline.stages import stage
@@ -27,7 +28,8 @@ from wengert.ir.syntax.functions import SYNTAXES
 
 
 class ModuleParser(Reader):
-    """Reads a module. ``closed_dialects`` are those in which an unknown op is an error, ``refused_dialects`` those of which every op is."""
+    """Reads a module. ``closed_dialects`` are those in which an unknown op is an error, ``refused_dialects`` those of which every op is.
+    Those in ``own_texts`` read their own attributes and types."""
 
     def __init__(
         self,
@@ -37,9 +39,11 @@ class ModuleParser(Reader):
         closed_dialects: frozenset[str] = frozenset(),
         opaque: frozenset[str] = frozenset(),
         refused_dialects: Mapping[str, str] | None = None,
+        own_texts: Mapping[str, Callable[[Any], DialectText]] | None = None,
     ):
         super().__init__(context, text, filename)
         self.closed_dialects, self.opaque, self.refused_dialects = closed_dialects, opaque, refused_dialects or {}
+        self.own_texts = own_texts or {}
         self._types, self._functions, self._dictionaries = {}, {}, {}
         self._syntaxes, self._defined_at, self._scope, self._used_at = {}, {}, [], {}
         self._references, self.enclosing = [], []
@@ -103,7 +107,7 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
     Raises:
         DiagnosticError: the text is not a module; the diagnostic says what is wrong and where.
     """
-    from wengert.dialects.registry import CLOSED, OPAQUE, REFUSED, context_for
+    from wengert.dialects.registry import CLOSED, OPAQUE, context_for, own_texts
 
     if isinstance(text, bytes) and text.startswith(MAGIC):
         from wengert.dialects.registry import vocabulary_for
@@ -111,7 +115,7 @@ def parse_module(text: str | bytes, filename: str = "<string>", context: Context
 
         return read_module(text, filename, lambda names: vocabulary_for(context, names))
     decoded_text = _decoded(text, filename)
-    parser = ModuleParser(context or context_for(decoded_text), decoded_text, filename, frozenset(CLOSED), OPAQUE, REFUSED)
+    parser = ModuleParser(context or context_for(decoded_text), decoded_text, filename, frozenset(CLOSED), OPAQUE, own_texts=own_texts(decoded_text))
     try:
         return _parsed(parser)
     except RecursionError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -105,17 +106,27 @@ class TypeReader(DialectReader):
         if not word and self.peek() not in ("!", "("):
             self.unexpected("a type")
         if not word:
+            if (own := self.own_text()) is not None:
+                return self._nested_type(own.type)
             self.check_dialect_name("!")
+        return self._nested_type(self._foreign_type)
+
+    def _nested_type(self, read: Callable[[], Attribute]) -> Attribute:
+        """Reads a type that may hold others."""
         if not self._type_nesting:
             self._outermost_type = self.skip()
         self._type_nesting += 1
         if self._type_nesting > DEPTH:
             self.too_deep(self._outermost_type)
+        type = read()
+        self._type_nesting -= 1
+        return type
+
+    def _foreign_type(self) -> Attribute:
         with self.foreign("type"):
             type = super().parse_optional_type()
         if type is None:
             self.unexpected("a type")
-        self._type_nesting -= 1
         return type
 
     def parse_optional_type(self) -> Any:

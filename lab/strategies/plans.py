@@ -13,7 +13,8 @@
 ``eliminated``   vertices of the linearised graph are eliminated, in the best order by rule; ``eliminated search`` in one that is searched for
 ``forward xK random``  an unbiased estimate from K random directions, on request
 ``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both; ``mixed late`` from
-                 the last of several such cuts: what is between them is gone through in the other mode
+                 the last of several such cuts: what is between them is gone through in the other mode; ``mixed loop N forward`` (or ``reverse``) from a
+                 cut that may be wider, and has a loop or branch on the other side
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
@@ -37,7 +38,7 @@ from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
-from wengert.transforms.ad.jacobians.mixed import cuts
+from wengert.transforms.ad.jacobians.mixed import cuts, cuts_at_loops
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.jacobians.sparse import Colouring
 from wengert.transforms.ad.residuals.policies import policies_for
@@ -53,6 +54,8 @@ MOST_COMPRESSED = 1 << 22
 """The pattern of a Jacobian with more elements is not looked at."""
 MOST_ELIMINATED, MOST_SEARCHED, SEARCH_STEPS = 2000, 200, 200
 """Programs of more ops have no row for elimination, or none for a search, which tries so many orders."""
+MOST_CUTS = 3
+"""So many rows at most are for cuts on the other side of a loop."""
 MOST_PUSHED = 500
 """Programs of more ops have no row for edge pushing, which goes through second derivatives of all of them."""
 
@@ -138,7 +141,17 @@ def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: S
         late = nearest == "results"
         text = "mixed-jacobian{cut=results" if late else "mixed-jacobian"
         yield _by_pass(program, f"mixed{' late' * late}", f"both modes from a {'later ' * late}cut of {directions}", blocks, None, text, wrt, of, directions)
+    yield from _mixed_at_loops(program, blocks, wrt, of, narrow)
     yield from _eliminated(program, blocks, wrt, of)
+
+
+def _mixed_at_loops(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int], narrow: int) -> Iterator[Plan]:
+    """Both modes from cuts that have a loop or a branch on the other side than the narrowest one, and are narrower than arguments and results."""
+    narrower = [pair for pair in cuts_at_loops(program.optimized_module, wrt, of) if pair[0] < narrow]
+    for directions, sides in narrower[:MOST_CUTS]:
+        mode, number = ("reverse", sides.before[0]) if sides.before else ("forward", sides.behind[0])
+        how = f"both modes from a cut of {directions}, loop {number} {'in reverse' if sides.before else 'forward'}"
+        yield _by_pass(program, f"mixed loop {number} {mode}", how, blocks, None, f"mixed-jacobian{{{mode}={number}", wrt, of, directions)
 
 
 def _eliminated(program: Program, blocks: Blocks, wrt: Sequence[int], of: Sequence[int]) -> Iterator[Plan]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from xdsl.ir import Operation
 
 from wengert.dialects import core
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.dialects.kernel import NativeOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import bytes_of, value_type

@@ -108,11 +108,17 @@ class SpmdProgram:
                 warnings.warn(f"{self.name}: Shardy's passes do not keep the rules of {names}: derivatives are those of the text", stacklevel=3)
 
     def _with(self, module: ModuleOp, in_specs: Sequence[Spec], out_specs: Sequence[Spec], name: str) -> SpmdProgram:
+        """A derivative: what each device runs, with no more collectives than it needs."""
+        from wengert.transforms.core.inline import inline
         from wengert.transforms.spmd.needless import drop_needless
+        from wengert.transforms.spmd.place_sums import place_sums
 
         _declare(module, self.mesh)
+        inline(module, keep_custom=True)
         main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
-        drop_needless(main, Grid(1, self.mesh.size), argument_knowledge(in_specs, self.mesh))
+        grid, known = Grid(1, self.mesh.size), argument_knowledge(in_specs, self.mesh)
+        drop_needless(main, grid, known)
+        place_sums(main, grid, known, kept=len(self.out_specs))
         return SpmdProgram(Program(module, name=name), self.mesh, in_specs, out_specs, name)
 
     # -- printing

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from wengert.dialects import chlo_broadcast
+from wengert.dialects.chlo import broadcast
 from wengert.dialects.registry import make_context
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
@@ -58,7 +58,7 @@ STRICTER = {
     "stablehlo.select": ("pred must be of rank 0", "upstream compares pred with on_true alone, also where on_false knows an extent that on_true does not"),
     "stablehlo.torch_index_select": ("", "upstream does not compare the result"),
     "chlo.bessel_i1e": ("takes floats", "no complex Bessel function here"),
-    **{op.name: ("", "upstream leaves shapes that do not broadcast, and elements that the op cannot take, to later passes") for op in chlo_broadcast.ALL},
+    **{op.name: ("", "upstream leaves shapes that do not broadcast, and elements that the op cannot take, to later passes") for op in broadcast.ALL},
     "stablehlo.einsum": ("", "upstream does not read einsum_config"),
     "stablehlo.unary_einsum": ("", "upstream does not read einsum_config"),
     "stablehlo.dot": ("", "as for dot_general, also where operands are quantized"),

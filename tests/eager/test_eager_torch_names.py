@@ -250,7 +250,7 @@ def test_a_leaf_and_its_node_do_not_hold_each_other() -> None:
     gc.disable()
     try:
         x = eager.ones(2, requires_grad=True)
-        assert x.view_as(x).grad_fn.next_functions[0][0].name() == "AccumulateGrad"
+        assert x.view_as(x).grad_fn.next_functions[0][0].name() == "torch::autograd::AccumulateGrad"
         gone = weakref.ref(x)
         del x
         assert gone() is None

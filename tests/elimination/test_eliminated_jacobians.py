@@ -20,6 +20,7 @@ from wengert.lab.corpus import CorpusProgram
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program
 from wengert.transforms.ad.elimination.jacobian import program_graph
+from wengert.transforms.ad.elimination.orders import ORDERS
 from wengert.transforms.ad.elimination.plan import Wanted, planned
 from wengert.transforms.ad.elimination.weight import Costs
 
@@ -131,10 +132,22 @@ def test_a_bottleneck_takes_fewer_multiplications_than_either_mode():
     assert largest_error(eliminated(program)(*inputs), program.jacfwd()(*inputs)) < 1e-12
 
 
+def test_the_widest_vertices_first_make_the_fewest_multiplications_of_two_bottlenecks_around_a_wide_layer():
+    chance = np.random.default_rng(0)
+    a, b, c, d = (chance.standard_normal(shape) / 9 for shape in ((3, 30), (50, 3), (4, 50), (30, 4)))
+    x = np.linspace(0, 1, 30)
+    program = program_of(lambda x: wnp.sin(d @ wnp.sin(c @ wnp.sin(b @ wnp.sin(a @ x)))), (x,))
+    costs = Costs()
+    graph = program_graph(program.apply("to-core").module, costs, granularity="tensors")
+    counts = {order: planned(graph, costs, Wanted("vertices", order)).multiplications for order in ORDERS if order != "search"}
+    assert counts["widest"] == counts["best"] < min(count for order, count in counts.items() if order not in ("widest", "best"))
+    assert largest_error(eliminated(program, "order=widest granularity=tensors")(x), program.jacfwd()(x)) < 1e-12
+
+
 def test_mistakes_are_named_with_the_choices():
     program = program_of(lambda x: x * x, (np.ones(2),))
     for text, said in (
-        ("eliminate{order=sideways}", "expects one of best, forward, reverse, markowitz, reverse-markowitz, relative-markowitz, search"),
+        ("eliminate{order=sideways}", "expects one of best, forward, reverse, markowitz, reverse-markowitz, relative-markowitz, widest, search"),
         ("eliminate{method=loops}", "expects one of vertices, edges, faces"),
         ("eliminate{granularity=small}", "expects one of auto, scalars, tensors"),
         ("eliminate{steps=0}", "steps must be at least 1"),

@@ -47,3 +47,19 @@ def test_the_table_says_who_refuses() -> None:
     assert lines[2:] == ["| a | b | WRONG 1e-03 | refused (1) | refused, as by JAX (2) | 1e-16 |", "", "1. no rule", "2. none"]
     missing = {"f64": Comparison("f64", skipped="No module named 'a'")}
     assert rows([(program, missing)])[2] == "| a | b | skipped: No module named 'a' |  |  |  |"
+
+
+def test_minima_that_values_decide_are_judged_by_the_root_of_the_rounding_unit() -> None:
+    assert Outcome(2e-8, by_values=True).right("f64")
+    assert not Outcome(2e-8).right("f64")
+    assert not Outcome(2e-6, by_values=True).right("f64")
+    assert [p.name for p in PROGRAMS if p.by_values] == ["minimum: BFGS, nonlinear CG"]
+
+
+def test_programs_that_jax_runs_in_one_precision_are_skipped_in_the_other() -> None:
+    program = Program("a", "b", lambda: (abs, (1.0,)), only="f64")
+    alone = compared(program, "f32")
+    assert alone.right
+    assert alone.skipped == "JAX runs it in f64 alone"
+    both = {"f64": Comparison("f64", {kind: Outcome(1e-16) for kind in ("values", "reverse", "JVP", "second")}), "f32": alone}
+    assert rows([(program, both)])[2] == "| a | b | 1e-16 | 1e-16 | 1e-16 | 1e-16 |"

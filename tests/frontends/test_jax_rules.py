@@ -216,6 +216,65 @@ def test_equal_functions_are_written_once() -> None:
     assert "test_jax_rules.py" in program.text(locations=True)
 
 
+def test_functions_are_lowered_once_and_not_again_in_each_rule_that_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.frontends.jax_functions import lowered
+
+    texts: list[str] = []
+    text = lowered._text  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(lowered, "_text", lambda *given: texts.append(text(*given)) or texts[-1])
+
+    @jax.custom_jvp
+    def inner(x: Any) -> Any:
+        return jnp.arctan2(x, 2.0)
+
+    @inner.defjvp
+    def _inner(primals: Any, tangents: Any) -> Any:
+        return inner(primals[0]), inner(primals[0]) * tangents[0]
+
+    @jax.custom_jvp
+    def outer(x: Any) -> Any:
+        return jnp.floor(inner(x))
+
+    @outer.defjvp
+    def _outer(primals: Any, tangents: Any) -> Any:
+        return outer(primals[0]), (inner(primals[0]) + outer(primals[0])) * tangents[0]
+
+    program = wg.from_jax(lambda x: outer(x) + inner(x), X).program
+    assert len(texts) == 3
+    assert "stablehlo.atan2" in texts[0]
+    assert not any("stablehlo.atan2" in text or "stablehlo.floor" in text for text in texts[1:])
+    expected = jax.jvp(jax.grad(lambda x: jnp.sum(outer(x) + inner(x))), (X,), (X,))[1]
+    reverse = program.vjp()
+    np.testing.assert_allclose(reverse.jvp(wrt=[0])(X, np.ones_like(X), X)[-1], expected, rtol=1e-12)
+
+
+def test_rules_of_rules_are_imported_once_where_a_primitive_is_called_at_several_depths() -> None:
+    import jax.interpreters.ad as jax_ad
+    import jax.interpreters.mlir as jax_mlir
+
+    names = ["first", "second", "third"]
+    made = {name: jax.extend.core.Primitive(f"wengert_test_{name}") for name in names}
+
+    def call(name: str, x: Any) -> Any:
+        return made[name].bind(x)
+
+    for name, others in zip(names, (["second", "third"], ["third", "first"], ["first", "second"]), strict=True):
+
+        def rule(primals: Any, tangents: Any, name: str = name, others: Any = others) -> Any:
+            x, x_dot = primals[0], tangents[0]
+            return call(name, x), x_dot * (call(others[0], x) + call(others[1], x) * call(name, x))
+
+        primitive = made[name]
+        primitive.def_impl(jnp.sin)
+        primitive.def_abstract_eval(lambda x: x)
+        jax_mlir.register_lowering(primitive, jax_mlir.lower_fun(jnp.sin, multiple_results=False))
+        jax_ad.primitive_jvps[primitive] = rule
+
+    module = wg.from_jax(lambda x: call("first", x) + call("second", x) + call("third", x), X).program.module
+    functions = [op.sym_name.data for op in module.body.block.ops if hasattr(op, "sym_name")]
+    assert len(functions) <= 12, functions
+
+
 def test_rules_that_raise_refuse_derivatives_only() -> None:
     """What the rule says is said by whoever asks for the derivative, at the place of the call."""
     f = jax.custom_jvp(lambda x: x)

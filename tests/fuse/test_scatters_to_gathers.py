@@ -18,8 +18,8 @@ from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.ir.verification.verifier import verify
 from wengert.runtime import interpreter
-from wengert.transforms.fuse import scatters as scatters_pass
-from wengert.transforms.fuse.scatter_rows import Rows
+from wengert.transforms.fuse.updates import scatters as scatters_pass
+from wengert.transforms.fuse.updates.rows import Rows
 from wengert.transforms.pipelines import GPU_LOWER, parse_pipeline
 
 Array = np.ndarray[Any, Any]

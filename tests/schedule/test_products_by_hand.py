@@ -118,6 +118,7 @@ REFUSED = [
     ("plain", "kernel = scalar", "the kernel 'scalar', but the elements are not complex"),
     ("plain", "kernel = dot", "the kernel 'dot', but the terms of a sum are not neighbours in both operands"),
     ("plain", "kernel = blas, exchanged", "the kernel 'blas', but gemm reads"),
+    ("plain", "normalised", "normalised panels, but the kernel 'rows' has none"),
     ("plain", "kernel = blocked", "the kernel 'blocked', but it has no blocks"),
     ("plain", "kernel = blocked, exchanged, blocks = {rows = 4, columns = 4, depth = 4}", "the kernel 'blocked', but it writes vectors along the rows of C"),
     ("plain", "blocks = {rows = 4, columns = 4, depth = 4}", "blocks, but the kernel 'rows' has none"),

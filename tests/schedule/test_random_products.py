@@ -70,6 +70,7 @@ def changes(random: Random, schedule: ProductSchedule) -> Iterator[ProductSchedu
                     schedule,
                     kernel="blocked",
                     tile=tile(),
+                    normalised=random.random() < 0.5,
                     last=None,
                     blocks=Blocks(random.choice((1, 5, 16)), random.choice((2, 8, 24)), random.choice((1, 6, 99))),
                 ),

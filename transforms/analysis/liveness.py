@@ -16,14 +16,14 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from wengert.dialects import core_control, stablehlo
+from wengert.dialects import core, stablehlo
 from wengert.transforms.analysis.opcost import is_constant
 from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of
 
 Functions = dict[str, FuncOp]
-LOOPS = (stablehlo.WhileOp, core_control.ForOp, core_control.WhileOp)
+LOOPS = (stablehlo.WhileOp, core.ForOp, core.WhileOp)
 """Loops: the body is the last region, and the carried values are its last arguments."""
-BRANCHES = (stablehlo.CaseOp, stablehlo.IfOp, core_control.CaseOp)
+BRANCHES = (stablehlo.CaseOp, stablehlo.IfOp, core.CaseOp)
 
 
 def _bytes(value: SSAValue) -> int:
@@ -77,7 +77,7 @@ def replaced(loop: Operation, block: Block) -> tuple[SSAValue, ...]:
     carried = body.args[len(body.args) - len(last.operands) :]
     passed_on = {i for i, (value, argument) in enumerate(zip(last.operands, carried, strict=True)) if value is argument}
     made = tuple(argument for i, argument in enumerate(block.args[len(block.args) - len(carried) :]) if i not in passed_on)
-    return (block.args[0], *made) if isinstance(loop, core_control.ForOp) else made
+    return (block.args[0], *made) if isinstance(loop, core.ForOp) else made
 
 
 def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:

@@ -23,7 +23,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from wengert.dialects import core
-from wengert.dialects.core_control import POLICY
+from wengert.dialects.core.control import POLICY
 from wengert.ir.construction import copy_module
 from wengert.ir.traversal import all_ops, ops_of
 from wengert.transforms.ad.replay.schedule import forward_steps

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.core_control import keep_policy
+from wengert.dialects.core.control import keep_policy
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.construction import copy_region
 from wengert.ir.location.locations import rewritten

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.core import Kind
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.dialects.facts import Effort, facts_of
 from wengert.dialects.kernel import STORE, StripMineOp
 from wengert.dialects.kernel.product_elements import supports as matmul_supports

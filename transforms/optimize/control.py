@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.core_control import keep_policy
+from wengert.dialects.core.control import keep_policy
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i64
 from wengert.transforms.optimize.flows import flow_of

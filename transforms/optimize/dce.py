@@ -51,6 +51,13 @@ def dce(module: Operation) -> bool:
     return _sweep_regions(module, needed)
 
 
+def needed_ops(values: Sequence[SSAValue]) -> set[Operation]:
+    """The ops that these values are computed by, and from, in regions too."""
+    needed = _Needed()
+    needed.need(values)
+    return needed.ops
+
+
 class _Needed:
     """The values and ops that are needed, found by a worklist."""
 
@@ -79,6 +86,11 @@ class _Needed:
         if value not in self.values:
             self.values.add(value)
             self._pending.append(value)
+
+    def need(self, values: Sequence[SSAValue]) -> None:
+        """Marks values, and all that they depend on."""
+        self._need_all(values)
+        self.spread()
 
     def _need_all(self, values: Sequence[SSAValue]) -> None:
         known, pending = self.values, self._pending

@@ -10,7 +10,8 @@ from msgspec import Struct
 class Target(Struct, frozen=True):
     """A processor: the bytes of a vector register, how many there are, whether f16 conversion is in hardware, and the bytes of a core's second-level cache.
 
-    ``attributes`` are LLVM function attributes that every kernel gets; ``family`` is the first part of the triple.
+    ``attributes`` are LLVM function attributes that every kernel gets; ``family`` is the first part of the triple. ``slow_subnormals``: a multiply-add with a
+    subnormal operand takes a hundred cycles and more.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Target(Struct, frozen=True):
     attributes: str = "nounwind"
     family: str = ""
     second_level_bytes: int = 1 << 20
+    slow_subnormals: bool = False
 
 
 GENERIC = Target("generic", 16, 16, False)
@@ -31,17 +33,22 @@ _LONG_VECTORS = 'nounwind "prefer-vector-width"="512"'
 TARGETS = {
     "sse2": Target("sse2", 16, 16, False, family="x86_64"),
     "avx2": Target("avx2", 32, 16, True, family="x86_64"),
-    "avx512": Target("avx512", 64, 32, True, _LONG_VECTORS, "x86_64"),
+    "avx512": Target("avx512", 64, 32, True, _LONG_VECTORS, "x86_64", slow_subnormals=True),
     "neon": Target("neon", 16, 32, True, family="aarch64"),
 }
 """Processors by name, for schedules that do not depend on where they are made."""
 
 
+_QUICK_WITH_SUBNORMALS = ("znver", "bdver")
+"""LLVM's names of AMD's processors with AVX2 begin so; they lose a few cycles, Intel's more than a hundred."""
+
+
 def described(name: str, features: Mapping[str, bool], family: str, second_level_bytes: int = GENERIC.second_level_bytes) -> Target:
     """The processor that LLVM knows by this name and these features, with so many bytes of second-level cache."""
+    slow = family == "x86_64" and not name.startswith(_QUICK_WITH_SUBNORMALS)
     if all(features.get(feature) for feature in ("avx512f", "avx512vl", "avx512dq", "avx512bw")):
-        return Target(name, 64, 32, True, _LONG_VECTORS, family, second_level_bytes)
+        return Target(name, 64, 32, True, _LONG_VECTORS, family, second_level_bytes, slow)
     if features.get("avx2"):
-        return Target(name, 32, 16, bool(features.get("f16c")), family=family, second_level_bytes=second_level_bytes)
+        return Target(name, 32, 16, bool(features.get("f16c")), family=family, second_level_bytes=second_level_bytes, slow_subnormals=slow)
     neon = bool(features.get("neon"))
     return Target(name, 16, 32 if neon else 16, neon or bool(features.get("f16c")), family=family, second_level_bytes=second_level_bytes)

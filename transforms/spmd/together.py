@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import core, sdy
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.sdy_shardings import Mesh, ShardingError, manual_axes_of, meshes_of, resolved, shardings_of
 from wengert.dialects.stablehlo.process_groups import Grid, Group, group_of, groups_of, is_collective, pairs_of
-from wengert.ir.attributes import int_of
+from wengert.ir.attributes import int_array, int_of
 from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import shape, type_of
+from wengert.ir.tensor_types import element, shape, type_of
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.batching.calls import call
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped, Operands
@@ -43,7 +43,7 @@ from wengert.transforms.spmd.uniformity import Known, Uniformity, numbered, refu
 def join_devices(module: ModuleOp) -> None:
     """Replaces manual computations by what all devices compute together, in place, from the inside out.
 
-    Raises a DiagnosticError for a collective under a condition that differs between devices, and for one that has no form along rows.
+    Raises a DiagnosticError for a collective under a condition that differs between devices, and for one without a group for a device.
     """
     meshes = meshes_of(module)
     for op in reversed([op for op in all_ops(module) if isinstance(op, sdy.ManualComputationOp)]):
@@ -89,9 +89,7 @@ def _along_rows(batch: Batching, op: Operation, operands: Operands, grid: Grid) 
         return [y if isinstance(y, Mapped) else Mapped(y, True) for y in call(batch, op, operands)]
     if not is_collective(op):
         return None
-    rule = _RULES.get(type(op))
-    if rule is None:
-        raise error_at(op.location, f"{op.name} with this computation cannot be run for all devices together")
+    rule = _RULES[type(op)]
     return [Mapped(rule(batch.b, op, batch.broadcast(x), grid), True) for x in operands]
 
 
@@ -134,6 +132,29 @@ def _all_reduce(b: OpBuilder, op: core.AllReduceOp, x: Value, grid: Grid) -> Val
         return _to_devices(b, op, b.reduce(op.kind.data, stacked, [1]), groups, grid)
     totals = [b.reshape(b.reduce(op.kind.data, rows(b, x, group), [0]), [1, *shape(x)[1:]]) for group in groups]
     return _to_devices(b, op, b.concatenate(totals, 0), groups, grid)
+
+
+def _all_reduce_by_region(b: OpBuilder, op: hlo.AllReduceOp, x: Value, grid: Grid) -> Value:
+    """A computation of no known kind in groups of any sizes: each is gone over in its order, as the engines do."""
+    groups = groups_of(op, grid)
+    x = b.convert(x, element(op.results[0]))
+    return _to_devices(b, op, b.concatenate([_folded(b, op, x, group) for group in groups], 0), groups, grid)
+
+
+def _reduce_scatter_by_region(b: OpBuilder, op: hlo.ReduceScatterOp, x: Value, grid: Grid) -> Value:
+    groups = groups_of(op, grid)
+    x = b.convert(x, element(op.result))
+    total = b.concatenate([_folded(b, op, x, group) for group in groups], 0)
+    return _shared_out(b, op, _split(b, total, int_of(op.scatter_dimension) + 1, len(groups[0]), 1), groups, grid)
+
+
+def _folded(b: OpBuilder, op: hlo.AllReduceOp | hlo.ReduceScatterOp, x: Value, group: Group) -> Value:
+    """The rows of a group combined by the computation of an op, one after the other: ``[1, ...]``."""
+    total = rows(b, x, [group[0]])
+    dimensions: dict[str, Attribute] = {"dimensions": int_array(range(len(shape(total))))}
+    for device in group[1:]:
+        total = b.create(hlo.MapOp, (total, rows(b, x, [device])), (total.type,), dimensions, (op.computation.clone(),))[0]
+    return total
 
 
 def _all_gather(b: OpBuilder, op: hlo.AllGatherOp, x: Value, grid: Grid) -> Value:
@@ -197,7 +218,9 @@ def _broadcast(b: OpBuilder, op: hlo.CollectiveBroadcastOp, x: Value, grid: Grid
 
 _RULES: dict[type[Operation], Callable[[OpBuilder, Any, Value, Grid], Value]] = {
     core.AllReduceOp: _all_reduce,
+    hlo.AllReduceOp: _all_reduce_by_region,
     core.ReduceScatterOp: _reduce_scatter,
+    hlo.ReduceScatterOp: _reduce_scatter_by_region,
     hlo.AllGatherOp: _all_gather,
     hlo.AllToAllOp: _all_to_all,
     hlo.CollectivePermuteOp: _permute,

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
@@ -193,11 +194,19 @@ class Uniformity:
         branches = [self.run(region.block, inputs, inside) for region in op.branches]
         return [self.together([index, *values]) for values in zip(*branches, strict=True)] if op.results else []
 
+    def _call(self, op: CallOp, operands: Sequence[Known], under: tuple[Condition, ...]) -> list[Known]:
+        """A call that is not inlined, since its function has a derivative of its own. What is known inside is that of the last call."""
+        called = SymbolTable.lookup_symbol(op, op.callee)
+        if isinstance(called, FuncOp) and not called.is_declaration:
+            return self.run(called.body.block, operands, under)
+        return [self.together(operands)] * len(op.results)
+
 
 _CONTROL: dict[type[Operation], Callable[[Uniformity, Any, Sequence[Known], tuple[Condition, ...]], list[Known]]] = {
     core.ForOp: Uniformity._for,  # pyright: ignore[reportPrivateUsage]
     core.WhileOp: Uniformity._while,  # pyright: ignore[reportPrivateUsage]
     core.CaseOp: Uniformity._case,  # pyright: ignore[reportPrivateUsage]
+    CallOp: Uniformity._call,  # pyright: ignore[reportPrivateUsage]
 }
 
 

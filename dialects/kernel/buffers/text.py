@@ -19,7 +19,7 @@ from msgspec import Struct
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments
 
-from wengert.dialects.core_syntax import Argument, check_places, share_names
+from wengert.dialects.core.syntax import Argument, check_places, share_names
 from wengert.dialects.kernel.memory import Space, memref_of, space_of, value_type
 from wengert.ir.attributes import int_array, int_attr, int_of, ints, segment_sizes
 from wengert.ir.parsing.operations import OpState, Reader

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients import anomaly
+from wengert.eager.gradients.hooks import leaves_are_watched, retained
 from wengert.eager.gradients.pieces import cuts
 from wengert.eager.graph import Piece, compiled, on_tape, place
 from wengert.eager.recording import dispatch
@@ -37,6 +39,7 @@ Root = tuple["Tensor", "Tensor"]
 MOST_NESTED = 16
 """Backward passes inside of each other that share a stack."""
 Result = TypeVar("Result")
+_PASSES = count()
 
 
 class Sweep:
@@ -63,8 +66,17 @@ class Sweep:
         """The cotangents that arrived at results of records that are asked for, by the record's number and the result's."""
         self._pending: dict[Record, list[Tensor | None]] = {}
         self._hooked: set[Record] = set()
+        self._inside: set[tuple[int, int]] = set()
         self.needed: set[Record] = set()
         self.records: Sequence[Record] = ()
+        self.current: Record | None = None
+        """The record whose derivative is running, where records are walked."""
+        self.number = next(_PASSES)
+        self._finished: set[int] = set()
+        self._last: dict[int, int] = {}
+        """For every leaf, by identity, the number of the record that contributes to its gradient last, where hooks have to see that in time."""
+        self.finish: Callable[[Tensor, Tensor, bool], None] | None = None
+        """What is done with the gradient of a leaf once it is complete: (leaf, gradient, whether nobody else holds its array)."""
         self.early = False
         """Whether values inside are captured before hooks on them run, as in PyTorch's ``grad`` where the pass goes on behind them."""
 
@@ -111,16 +123,22 @@ class Sweep:
         leads = (record.inputs for record in self.needed)
         return source is not None and (any(source is other for inputs in leads for other in inputs) or any(source is root for root in self.sources))
 
+    def captures(self, record: Record) -> bool:
+        """Whether the gradient of a result of this record is asked for."""
+        return any(number == record.number for number, _ in self._inside)
+
     def run(self) -> None:
         """Fills ``leaves`` and ``captured``."""
         starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
-        inside = self._wanted_inside()
+        inside = self._inside = self._wanted_inside()
         records = reachable([r for r in starts if isinstance(r, Record)])
         needed = self.needed = self._needed(records, inside)
         if self.wanted is not None:
             ends = {number for number, _ in inside}
             records = [r for r in records if r in needed or r.number in ends]
         self.records = records
+        if self.finish is not None and leaves_are_watched():
+            self._last = {id(s): r.number for r in reversed(records) if r in needed for s in r.inputs if hasattr(s, "leaf_hooks")}
         if STATE.tape is not None:
             STATE.tape.swept(records)
         try:
@@ -128,7 +146,7 @@ class Sweep:
             if STATE.tape is not None or STATE.anomaly or STATE.keeper is not None:
                 self._start()
                 self._walk(records, needed, inside)
-            elif self.create or inside or any(r.is_special or type(r.saved) is Deferred for r in records):
+            elif self.create or inside or self._last or any(r.is_special or type(r.saved) is Deferred for r in records):
                 self._start()
                 self._run_pieces(records, needed, inside)
             else:
@@ -166,6 +184,9 @@ class Sweep:
         for cut in reversed(cuts(records, needed)):
             if cut.walked or not self._run_piece(cut.records, needed, inside):
                 self._walk(cut.records, needed, inside)
+            elif self._last:
+                for record in reversed(cut.records):
+                    self._complete(record)
 
     def _run_piece(self, cut: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> bool:
         """Runs a piece as a program if it has one; hooks on results of its last record come first."""
@@ -224,20 +245,47 @@ class Sweep:
         for record in reversed(records):
             cotangents = self._pending.pop(record, None)
             if cotangents is None:
+                if self._last:
+                    self._complete(record)
                 continue
             self._observe(record, cotangents, inside)
             if record.node_prehooks and (record in needed or not self.early):
                 cotangents = _before_node(record, cotangents)
-            if record not in needed or all(c is None for c in cotangents):
-                continue
-            arrived = pull(record, cotangents, self.create)
-            if STATE.anomaly:
-                anomaly.check(record, arrived)
-            if record.node_hooks:
-                arrived = _after_node(record, arrived, cotangents)
-            for source, cotangent in zip(record.inputs, arrived, strict=True):
-                if cotangent is not None:
-                    self._arrive(source, cotangent)
+            if record in needed and any(c is not None for c in cotangents):
+                self.current = record
+                for source, cotangent in zip(record.inputs, self._pulled(record, cotangents), strict=True):
+                    if cotangent is not None:
+                        self._arrive(source, cotangent)
+            if self._last:
+                self._complete(record)
+        self.current = None
+
+    def _pulled(self, record: Record, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """The cotangents of a record's operands, after hooks on it."""
+        watched = bool(record.node_hooks)
+        arrived = pull(record, cotangents, self.create)
+        if STATE.anomaly:
+            anomaly.check(record, arrived)
+        if record.node_hooks:  # those that were registered while it ran come too late to see what it was given
+            arrived = _after_node(record, arrived, cotangents if watched else [None] * len(cotangents))
+        return arrived
+
+    def _complete(self, record: Record) -> None:
+        """Finishes leaves to whose gradients nothing is added any more after this record."""
+        for source in record.inputs:
+            if self._last.get(id(source)) == record.number and id(source) in self.leaves and id(source) not in self._finished:
+                self._finish_leaf(id(source))
+
+    def _finish_leaf(self, key: int) -> None:
+        self._finished.add(key)
+        assert self.finish is not None
+        self.finish(*self.leaves[key], key in self.fresh)
+
+    def finish_leaves(self) -> None:
+        """Finishes all leaves that are not finished yet."""
+        for key in list(self.leaves):
+            if key not in self._finished:
+                self._finish_leaf(key)
 
     def _needed(self, records: Sequence[Record], inside: set[tuple[int, int]]) -> set[Record]:
         """The records that lead to what is wanted."""
@@ -292,8 +340,9 @@ class Sweep:
 
     def _see(self, record: Record, number: int, cotangent: Tensor, inside: set[tuple[int, int]]) -> None:
         if record.retained is not None and number in record.retained:
-            kept = record.retained[number]
-            kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
+            kept = retained(record, number)
+            if kept is not None:
+                kept.grad = cotangent if kept.grad is None else kept.grad + cotangent
         if (record.number, number) in inside:
             self.captured[record.number, number] = cotangent
 

@@ -115,6 +115,7 @@ def _gradients(
 
 _OUTPUT = "Output {} of the user-provided function is independent of input {}."
 _JACOBIAN = "The jacobian of the user-provided function is independent of input {}."
+_FIRST = "The jacobian of the user-provided function with respect to input {1} is zero: the output is independent of it."
 _ALONE = "The output of the user-provided function is independent of input {1}"
 _SECOND = "The jacobian of the user-provided function with respect to input {1} is independent of the inputs"
 
@@ -231,7 +232,7 @@ def hessian(
     def gradient(*given: Tensor) -> Any:
         _, outputs = _run("hessian", func, given)
         _scalar(outputs, "hessian")
-        gradients = _gradients(outputs, given, None, strict, create=True, again=_SECOND.replace("{1}", "{}"))
+        gradients = _gradients(outputs, given, None, strict, create=True, of=_FIRST, again=_SECOND.replace("{1}", "{}"))
         return tuple(gradients) if several else gradients[0]
 
     return _matrices(gradient, inputs, create_graph, strict, _SECOND)

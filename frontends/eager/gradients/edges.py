@@ -51,3 +51,8 @@ def _stand_in(place: GradientEdge) -> Tensor:
     made.source = node if len(node.result_types) == 1 else Output(node, place.output_nr)
     made.tracked = True
     return made
+
+
+def is_stand_in(x: Tensor) -> bool:
+    """Whether a tensor only stands where an edge leads, and has no elements of its own."""
+    return x.array.size > 0 and not x.array.flags.owndata and not any(x.array.strides) and x.view_of is None

@@ -44,6 +44,11 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
             raise ShapeError(
                 f"Mismatch in shape: grad_output[{number}] has a shape of {cotangent.array.shape} and output[{number}] has a shape of {y.array.shape}."
             )
+        elif (cotangent.array.dtype.kind == "c") > (y.array.dtype.kind == "c"):
+            raise ShapeError(
+                f"output[{number}] and grad_output[{number}] are required to have the same dtype:"
+                f" found {y.array.dtype.name} and {cotangent.array.dtype.name}, which is complex"
+            )
         roots.append((y, cotangent.to(y.array.dtype)))
     return roots
 
@@ -66,11 +71,15 @@ def backward(
 
 def _accumulate_all(sweep: Sweep, wanted: Sequence[Tensor] | None) -> None:
     """Runs a backward pass and adds what arrives to ``grad``."""
-    sweep.run()
-    for leaf, cotangent in sweep.leaves.values():
+
+    def finish(leaf: Tensor, cotangent: Tensor, fresh: bool) -> None:
         if wanted is None or any(x is leaf for x in wanted):
-            fresh = id(leaf) in sweep.fresh and not leaf.leaf_hooks
-            accumulate(leaf, run_hooks(leaf.leaf_hooks, cotangent) if leaf.leaf_hooks else cotangent, sweep.create, fresh)
+            hooks = leaf.leaf_hooks
+            accumulate(leaf, run_hooks(hooks, cotangent) if hooks else cotangent, sweep.create, fresh and not hooks)
+
+    sweep.finish = finish
+    sweep.run()
+    sweep.finish_leaves()
     for x in wanted or ():
         key = _inside(x)
         if key is not None and key in sweep.captured and not x.retains_grad:
@@ -95,7 +104,7 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         STATE.tape.only_once("a hook ran in its backward pass")
     for hook in list(leaf.accumulate_hooks or ()):
         if hook(leaf) is not None:
-            raise AutogradError("hooks that run after a gradient was accumulated should return None: register_post_accumulate_grad_hook")
+            raise AutogradError("hooks should return None. One of register_post_accumulate_grad_hook returned something else")
     for hook in list(node.hooks) if node is not None else ():
         hook((), (cotangent,))
 
@@ -127,7 +136,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:
@@ -139,13 +148,17 @@ def grad(
         grad_outputs: cotangents of the outputs; 1 for scalars by default.
         retain_graph: keeps what the tape kept; by default as ``create_graph``.
         create_graph: records the backward pass, so that the gradients can be differentiated.
-        allow_unused: gives None for inputs that the outputs do not depend on.
+        allow_unused: gives None for inputs that the outputs do not depend on; by default as ``materialize_grads``.
         is_grads_batched: takes cotangents with a new first dimension, and gives gradients with one: a pass for each position along it.
         materialize_grads: gives zeros for them.
 
     Raises:
         UnusedInputError: an input does not matter for any output. Otherwise as :meth:`Tensor.backward`.
+        ValueError: ``allow_unused`` is False, and zeros are asked for.
     """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
     if is_grads_batched:
         keep = create_graph if retain_graph is None else retain_graph
         return _batched(outputs, inputs, listed(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
@@ -171,6 +184,8 @@ def _collected(sweep: Sweep, wanted: Sequence[Tensor], allow_unused: bool, mater
             arrived = sweep.leaves.get(id(x))
             cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
         if cotangent is None and materialize_grads:
+            if edges.is_stand_in(x):
+                raise AutogradError("materialize_grads cannot be used when the given input is a GradientEdge")
             cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
             cotangent.tracked = sweep.create
         if cotangent is None and not allow_unused:

@@ -3,7 +3,7 @@
 from wengert.eager.gradients.edges import GradientEdge, get_gradient_edge
 from wengert.eager.gradients.several_hooks import register_multi_grad_hook
 from wengert.eager.recording.mutation import allow_mutation_on_saved_tensors
-from wengert.eager.recording.record import Record as Node
+from wengert.eager.recording.nodes import Node
 from wengert.eager.recording.record import increment_version
 from wengert.eager.recording.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 

@@ -22,8 +22,9 @@ def functions() -> Mapping[str, Function]:
     from wengert.eager.library.reductions import REDUCTIONS
     from wengert.eager.library.shapes import SHAPES
     from wengert.eager.library.statistics import STATISTICS
+    from wengert.eager.operations.memory_layout import MEMORY
 
-    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS}
+    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY}
 
 
 class Namespace:

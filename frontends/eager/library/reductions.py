@@ -15,6 +15,7 @@ from wengert.eager.library.calling import Function, aten, in_dtype
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import where
 from wengert.eager.operations.joining import stack
+from wengert.eager.operations.reduction import std_mean, var_mean
 from wengert.eager.recording import dispatch
 
 inf = float("inf")
@@ -83,14 +84,6 @@ def count_nonzero(x: Any, dim: Any = None) -> Any:
 def aminmax(x: Any, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest element."""
     return x.amin(dim, keepdim), x.amax(dim, keepdim)
-
-
-def var_mean(x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None, root: bool = False) -> Any:
-    """The variance, or its root, and the mean."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    spread = (x.std if root else x.var)(dim, unbiased, keepdim, correction=correction)
-    return spread, x.mean(dim, keepdim)
 
 
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, running: bool = False) -> Any:
@@ -204,7 +197,7 @@ REDUCTIONS: dict[str, Function] = {
     "count_nonzero": count_nonzero,
     "aminmax": aminmax,
     "var_mean": var_mean,
-    "std_mean": lambda x, dim=None, unbiased=True, keepdim=False, *, correction=None: var_mean(x, dim, unbiased, keepdim, correction=correction, root=True),
+    "std_mean": std_mean,
     "dist": lambda x, other, p=2: (x - other).norm(p),
     "renorm": renorm,
     "msort": lambda x: x.sort(0)[0],

@@ -14,7 +14,7 @@ import numpy as np
 from wengert.eager.containers import extents
 from wengert.eager.operations.promotion import default_dtype
 from wengert.eager.recording import dispatch
-from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.modes import STATE, no_grad
 from wengert.eager.tensor import Tensor
 
 _generator = np.random.default_rng()
@@ -105,7 +105,8 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     integers int64; arrays keep their dtype."""
     if isinstance(data, Tensor):
         data = data.array
-    array = np.array(data)
+    with no_grad():  # tensors in lists are numbers
+        array = np.array(data)
     if dtype is None and not isinstance(data, np.ndarray | np.generic) and array.dtype.kind == "f":
         array = array.astype(default_dtype())
     return _made(array if dtype is None else array.astype(dtype), requires_grad)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,12 +115,21 @@ def _function(name: str) -> Callable[..., Any]:
     method = getattr(Tensor, name)
 
     def call(x: Any, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+        if out is not None:
+            _check_tangents(name, (x, *args, out))
         y = method(as_tensor(x), *args, **kwargs)
         return y if out is None else _written(name, y, out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = method.__doc__
     return call
+
+
+def _check_tangents(name: str, tensors: Sequence[Any]) -> None:
+    """Raises an AutogradError if one of them carries a tangent, which ``out=`` would lose."""
+    tangent = getattr(STATE.tape, "tangent", None)
+    if tangent is not None and any(tangent(x) is not None for x in tensors):
+        raise AutogradError(f"{name}: an out= function does not support forward mode, but one of the tensors carries a tangent; assign the result instead")
 
 
 def _written(name: str, y: Tensor, out: Tensor) -> Tensor:

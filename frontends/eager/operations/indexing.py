@@ -118,8 +118,8 @@ EMBEDDING = register(OPERATIONS, "embedding", "EmbeddingBackward0", read, kernel
 
 def _parts(x: Tensor, index: Any) -> list[Any]:
     """The index as a list with one entry for each dimension of x that it covers; lists are tensors, an ellipsis is written out."""
-    if isinstance(index, list) and not all(map(_is_number_or_list, listed(index))):
-        index = tuple(listed(index))  # a list of slices, tensors and the like is a tuple of them
+    if isinstance(index, list) and not all(isinstance(part, int) for part in listed(index)):
+        index = tuple(listed(index))  # a list of lists, slices, tensors and the like is a tuple of them
     whole: Any = index  # pyright: ignore[reportUnknownVariableType]
     given = [_as_tensor(i) for i in (listed(whole) if isinstance(whole, tuple) else [whole])]
     given = [bool(i) if _is_mask(i) and not i.array.ndim else i for i in given]
@@ -130,10 +130,6 @@ def _parts(x: Tensor, index: Any) -> list[Any]:
     if spot is not None:
         given[spot : spot + 1] = [slice(None)] * (x.array.ndim - covered)
     return given
-
-
-def _is_number_or_list(part: Any) -> bool:
-    return isinstance(part, int | list)
 
 
 def _as_tensor(part: Any) -> Any:

@@ -88,7 +88,7 @@ def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], para
     """The same with any number of other operands."""
     view = x.view_of
     tracked = STATE.recording and (x.tracked or (view is not None and view.base.tracked) or any(getattr(v, "tracked", False) for v in others))
-    _check_allowed(x, tracked)
+    check_allowed(x, tracked)
     operands = (x, *others)
     old = x.array.copy() if tracked else None
     new, types, params = _computed(op, x, others, params)
@@ -134,7 +134,8 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
     return new, types, params
 
 
-def _check_allowed(x: Tensor, tracked: bool) -> None:
+def check_allowed(x: Tensor, tracked: bool) -> None:
+    """Raises an error if x must not be changed in place; ``tracked`` says that the change is recorded."""
     view = x.view_of
     if x.is_inference_tensor and not STATE.inference:
         raise InPlaceError("Inplace update to inference tensor outside InferenceMode is not allowed; clone() it first")
@@ -144,7 +145,7 @@ def _check_allowed(x: Tensor, tracked: bool) -> None:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
         raise InPlaceError(f"this view cannot be changed in place. {view.frozen}")
-    if tracked and x.tracked and x.is_leaf and view is None:
+    if tracked and view is None and x.tracked and x.is_leaf:
         raise LeafModifiedError("a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()")
     if tracked:
         check_view(x)

@@ -69,7 +69,7 @@ def stack(parts: Sequence[Tensor], dim: int = 0) -> Tensor:
     return dispatch.apply(STACK, parts, (dimension(dim, parts[0].array.ndim + 1, "stack"), result_dtype([x.array for x in parts])))
 
 
-def _taken_apart(op: Operation, one: Operation, x: Tensor, pieces: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def taken_apart(op: Operation, one: Operation, x: Tensor, pieces: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Several views by one operation."""
     a = x.array
     made = tuple(dispatch.new(one.kernel(piece, a)) for piece in pieces)  # pyright: ignore[reportOptionalCall]
@@ -91,7 +91,7 @@ def split(x: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, .
     ends = np.cumsum(sizes).tolist()
     if not ends or ends[-1] != extent:
         raise ShapeError(f"split: sizes {sizes} do not add up to the extent {extent} of dimension {d}")
-    return _taken_apart(SPLIT, SLICE, x, tuple((d, end - n, end, 1) for end, n in zip(ends, sizes, strict=True)))
+    return taken_apart(SPLIT, SLICE, x, tuple((d, end - n, end, 1) for end, n in zip(ends, sizes, strict=True)))
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -103,7 +103,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Every position along a dimension, as views."""
     d = dimension(dim, x.array.ndim, "unbind")
-    return _taken_apart(UNBIND, SELECT, x, tuple((d, i) for i in range(x.array.shape[d])))
+    return taken_apart(UNBIND, SELECT, x, tuple((d, i) for i in range(x.array.shape[d])))
 
 
 def flip(x: Tensor, dims: Sequence[int]) -> Tensor:

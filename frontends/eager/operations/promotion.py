@@ -47,12 +47,24 @@ def result_dtype(operands: Sequence[Array | float]) -> DType:
     common: DType | None = None
     for group in groups:
         for dtype in group:
-            if common is None or category(dtype) > category(common):
-                common = dtype
+            if common is None or _rank(dtype) > _rank(common):
+                common = dtype if common is None else _raised(common, dtype, group)
             elif group is groups[0] or group is groups[1]:
                 common = _wider(common, dtype, group)
     assert common is not None
     return common
+
+
+def _rank(dtype: DType) -> int:
+    """The category, complex numbers above floats."""
+    return category(dtype) + (dtype.kind == "c")
+
+
+def _raised(common: DType, dtype: DType, group: list[DType]) -> DType:
+    """The dtype of a higher category; a complex one that meets floats of higher rank takes their width."""
+    if dtype.kind != "c" or category(common) < 2:
+        return dtype
+    return np.promote_types(common, dtype if common in group else np.complex64)
 
 
 def _wider(common: DType, dtype: DType, group: list[DType]) -> DType:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.eager.errors import AutogradError
+from wengert.eager.errors import AutogradError, InPlaceError
 from wengert.eager.operations import joining
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -94,8 +94,14 @@ def shown(x: Tensor) -> str:
     """The elements, the dtype where it is not the usual one, and where gradients go."""
     elements = np.array2string(x.array, separator=", ", prefix="tensor(")
     suffix = "" if x.array.dtype.name in ("float32", "int64", "bool") else f", dtype={x.array.dtype.name}"
-    node = x.grad_fn
-    return f"tensor({elements}{suffix}{f', grad_fn=<{node.name()}>' if node else ', requires_grad=True' if x.tracked else ''})"
+    try:
+        node = x.grad_fn
+    except InPlaceError:  # a view that does not know where it stands any more
+        return f"tensor({elements}{suffix}, grad_fn=<Invalid>)"
+    tangent = getattr(STATE.tape, "tangent", None)
+    pushed = None if tangent is None else tangent(x)
+    suffix += f", grad_fn=<{node.name()}>" if node else ", requires_grad=True" if x.tracked else ""
+    return f"tensor({elements}{suffix}{'' if pushed is None else f', tangent={pushed}'})"
 
 
 def all(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:

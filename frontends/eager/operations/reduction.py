@@ -77,6 +77,14 @@ def _std(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> lis
     return [_kept(b, kinks.root(b, kinks.variance(b, x[0], given[0], given[2])), x[0], given[:2])]
 
 
+def _var_mean(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
+    return [*_var(b, x, given), *_mean(b, x, given[:2])]
+
+
+def _std_mean(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, int]) -> list[Value]:
+    return [*_std(b, x, given), *_mean(b, x, given[:2])]
+
+
 def _norm(b: OpBuilder, x: Sequence[Value], given: tuple[Dims, bool, float]) -> list[Value]:
     return [_kept(b, kinks.norm(b, x[0], given[0], given[2]), x[0], given[:2])]
 
@@ -131,6 +139,8 @@ MEANS = _two("mean", _mean, kernels.mean)
 PRODS = _two("prod", _prod, _by(np.multiply))
 VARS = _two("var", _var, along="0")
 STDS = _two("std", _std, along="0")
+VAR_MEAN = register(OPERATIONS, "var_mean", "VarMeanBackward0", _var_mean)
+STD_MEAN = register(OPERATIONS, "std_mean", "StdMeanBackward0", _std_mean)
 AMAX = register(OPERATIONS, "amax", "AmaxBackward0", _shared(core.Kind.max), kernel=kernels.amax)
 AMIN = register(OPERATIONS, "amin", "AminBackward0", _shared(core.Kind.min), kernel=kernels.amin)
 MAX = register(OPERATIONS, "max", "MaxBackward1", _overall(core.Kind.max), kernel=kernels.amax)
@@ -205,6 +215,18 @@ def std(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False
     """The square root of the variance."""
     dim, correction = _spread_over(dim, unbiased, correction)
     return dispatch.apply(STDS[dim is not None], (_float(x),), (_dims(x, dim, "std"), keepdim, correction))
+
+
+def var_mean(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None) -> tuple[Tensor, ...]:
+    """The variance and the mean."""
+    dim, correction = _spread_over(dim, unbiased, correction)
+    return dispatch.apply_many(VAR_MEAN, (_float(x),), (_dims(x, dim, "var_mean"), keepdim, correction))
+
+
+def std_mean(x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None) -> tuple[Tensor, ...]:
+    """The root of the variance, and the mean."""
+    dim, correction = _spread_over(dim, unbiased, correction)
+    return dispatch.apply_many(STD_MEAN, (_float(x),), (_dims(x, dim, "std_mean"), keepdim, correction))
 
 
 def norm(x: Tensor, p: float | str = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:

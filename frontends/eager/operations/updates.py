@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
-from wengert.eager.errors import InPlaceError, LeafModifiedError
-from wengert.eager.operations import elementwise, inplace
+from wengert.eager.operations import elementwise, inplace, views
 from wengert.eager.operations.elementwise import Number
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -95,8 +95,20 @@ def copy_(x: Tensor, other: Tensor) -> Tensor:
     return inplace.change(inplace.COPY, x, other)
 
 
-SEEN_OTHERWISE = frozenset(("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_"))
+SEEN_OTHERWISE = frozenset(("transpose_", "t_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "as_strided_"))
 """Changes of the shape of a tensor, not of its elements."""
+
+
+def _stand_behind(x: Tensor) -> None:
+    """Makes a tensor that has views a view of what it was, whose views they become: their paths start there."""
+    base = dispatch.new(x.array)
+    base.storage, base.source, base.tracked, base.is_inference_tensor = dispatch.storage_of(x), x.source, x.tracked, x.is_inference_tensor
+    base.viewers, x.viewers = [*(x.viewers or ()), ref(x)], None
+    for viewer in base.viewers:
+        view = viewer()
+        if view is not None and view.view_of is not None:
+            view.view_of.base = base
+    x.view_of = views.View(base, (), base.storage.version)
 
 
 def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keywords: Any) -> Tensor:
@@ -104,20 +116,19 @@ def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keyw
 
     Raises:
         LeafModifiedError: it is a leaf that requires a gradient, while gradients are recorded.
-        InPlaceError: there are views of it, whose paths start at what it was.
+        InPlaceError: it is a view that must not be changed, or was made in inference mode.
     """
-    if STATE.recording and x.tracked and x.is_leaf:
-        raise LeafModifiedError("a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()")
+    inplace.check_allowed(x, STATE.recording and x.tracked)
     if any(viewer() is not None for viewer in x.viewers or ()):
-        raise InPlaceError("the shape of a tensor of which there are views cannot be changed in place; make a view instead")
+        _stand_behind(x)
     base = x if x.view_of is None else x.view_of.base
     known = list(base.viewers or ())
     made = function(x, *args, **keywords)
     base.viewers = known
     x.array, x.source = made.array, made.source
-    if x.view_of is not None:
-        x.view_of = made.view_of
     dispatch.storage_of(x).version += 1
-    if x.view_of is not None:
-        x.view_of.version = dispatch.storage_of(x).version
+    if x.view_of is not None and made.view_of is not None:
+        made.view_of.frozen = x.view_of.frozen  # it was made where the view was
+        made.view_of.version = dispatch.storage_of(x).version if STATE.recording else -1
+        x.view_of = made.view_of
     return x

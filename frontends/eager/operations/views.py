@@ -14,14 +14,14 @@ from weakref import ref
 import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager.errors import ShapeError
+from wengert.eager.errors import InPlaceError, ShapeError
 from wengert.eager.gradients.hooks import follow_retained
 from wengert.eager.operations import kernels
 from wengert.eager.operations.elementwise import CLONE, broadcast
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation, register
-from wengert.eager.recording.places import here
+from wengert.eager.recording.places import describe, here
 from wengert.eager.recording.program import Array
 from wengert.eager.recording.record import Output, Record, Source, Storage
 from wengert.ir.tensor_types import element, i32, shape
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 OPERATIONS: dict[str, Operation] = {}
 Path = tuple[tuple[Operation, Any], ...]
+UNRECORDED = {
+    block: f"A view was created in {mode} mode and is being modified inplace with grad mode enabled; so is a view of a view that is being made there."
+    f" Make the view and change it both inside the {block} block (where the change is not recorded) or both outside"
+    for block, mode in (("no_grad", "no_grad"), ("inference_mode", "inference"))
+}
+"""Why views that were made where gradients are not recorded must not be changed where they are."""
 
 
 class View:
@@ -54,7 +60,14 @@ class View:
     def refresh(self, x: Tensor) -> None:
         """Finds the view's place on the tape again if the memory was changed since."""
         storage = dispatch.storage_of(self.base)
-        if storage.version == self.version or self.frozen:
+        if storage.version == self.version:
+            return
+        if self.frozen:
+            if self.base.tracked and self.frozen in UNRECORDED.values():
+                raise InPlaceError(
+                    f"{self.frozen.partition(' and is being')[0]} and its base or another view of its base has been modified inplace"
+                    f" (at {describe(storage.place)}); make the view again"
+                )
             return
         self.version = storage.version
         base = self.base
@@ -75,20 +88,12 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     """A view of x."""
     a = x.array
     made = dispatch.new(op.kernel(params, a))  # pyright: ignore[reportOptionalCall]
-    if STATE.inference:  # a view is as normal as what it is a view of
-        made.is_inference_tensor = x.is_inference_tensor
-    if not x.tracked:
+    if not STATE.recording:
+        _see_unrecorded(op, x, params, made)
+    elif x.is_inference_tensor:
+        made.is_inference_tensor = True  # whose views are not on the books
+    elif not x.tracked:
         attach(op, x, params, made)
-    elif not STATE.recording:
-        attach(
-            op,
-            x,
-            params,
-            made,
-            "A view was created in inference mode and is being modified inplace"
-            if STATE.inference
-            else "A view was created in no_grad mode and is being modified inplace",
-        )
     else:
         attach(op, x, params, made)
         key = (a.shape, a.dtype, params)
@@ -100,6 +105,16 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     if STATE.tape is not None:
         STATE.tape.note(op, params, (x,), (made,))
     return made
+
+
+def _see_unrecorded(op: Operation, x: Tensor, params: Any, made: Tensor) -> None:
+    """A view that is made where gradients are not recorded. It is as normal as what it is a view of, and in inference mode requires a gradient as that does."""
+    made.is_inference_tensor = x.is_inference_tensor
+    if x.is_inference_tensor:
+        return
+    mode = UNRECORDED["inference_mode" if STATE.inference else "no_grad"]
+    attach(op, x, params, made, mode)
+    made.tracked = STATE.inference and x.tracked
 
 
 def attach(op: Operation, x: Tensor, params: Any, made: Tensor, frozen: str = "") -> None:

@@ -208,7 +208,8 @@ _NUMBERS = frozenset((int, float, bool))
 def _from_outside(op: Operation, value: Any, dtype: np.dtype[Any]) -> Tensor | float:
     """An array or a complex number as a tensor and a NumPy scalar as a number; anything else raises a TypeError."""
     if isinstance(value, complex):
-        return constant(np.asarray(value, np.complex64 if dtype.itemsize * (2 - (dtype.kind == "c")) < 16 else np.complex128))
+        base = dtype if dtype.kind in "fc" else default_dtype()
+        return constant(np.asarray(value, np.complex64 if base.itemsize * (2 - (base.kind == "c")) < 16 else np.complex128))
     if isinstance(value, np.generic):
         return cast(Any, value).item()
     if not isinstance(value, np.ndarray):

@@ -62,7 +62,9 @@ def tensor_at(record: Record, position: int) -> Tensor | float:
 class SavedTensor:
     """A value that a node keeps, for hooks of its own: ``grad_fn._raw_saved_self.register_hooks(pack, unpack)``."""
 
-    def __init__(self, record: Record, position: int):
+    def __init__(self, record: Record | None = None, position: int = 0):
+        if record is None:
+            raise AutogradError("Trying to create a SavedTensor object from Python is forbidden: nodes have them, as grad_fn._raw_saved_self")
         self._record = record
         self._position = position
 

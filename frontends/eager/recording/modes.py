@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from warnings import warn
 
 if TYPE_CHECKING:
     from wengert.eager.checkpoint import Frame, Keeper
@@ -35,6 +36,8 @@ class State(threading.local):
     """The message of the error that hooks on kept values are now, if they are."""
     sweep: Sweep | None = None
     """The backward pass that is running."""
+    pushes_forward: bool = True
+    """Whether a level of forward mode computes tangents."""
     multithreading: bool = True
     """What code said about threads of backward passes."""
     depth: int = 0
@@ -84,10 +87,12 @@ class _Mode:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """The function, run in this mode."""
+        if isinstance(function, type):
+            warn("Decorating classes is deprecated: only what makes an object of it runs in the mode; decorate its methods", FutureWarning, stacklevel=2)
         if isgeneratorfunction(function):
             return self._generator(function)
 
-        @wraps(function)
+        @wraps(function, updated=())
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with type(self).again(self):
                 return function(*args, **kwargs)

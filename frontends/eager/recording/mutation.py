@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from weakref import ref
+from itertools import count
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from wengert.eager.checkpoint import Keeper
 from wengert.eager.errors import AutogradError
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
+from wengert.eager.recording.program import Array
 from wengert.eager.recording.record import Deferred, Record, Storage
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ class _Watching(Keeper):
     def __init__(self, outer: Keeper | None):
         self.outer = outer
         self.keeping: dict[Storage, list[ref[Record]]] = {}
+        self.copies: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self._numbers = count()
 
     def made(self, record: Record) -> None:
         saved = record.saved
@@ -54,10 +58,18 @@ class _Watching(Keeper):
 
     def changing(self, storage: Storage) -> None:
         """Copies what is kept of memory that is about to be written to."""
+        made: dict[int, Array] = {}
+
+        def copy(array: Array) -> Array:
+            """A copy, the same for all who keep the array."""
+            if id(array) not in made:
+                made[id(array)] = self.copies[next(self._numbers)] = np.array(array)
+            return made[id(array)]
+
         for reference in self.keeping.pop(storage, ()):
             record = reference()
             if record is not None:
-                record.keep_copies(storage)
+                record.keep_copies(storage, copy)
 
 
 class allow_mutation_on_saved_tensors:  # noqa: N801  (the name under which it is known)
@@ -72,21 +84,32 @@ class allow_mutation_on_saved_tensors:  # noqa: N801  (the name under which it i
     ...     z.sum().backward()
     >>> x.grad
     tensor([2., 4.])
+
+    Attributes:
+        cloned: the copies that derivatives still need.
+        kept: the memory that operations inside keep, and which do.
     """
 
     def __init__(self) -> None:
         self._before: Any = None
+        self.cloned: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self.kept: dict[Storage, list[ref[Record]]] = {}
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         if STATE.mutations is not None:
             raise AutogradError("allow_mutation_on_saved_tensors contexts cannot be nested")
         self._before = STATE.keeper, STATE.mutations
-        STATE.keeper = STATE.mutations = _Watching(STATE.keeper)
+        watching = _Watching(STATE.keeper)
+        self.cloned, self.kept = watching.copies, watching.keeping
+        STATE.keeper = STATE.mutations = watching
+        return self
 
     def __exit__(self, *exception: object) -> None:
         STATE.keeper, STATE.mutations = self._before
+        self.cloned.clear()
+        self.kept.clear()
 
 
-def copied(saved: tuple[Any, ...], storage: Storage) -> tuple[Any, ...]:
-    """Kept values, those that lie in this memory as copies that nobody else has."""
-    return tuple((np.array(value), None, 0) if own is storage else (value, own, version) for value, own, version in saved)
+def copied(saved: tuple[Any, ...], storage: Storage, copy: Callable[[Array], Array]) -> tuple[Any, ...]:
+    """Kept values, those that lie in this memory as copies that nobody writes to."""
+    return tuple((copy(value), None, 0) if own is storage else (value, own, version) for value, own, version in saved)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import ref
 
+import numpy as np
+
 from wengert.eager.containers import listed
-from wengert.eager.errors import AutogradError, FreedTapeError, ModifiedError
+from wengert.eager.errors import FreedTapeError, ModifiedError
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe
 from wengert.eager.recording.program import Array, Type
@@ -44,9 +46,8 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     from wengert.eager.recording.dispatch import storage_of
 
     for x in listed(tensor):
-        if x.is_inference_tensor:
-            raise AutogradError("Inference tensors do not track version counter: one was passed to increment_version")
-        storage_of(x).version += 1
+        if not x.is_inference_tensor:  # which have no counter
+            storage_of(x).version += 1
 
 
 class Output:
@@ -88,6 +89,13 @@ Source: TypeAlias = "Record | Output | Tensor | float | None"
 """The source of an operand: a record, a leaf that requires a gradient, a Python number, or nothing that is tracked."""
 
 
+class ResultType(NamedTuple):
+    """The shape and the dtype of a result, and so of its cotangent."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
 class Record:
     """One operation on the tape: a node of the graph of gradients.
 
@@ -104,8 +112,8 @@ class Record:
     node_hooks: list[Callable[..., Any]] | None = None
     node_prehooks: list[Callable[..., Any]] | None = None
     """Functions on the cotangents of all results, before the node runs."""
-    retained: dict[int, Any] | None = None
-    """Tensors that keep their gradient, by the number of the result that they are."""
+    retained: dict[int, ref[Tensor]] | None = None
+    """Tensors that keep their gradient, by the number of the result that they are; their owners keep them alive."""
 
     __slots__ = ("__dict__", "__weakref__", "inputs", "number", "place", "saved", "signature")
 
@@ -153,6 +161,20 @@ class Record:
         """Its number on the tape."""
         return self.number
 
+    def __call__(self, *cotangents: Tensor | None) -> Any:
+        """The cotangents of the operands from those of the results: the derivative by itself, outside of a backward pass."""
+        if len(cotangents) != len(self.result_types):
+            raise TypeError(f"{self.name()}: expected {len(self.result_types)} arguments, got {len(cotangents)} instead")
+        from wengert.eager.gradients.backward import pull
+
+        pulled = pull(self, list(cotangents), False)[self.signature.operation.differentiable]
+        return pulled[0] if len(pulled) == 1 else tuple(pulled)
+
+    @property
+    def _input_metadata(self) -> tuple[ResultType, ...]:
+        """The shapes and dtypes of the cotangents that it takes."""
+        return tuple(ResultType(*type) for type in self.result_types)
+
     def __repr__(self) -> str:
         return f"<{self.name()} at {describe(self.place)}>"
 
@@ -183,8 +205,8 @@ class Record:
         saved = self.saved
         if saved is None:
             raise FreedTapeError(
-                f"the tape is run backwards a second time, but the values that '{self.signature.operation.name}' ({describe(self.place)}) kept were given up"
-                " after the first. Specify retain_graph=True the first time"
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed): what"
+                f" '{self.signature.operation.name}' ({describe(self.place)}) kept was given up after the first. Specify retain_graph=True the first time"
             )
         if isinstance(saved, Deferred):
             self._check(saved.marks)
@@ -203,12 +225,12 @@ class Record:
             return [], self.saved
         return [array for array, _, _ in self.saved or () if not isinstance(array, int | float)], None
 
-    def keep_copies(self, storage: Storage) -> None:
-        """Copies those kept values that lie in this memory, which is about to be written to."""
+    def keep_copies(self, storage: Storage, copy: Callable[[Array], Array]) -> None:
+        """Keeps copies of those values that lie in this memory, which is about to be written to."""
         from wengert.eager.recording.mutation import copied
 
         if self.saved and not isinstance(self.saved, Deferred):
-            self.saved = copied(self.saved, storage)
+            self.saved = copied(self.saved, storage, copy)
 
     def _modified(self, position: int, storage: Storage, version: int) -> ModifiedError:
         kept = self.signature.keeps[position]
@@ -241,21 +263,23 @@ class AccumulateGrad:
 
     def register_hook(self, hook: Callable[[tuple[()], tuple[Any, ...]], Any]) -> RemovableHandle:
         """Calls ``hook((), (gradient,))`` after a backward pass has added to the leaf's ``grad``."""
-        from wengert.eager.gradients.hooks import RemovableHandle
+        from wengert.eager.gradients.hooks import RemovableHandle, watch_leaves
 
+        watch_leaves()
         self.variable.accumulator = self
         return RemovableHandle(self.hooks, hook)
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
         """Calls ``hook((gradient,))`` before it is added to the leaf's ``grad``; it may return another in its place."""
-        from wengert.eager.gradients.hooks import RemovableHandle
+        from wengert.eager.gradients.hooks import RemovableHandle, watch_leaves
 
+        watch_leaves()
         self.variable.accumulator = self
         return RemovableHandle(self.prehooks, hook)
 
     def name(self) -> str:
         """The name of the kind of node."""
-        return "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad"
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad of {list(self.variable.shape)}>"

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.dialects.kernel import MatmulOp, NestOp
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type

@@ -12,7 +12,8 @@ import wengert as wg
 from wengert import numpy as wnp
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.transforms.ad.jacobians.mixed import cuts
+from wengert.transforms.ad.jacobians.cut import Sides
+from wengert.transforms.ad.jacobians.mixed import cuts, cuts_at_loops
 
 CASES: list[tuple[Callable[..., Any], list[tuple[int, ...]], tuple[int, ...]]] = [
     (lambda x, w, u: wnp.sin(u @ wnp.tanh(w @ x)), [(9,), (2, 9), (7, 2)], (0,)),
@@ -63,6 +64,43 @@ def test_what_is_between_two_cuts_is_gone_through_in_either_mode():
     for row in (early, late):
         assert float(row.flops.constant or 0) < float(rows["jacrev"].flops.constant or 0)
         np.testing.assert_allclose(row.compile()(*inputs)[0], expected[0], rtol=1e-12, atol=1e-14)
+
+
+def loop_between_cuts() -> tuple[wg.Program, np.ndarray[Any, Any]]:
+    """Three numbers before a loop over eight, two behind it: the narrowest cut has the loop before it, and the wider one behind it."""
+    chance = np.random.default_rng(0)
+    into, widening, m, narrowing, out = (chance.standard_normal(shape) / 3 for shape in ((3, 30), (8, 3), (8, 8), (2, 8), (20, 2)))
+    x = np.linspace(0, 1, 30)
+
+    def function(x: Any) -> Any:
+        s = fori_loop(0, 5, lambda i, s: s + wnp.tanh(m @ s), widening @ wnp.tanh(into @ x))
+        return wnp.sin(out @ wnp.tanh(narrowing @ s))
+
+    return wg.jit(function).program(x), x
+
+
+def test_a_wider_cut_has_the_loop_on_its_other_side_and_is_a_row():
+    program, x = loop_between_cuts()
+    assert cuts(program.optimized_module, [0], [0])[0] == 2
+    assert cuts_at_loops(program.optimized_module, [0], [0]) == [(3, Sides(behind=(0,)))]
+    rows = {row.name: row for row in wg.strategies(program, measure=False).rows}
+    row = rows["mixed loop 0 forward"]
+    np.testing.assert_allclose(row.compile()(x), rows["jacrev"].compile()(x), rtol=1e-12, atol=1e-14)
+    texts = {side: str(program.apply(f"mixed-jacobian{{{side}=0}},simplify,cse,dce").core_module) for side in ("forward", "reverse")}
+    assert "tensor<3x30xf64>" in texts["forward"]
+    assert "tensor<5x8xf64>" not in texts["forward"]  # what iterations record is for reverse mode
+    assert "tensor<5x8xf64>" in texts["reverse"]
+
+
+def test_loops_that_are_not_there_or_on_both_sides_are_refused():
+    program, _ = loop_between_cuts()
+    with pytest.raises(DiagnosticError, match="there is no loop or branch 1 in @main"):
+        program.apply("mixed-jacobian{reverse=1}")
+    with pytest.raises(DiagnosticError, match="loop or branch 0 of @main cannot be gone through both in reverse and forward"):
+        program.apply("mixed-jacobian{reverse=0 forward=0}")
+    straight = wg.jit(wnp.sin).program(np.ones(3))
+    with pytest.raises(DiagnosticError, match="there is no loop or branch 0 in @main"):
+        straight.apply("mixed-jacobian{forward=0}")
 
 
 def test_results_that_do_not_depend_on_arguments_are_refused():

@@ -80,6 +80,13 @@ FUNCTIONS = {
     "softmax": lambda x: wnp.exp(x - wnp.max(x)) / wnp.sum(wnp.exp(x - wnp.max(x))),
     "solve": lambda x: wnp.linalg.solve(x[:, None] * x[None, :] + 2.0 * wnp.eye(3), x),
     "cholesky": lambda x: wnp.linalg.cholesky(x[:, None] * x[None, :] + 2.0 * wnp.eye(3)),
+    "determinant": lambda x: wnp.linalg.det(wnp.sin(x)[:, None] * x[None, :] + 2.0 * wnp.eye(3)),
+    "orthogonal factor": lambda x: wnp.linalg.qr(wnp.sin(x)[:, None] * x[None, :] + 2.0 * wnp.eye(3))[0],
+    "eigenvectors": lambda x: wnp.linalg.eigh(x[:, None] * x[None, :] + wnp.eye(3) * wnp.arange(3.0))[1],
+    "cube": lambda x: wnp.pow(wnp.sin(x), 3.0),
+    "moving exponent": lambda x: (2.0 + wnp.sin(x)) ** wnp.cos(x),
+    "fixed exponents": lambda x: (2.0 + wnp.sin(x)) ** wnp.asarray([-2.0, 0.5, 3.0]),
+    "negative base": lambda x: (wnp.sin(x) - 3.0) ** -5.0,
     "loop": lambda x: wg.fori_loop(0, 4, lambda i, y: y + 0.1 * wnp.sin(y) * x, x),
     "while": lambda x: wg.while_loop(lambda y: wnp.sum(y * y) < 9.0, lambda y: y * 1.5 + 0.1 * wnp.exp(-y), x),
     "branch": lambda x: wg.cond(wnp.sum(x) > 0.0, lambda y: wnp.sin(y) * y, wnp.exp, x),
@@ -89,10 +96,14 @@ FUNCTIONS = {
 }
 
 
+LARGE = {"determinant", "orthogonal factor"}
+"""Functions whose nested JVPs of order 6 take half a minute to make."""
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_up_to_order_six(name: str):
     point = np.array([0.3, 0.7, -0.4])
-    assert_taylor(wg.jit(FUNCTIONS[name]).program(point), 6, [point])
+    assert_taylor(wg.jit(FUNCTIONS[name]).program(point), 4 if name in LARGE else 6, [point])
 
 
 @needs_corpus
@@ -110,11 +121,38 @@ def test_random_programs(random: RandomProgram):
     assert_taylor(wg.Program(random.module), 3, random.inputs, tolerance=1e-8)
 
 
-@pytest.mark.parametrize("name", ["exp", "sine", "tanh", "quotient", "product", "root", "log"])
+SQUARE = ["exp", "sine", "tanh", "quotient", "product", "root", "log", "power", "cube", "moving exponent", "fixed exponents", "negative base"]
+SQUARE += ["solve", "cholesky", "determinant", "orthogonal factor", "eigenvectors"]
+
+
+@pytest.mark.parametrize("name", SQUARE)
 def test_ops_grow_as_the_square_of_the_order(name: str):
     program = wg.jit(FUNCTIONS[name]).program(np.ones(3))
-    counts = [program_cost(program.taylor(order).optimized_module).count.constant for order in (4, 8, 16)]
+    counts = [program_cost(program.taylor(order).optimized_module).count.constant for order in (3, 6, 12)]
     assert counts[2] - counts[1] <= 4.6 * (counts[1] - counts[0])
+
+
+@pytest.mark.parametrize("exponent", [3.0, 2.0, 1.0, 2.5, 0.5, 0.0, -1.0])
+@pytest.mark.parametrize("known", [True, False])
+def test_powers_at_zero(exponent: float, known: bool):
+    """Along a line through zero a whole power has its own coefficients; another one is 0 up to its order, and infinite behind that."""
+    program = wg.jit((lambda x: wnp.pow(x, exponent)) if known else wnp.pow).program(*[np.zeros(())] * (1 if known else 2))
+    coefficients = np.asarray(program.taylor(5, 0)(*([0.0] if known else [0.0, exponent]), 2.0)[-1])
+    whole = exponent >= 0 and exponent == int(exponent)
+    for j, c in enumerate(coefficients, 1):
+        if whole:
+            assert c == (2.0**j if j == exponent else 0.0)
+        elif j < exponent:
+            assert c == 0.0
+        else:
+            assert not np.isfinite(c)
+
+
+def test_powers_of_a_path_through_zero():
+    """(t - t^2)^3, which nested derivatives of a power cannot give behind order 3."""
+    path = np.array([1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
+    program = wg.jit(lambda x: wnp.pow(x, 3.0)).program(np.zeros(()))
+    assert np.asarray(program.taylor(6, series=True)(0.0, path)[-1]).tolist() == [0.0, 0.0, 1.0, -3.0, 3.0, -1.0]
 
 
 def test_coefficients_of_an_exponential():

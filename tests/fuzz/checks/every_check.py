@@ -6,8 +6,8 @@ the others of a share that the seed determines.
 
 from __future__ import annotations
 
-from fuzz.checks import batching, checkpoints, compiled, derivatives, oracle, programs
+from fuzz.checks import batching, checkpoints, compiled, derivatives, eliminations, oracle, programs
 from fuzz.checks.check import Check
 
-CHECKS: list[Check] = [*programs.check, *derivatives.check, *batching.check, *compiled.check, *oracle.check, *checkpoints.check]
+CHECKS: list[Check] = [*programs.check, *derivatives.check, *batching.check, *compiled.check, *oracle.check, *checkpoints.check, *eliminations.check]
 """In this order: the place of a check says which seeds it is made of."""

@@ -53,8 +53,7 @@ def counted_loop(g: Grower) -> list[Value]:
         goes_on = condition.compare("GT", arguments[0], condition.constant(np.asarray(start, counter.dtype), counter))
     else:
         limit = condition.constant(np.asarray(bound, counter.dtype), counter) if inside else fixed_bound
-        one_past = start == bound + 1 and stride > 1  # XLA runs one iteration of "from 2 while at most 1, by 2", which has none
-        goes_on = condition.compare(g.pick(["LT", "LT", "LT" if one_past else "LE"]), arguments[0], limit)
+        goes_on = condition.compare(g.pick(["LT", "LT", "LE"]), arguments[0], limit)
     condition_text = condition.block(arguments, [goes_on])
 
     body_arguments = [Value(g.name("%c"), type) for type in types]

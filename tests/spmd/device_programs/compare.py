@@ -1,4 +1,5 @@
-"""Compares programs for four devices with JAX: values, JVPs and VJPs by both strategies, on one device and on threads. Says which differ, one line each.
+"""Compares programs for four devices with JAX: values, JVPs and VJPs by both strategies, on one device and on threads. Says which differ, one line each,
+and which VJPs have more collectives than JAX's.
 
 python compare.py NAME...
 """
@@ -6,13 +7,16 @@ python compare.py NAME...
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[2] / "support" / "programs"))
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from collective_counts import collectives, more, on_devices
 from mesh import PROGRAMS
 
 import wengert as wg
@@ -49,9 +53,19 @@ class Reference:
         def along(*xs):
             return function(*(xs[self.wrt.index(i)] if i in self.wrt else a for i, a in enumerate(args)))
 
-        tree = jax.tree.structure(jax.eval_shape(along, *moving))
+        self.along, tree = along, jax.tree.structure(jax.eval_shape(along, *moving))
         self.jvp = accepted(lambda xs, dots: jax.jvp(along, xs, dots)[1], moving, self.tangents)
         self.vjp = accepted(lambda xs, bars: jax.vjp(along, *xs)[1](jax.tree.unflatten(tree, bars)), moving, self.cotangents)
+        self.tree = tree
+
+    def vjp_text(self):
+        """What JAX writes for results and cotangents."""
+
+        def both(xs, bars):
+            y, pullback = jax.vjp(self.along, *xs)
+            return y, pullback(jax.tree.unflatten(self.tree, bars))
+
+        return jax.jit(both).lower([self.args[i] for i in self.wrt], self.cotangents).as_text()
 
 
 def like(rng, x):
@@ -93,6 +107,18 @@ def differences(name):
                 sides = [sum(np.sum(a * b) for a, b in zip(*pair, strict=True)) for pair in ((cotangents, ref.tangents), (ref.cotangents, ref.jvp))]
                 if not np.isclose(*sides, rtol=1e-8):
                     yield f"the dot-product test of {name} on {way} by {strategy}: {sides}"
+    if ref.vjp is not None and is_one_manual_computation(imported):
+        theirs = collectives(wg.parse(ref.vjp_text()).module)
+        for strategy in ("transpose", "direct"):
+            ours = on_devices(whole.vjp(wrt=ref.wrt, strategy=strategy))
+            if more(ours, theirs):
+                yield f"VJP of {name} by {strategy} has {ours}, JAX has {theirs}"
+
+
+def is_one_manual_computation(program):
+    """Whether all that devices exchange is in the text; else XLA chooses what they exchange around it."""
+    first, *others = next(op for op in program.module.ops if op.name == "func.func").body.block.ops
+    return first.name == "sdy.manual_computation" and len(others) == 1
 
 
 def wrong(what, got, wanted, within):

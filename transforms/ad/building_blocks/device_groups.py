@@ -57,7 +57,13 @@ def members(op: Operation) -> list[Group]:
     """The groups of a collective as devices. Raises a DiagnosticError where the program does not say who is in them."""
     groups = known_groups(op, module_of(op))
     if groups is None:
-        raise refuse(op, "has a group of all devices, and the program does not say how many there are", "mhlo.num_partitions of the module does")
+        counts = {Mode.REPLICAS: "mhlo.num_replicas", Mode.PARTITIONS: "mhlo.num_partitions"}.get(mode_of(op), "mhlo.num_replicas and mhlo.num_partitions")
+        reason = "has a group of all devices, and the program does not say how many there are"
+        raise refuse(
+            op,
+            reason,
+            f"StableHLO leaves their number to whatever runs the program; give the module the {'attributes' if ' and ' in counts else 'attribute'} {counts}",
+        )
     return groups
 
 

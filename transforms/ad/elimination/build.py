@@ -14,17 +14,19 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.ir.location.locations import Role, with_role
-from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape, size
+from wengert.ir.tensor_types import element, is_complex, is_differentiable, shape, size, tensor
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody
 from wengert.transforms.ad.elimination.graph import Graph, graph_of
+from wengert.transforms.ad.elimination.loops import reduced_loop
 from wengert.transforms.ad.elimination.maps import LinearMap, PlaceMap, map_of_operand, map_of_ops
 from wengert.transforms.ad.elimination.partials import partial_of
 from wengert.transforms.ad.elimination.structure import identity
 from wengert.transforms.ad.elimination.weight import Factors, Map
 from wengert.transforms.ad.elimination.work import work_of
 from wengert.transforms.ad.errors import refuse
+from wengert.transforms.optimize.folding import MOVEMENT
 
 Chain = tuple[Block, ...]
 
@@ -58,8 +60,10 @@ class Linearised(Struct):
 class Builder:
     """Collects vertices and edges."""
 
-    def __init__(self, body: LinearBody, module: ModuleOp):
+    def __init__(self, body: LinearBody, module: ModuleOp, *, written: bool = False, directions: int = 0):
         self.body = body
+        self.directions = directions
+        self.written = written
         self.module = module
         self.emission = Emission(body.b)
         self.edges: dict[tuple[int, int], Chain | None] = {}
@@ -87,9 +91,9 @@ class Builder:
             weight = Factors(self.emission).total(before, weight)
         self.edges[u, v] = weight
 
-    def map(self, u: int, v: int, map: LinearMap, work: int = 0) -> None:
+    def map(self, u: int, v: int, map: LinearMap, work: int = 0, fixed: int = 0) -> None:
         """Adds an edge that is a map."""
-        part = Map(len(self.maps), map.out_shape, map.into_shape, work)
+        part = Map(len(self.maps), map.out_shape, map.into_shape, work, fixed)
         self.maps.append(map)
         self.edge(u, v, Block(part, map.out_element, map.into_element, None, map))
 
@@ -102,9 +106,18 @@ class Builder:
             with self.body.b.at(with_role(op.location, Role.COEFFICIENT)):
                 block = partial_of(self.body.b, op, n)
             if block is not None:
-                self.edge(self.vertices[x], v, block)
+                self.edge(self.vertices[x], v, self._as_number(block) if self.written and type(op) not in MOVEMENT else block)
             else:
-                self.map(self.vertices[x], v, map_of_operand(self.module, op, n, self.linear), work_of([op]))
+                self.map(self.vertices[x], v, map_of_operand(self.module, op, n, self.linear), work_of([op], self.linear))
+
+    def _as_number(self, block: Block) -> Block:
+        """A block of ones, minus ones or any other number as one of numbers that are not known beforehand: what the literature counts."""
+        part = block.block
+        if part.kind == "value":
+            return block
+        every = tuple(range(len(part.extents)))
+        value = self.body.b.full(part.scale, tensor(part.extents, block.out_element))
+        return Block(replace(part, depends=every, kind="value", scale=1.0), block.out_element, block.into_element, value)
 
     def group(self, ops: Sequence[Operation]) -> None:
         """Adds ops that are one map, from all that they take to all that others take of them."""
@@ -117,7 +130,7 @@ class Builder:
         if not outputs:
             return
         outputs.sort(key=lambda y: [y in op.results for op in ops].index(True) * 1000 + y.index)  # pyright: ignore[reportAttributeAccessIssue]
-        map, place = map_of_ops(self.module, ops, inputs, outputs), ops[-1].location
+        (map, work, fixed), place = self._mapped(ops, inputs, outputs), ops[-1].location
         single_in, single_out = len(inputs) == 1, len(outputs) == 1
         u = self.vertices[inputs[0]] if single_in else self.vertex(map.into_shape, place)
         start = 0
@@ -125,12 +138,22 @@ class Builder:
             self.map(self.vertices[x], u, PlaceMap(shape(x), element(x), start, map.into_shape[0], map.into_element))
             start += size(x)
         v = self.vertex(map.out_shape, place, outputs[0] if single_out else None)
-        self.map(u, v, map, work_of(ops))
+        self.map(u, v, map, work, fixed)
         start = 0
         for y in () if single_out else outputs:
             w = self.vertex(shape(y), place, y)
             self.map(v, w, PlaceMap(shape(y), element(y), start, map.out_shape[0], map.out_element, take=True))
             start += size(y)
+
+    def _mapped(self, ops: Sequence[Operation], inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> tuple[LinearMap, int, int]:
+        """Ops as one map, with its multiplications for one direction and for all; a loop after elimination in its body, where that is worth it."""
+        reduced = reduced_loop(ops[0], self.linear, self.directions) if len(ops) == 1 and self.directions else None
+        if reduced is None:
+            return map_of_ops(self.module, ops, inputs, outputs), work_of(ops, self.linear), 0
+        names: dict[SSAValue, SSAValue] = dict(zip(ops[0].results, reduced.loop.results, strict=True))
+        map = map_of_ops(self.module, [reduced.loop], inputs, [names[y] for y in outputs])
+        reduced.loop.drop_all_references()
+        return map, reduced.work, reduced.fixed
 
     def _is_used(self, value: SSAValue, inside: set[Operation]) -> bool:
         return value in self.body.results or any(use.operation not in inside and use.operation in self._ops for use in value.uses)
@@ -140,9 +163,13 @@ class Builder:
         return set(self.body.ops)
 
 
-def collected(body: LinearBody, module: ModuleOp) -> Builder:
-    """The vertices and edges of a body. Raises DiagnosticError for tangents that are complex at its ends."""
-    builder = Builder(body, module)
+def collected(body: LinearBody, module: ModuleOp, *, written: bool = False, directions: int = 0) -> Builder:
+    """The vertices and edges of a body. Raises DiagnosticError for tangents that are complex at its ends.
+
+    ``written`` is for counts as in the literature: the derivative of a sum is a number like any other, and only ops that move elements have blocks of ones.
+    Within loops something is eliminated where it is worth it for so many ``directions``; nothing for 0.
+    """
+    builder = Builder(body, module, written=written, directions=directions)
     for x in body.tangents:
         if x is not None:
             builder.vertex(shape(x), body.b.location, x)
@@ -154,9 +181,9 @@ def collected(body: LinearBody, module: ModuleOp) -> Builder:
     return builder
 
 
-def linearised(body: LinearBody, module: ModuleOp) -> Linearised:
-    """The graph of a body. Raises DiagnosticError for tangents that are complex at its ends."""
-    builder = collected(body, module)
+def linearised(body: LinearBody, module: ModuleOp, *, written: bool = False, directions: int = 0) -> Linearised:
+    """The graph of a body; the options are those of :func:`collected`. Raises DiagnosticError for tangents that are complex at its ends."""
+    builder = collected(body, module, written=written, directions=directions)
     sources = [None if x is None else builder.vertices[x] for x in body.tangents]
     sinks: list[int | None] = []
     for y in body.results:

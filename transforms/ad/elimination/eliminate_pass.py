@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.location.locations import error_at
-from wengert.transforms.ad.elimination.jacobian import Granularity, eliminated_jacobian
+from wengert.transforms.ad.elimination.jacobian import Granularity, Loops, eliminated_jacobian
 from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import STEPS, Method, Wanted
 
@@ -21,7 +21,8 @@ class EliminatePass(ModulePass):
     name = "eliminate"
 
     order: Order = "best"
-    """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz`` or ``search``."""
+    """In which order: ``best`` (of those by rule), ``forward``, ``reverse``, ``markowitz``, ``reverse-markowitz``, ``relative-markowitz``,
+    ``widest`` or ``search``."""
     method: Method = "vertices"
     """What is eliminated: ``vertices``, ``edges`` or ``faces``."""
     granularity: Granularity = "auto"
@@ -31,6 +32,8 @@ class EliminatePass(ModulePass):
     seconds: float | None = None
     """When a search ends, at the latest; without it the result depends on ``steps`` and ``seed`` alone."""
     seed: int = 0
+    loops: Loops = "auto"
+    """What is done within the bodies of counted loops: elimination where it saves multiplications (``auto``), or nothing (``keep``)."""
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
@@ -41,4 +44,4 @@ class EliminatePass(ModulePass):
         if self.seconds is not None and not self.seconds > 0:
             raise error_at(op.location, f"eliminate: seconds must be above 0, not {self.seconds}")
         wanted = Wanted(self.method, self.order, self.steps, self.seconds, self.seed)
-        eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of, self.granularity)
+        eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of, self.granularity, self.loops)

@@ -148,11 +148,13 @@ class Dual(Generic[W]):
 
 
 def by_faces(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
-    """An elimination of faces, by any rule: ``forward`` and ``reverse`` take those of a vertex after those of the one before, the others the cheapest face
-    next, less one for each edge that goes with it or is there already."""
+    """An elimination of faces, by any rule: ``forward``, ``reverse`` and ``widest`` take those of a vertex after those of the one before, the others the
+    cheapest face next, less one for each edge that goes with it or is there already."""
     if order in ("forward", "reverse"):
         sign = 1 if order == "forward" else -1
         return _greedy(graph, costs, lambda dual, face: (sign * dual.vertex(face), *face), order)
+    if order == "widest":
+        return as_faces(graph, by_vertices(graph, "widest", costs), costs)
     if order == "best":
         by_vertex = as_faces(graph, by_vertices(graph, "best", costs), costs)
         return min((by_vertex, *(by_faces(graph, rule, costs) for rule in ("markowitz", "reverse-markowitz"))), key=lambda e: e.multiplications)

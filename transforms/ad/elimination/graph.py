@@ -31,6 +31,10 @@ class Weights(Protocol[W]):
         """The sum; None for zero."""
         ...
 
+    def written(self, weight: W) -> W:
+        """The same with its block written out."""
+        ...
+
 
 class Graph(Struct, Generic[W]):
     """A linearised graph. Vertices are numbered so that edges lead to greater numbers, but for results, which nothing leaves.
@@ -90,6 +94,11 @@ class Graph(Struct, Generic[W]):
         for u, inner in self.predecessors[v].items():
             self.put(u, w, weights.product(outer, inner), weights)
         self._tidy(v)
+
+    def write(self, edge: Edge, weights: Weights[W]) -> None:
+        """Writes out the block of an edge."""
+        u, v = edge
+        self.successors[u][v] = self.predecessors[v][u] = weights.written(self.successors[u][v])
 
     def put(self, u: int, w: int, weight: W, weights: Weights[W]) -> None:
         """Adds an edge, to the one that is there."""
@@ -157,6 +166,11 @@ class Counted:
         made, count = self.costs.total(first, second)
         self.multiplications += count
         return None if made < 0 else made
+
+    def written(self, weight: int) -> int:
+        made, count = self.costs.block(weight)
+        self.multiplications += count
+        return made
 
 
 def _reached(starts: Iterable[int], edges: Iterable[Edge]) -> set[int]:

@@ -27,10 +27,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
+from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import copy_module
 from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import element, is_complex, shape, tensor
+from wengert.ir.tensor_types import element, is_complex, shape, size, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.elimination.blocks import Block, Emission
 from wengert.transforms.ad.elimination.body import LinearBody, linear_body
@@ -46,6 +47,8 @@ from wengert.transforms.ad.requests.request import Request, function_named, make
 from wengert.transforms.core.symbol_dce import symbol_dce
 
 Granularity = Literal["auto", "scalars", "tensors"]
+Loops = Literal["auto", "keep"]
+"""Whether something is eliminated within the bodies of loops: ``auto`` where it saves multiplications."""
 SMALL, FEW_EDGES = 300, 1000
 """``auto`` looks at the graph of elements where there are no more than so many, and no more than so many edges between them."""
 
@@ -65,6 +68,7 @@ def eliminated_jacobian(
     wrt: Sequence[int] | None = None,
     of: Sequence[int] | None = None,
     granularity: Granularity = "auto",
+    loops: Loops = "auto",
 ) -> Eliminated:
     """Replaces ``fn`` by its Jacobian, in place. Raises DiagnosticError for what cannot be differentiated or batched, by name and place."""
     prepare(module)
@@ -72,11 +76,24 @@ def eliminated_jacobian(
     request = make_request(primal, wrt, of)
     _check_real(request)
     body = linear_body(request)
-    linear, counted, elimination = _chosen(linearised(body, module), body.b, wanted, granularity)
+    linear, counted, elimination = _with_loops(body, module, wanted, granularity, loops)
     blocks = _blocks(request, body, linear, elimination)
     put_in_place(module, request, body, linear, blocks)
     edges = sum(len(behind) for behind in counted.successors.values())
     return Eliminated(len(counted.inner), edges, elimination)
+
+
+def _with_loops(body: LinearBody, module: ModuleOp, wanted: Wanted, granularity: Granularity, loops: Loops) -> tuple[Linearised, Graph[int], Elimination]:
+    """What is chosen with elimination in the bodies of loops, and without it: that which takes fewer multiplications."""
+    kept = _chosen(linearised(body, module), body.b, wanted, granularity)
+    if loops == "keep" or not any(isinstance(op, core.ForOp) for op in body.ops):
+        return kept
+    ends = [sum(size(x) for x in side if x is not None) for side in (body.tangents, body.results)]
+    eliminated = _chosen(linearised(body, module, directions=max(1, min(ends))), body.b, wanted, granularity)
+    better, other = (eliminated, kept) if eliminated[2].multiplications < kept[2].multiplications else (kept, eliminated)
+    for map in other[0].maps:
+        map.close()
+    return better
 
 
 def _chosen(linear: Linearised, b: OpBuilder, wanted: Wanted, granularity: Granularity) -> tuple[Linearised, Graph[int], Elimination]:
@@ -108,12 +125,13 @@ def program_graph(module: ModuleOp, costs: Costs, *, fn: str = "main", shared: b
     """The linearised graph of a function, with weights by number, for counts: the module stays as it is.
 
     Without ``shared`` the graph is that of the program as it is written, equal ops being vertices of their own, and what is made within the rule of one op
-    is no vertex: the graph of the literature.
+    is no vertex: the graph of the literature. There the derivative of a sum is a number like any other, and what only moves elements (slices, reshapes,
+    broadcasts, transpositions) costs nothing.
     """
     module = copy_module(module)
     prepare(module)
     body = linear_body(make_request(function_named(module, fn)), shared=shared)
-    linear = linearised(body, module)
+    linear = linearised(body, module, written=not shared)
     if granularity == "scalars":
         linear = refined(linear, body.b)
     graph, counted = counted_graph(linear.graph, costs), Counted(costs)
@@ -152,7 +170,7 @@ def _take_all(linear: Linearised, steps: Sequence[Step], factors: Factors[Block]
     graph = linear.graph
     faces = [step.edge for step in steps if step.what == "face"]
     for step in steps:
-        vertex = step.vertex if step.what == "vertex" else step.edge[step.what == "front"]
+        vertex = step.vertex if step.what == "vertex" else step.edge[step.what != "back"]
         if step.what != "face":
             with b.at(linear.places[vertex]):
                 take(graph, step, factors)

@@ -7,6 +7,9 @@
 ``reverse-markowitz``    the same; of equals the last
 ``relative-markowitz``   the vertex that costs least next beside what eliminating it last would cost: the number of arguments that it depends on times that of
                          results that depend on it (A. Griewank, U. Naumann 2003)
+``widest``               the vertex with the most elements next, the cheapest of equals: in a chain of blocks products are made first where they are widest
+                         (F. Chin, "An O(n) algorithm for determining a near-optimal computation order of matrix chain products", 1978); on elements
+                         it is Markowitz's order
 ``best``                 the one of these with the fewest multiplications
 ``search``               that one, improved within a budget (:mod:`~wengert.transforms.ad.elimination.search`)
 =======================  ===================================================================================================================
@@ -18,6 +21,7 @@ every edge is a number, and otherwise the multiplications of the products of the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Literal, TypeVar
 
 from msgspec import Struct
@@ -26,16 +30,17 @@ from wengert.transforms.ad.elimination.graph import Counted, Edge, Graph, Weight
 from wengert.transforms.ad.elimination.weight import Costs
 
 W = TypeVar("W")
-Order = Literal["best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search"]
-ORDERS: tuple[Order, ...] = ("best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "search")
+Order = Literal["best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "widest", "search"]
+ORDERS: tuple[Order, ...] = ("best", "forward", "reverse", "markowitz", "reverse-markowitz", "relative-markowitz", "widest", "search")
 RULES: tuple[Order, ...] = ORDERS[1:-1]
 """The orders by rule."""
 
 
 class Step(Struct, frozen=True):
-    """One step of an elimination: of a vertex, of an edge from its front or its back, or of a face (two edges of the dual graph by number)."""
+    """One step of an elimination: of a vertex, of an edge from its front or its back, or of a face (two edges of the dual graph by number); or the block of an
+    edge that is a map is written out."""
 
-    what: Literal["vertex", "front", "back", "face"]
+    what: Literal["vertex", "front", "back", "face", "write"]
     vertex: int = -1
     edge: Edge = (-1, -1)
 
@@ -65,6 +70,8 @@ def take(graph: Graph[W], step: Step, counted: Weights[W]) -> None:
     """Takes one step, of a vertex or an edge."""
     if step.what == "vertex":
         graph.eliminate(step.vertex, counted)
+    elif step.what == "write":
+        graph.write(step.edge, counted)
     elif step.what == "front":
         graph.front(step.edge, counted)
     else:
@@ -83,7 +90,7 @@ def by_vertices(graph: Graph[int], order: Order, costs: Costs) -> Elimination:
     if order in ("forward", "reverse"):
         chosen = graph.inner if order == "forward" else graph.inner[::-1]
         return Elimination(vertices_in(chosen), run(graph, vertices_in(chosen), costs), order)
-    chosen = greedy(graph, costs, _rank(graph, order))
+    chosen = greedy(graph, costs, _rank(graph, order, costs))
     return Elimination(vertices_in(chosen), run(graph, vertices_in(chosen), costs), order)
 
 
@@ -114,13 +121,21 @@ def cost(graph: Graph[int], v: int, costs: Costs) -> int:
     return sum(product(out, into)[1] for into in graph.predecessors[v].values() for out in outer)
 
 
-def _rank(graph: Graph[int], order: Order) -> Rank:
+def _rank(graph: Graph[int], order: Order, costs: Costs) -> Rank:
     if order == "markowitz":
         return lambda v, cost: (cost, v)
     if order == "reverse-markowitz":
         return lambda v, cost: (cost, -v)
+    if order == "widest":
+        elements = {v: _elements(graph, v, costs) for v in graph.inner}
+        return lambda v, cost: (-elements[v], cost, v)
     later = lasting(graph)
     return lambda v, cost: (cost - later[v], v)
+
+
+def _elements(graph: Graph[int], v: int, costs: Costs) -> int:
+    """How many elements a vertex has."""
+    return next((prod(costs.weight(number)[-1].into_shape) for number in graph.successors[v].values()), 0)
 
 
 def lasting(graph: Graph[int]) -> dict[int, int]:
@@ -170,6 +185,9 @@ def _edge_rank(graph: Graph[int], step: Step, order: Order, costs: Costs) -> tup
     if order == "reverse":
         return (step.what != "back", -u, -v)
     work = edge_cost(graph, step, costs)
+    if order == "widest":
+        middle = v if step.what == "front" else u
+        return (-_elements(graph, middle, costs), work, u, v)
     if order == "relative-markowitz":
         work -= len(graph.predecessors[u]) + len(graph.successors[v])
     return (work, u, v) if order != "reverse-markowitz" else (work, -u, -v)

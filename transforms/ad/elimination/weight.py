@@ -27,12 +27,14 @@ class Map(Struct, frozen=True):
         number: its number in the graph.
         out_shape, into_shape: the shapes of what it gives and takes.
         work: the multiplications for one direction.
+        fixed: those that are made once for all directions.
     """
 
     number: int
     out_shape: tuple[int, ...]
     into_shape: tuple[int, ...]
     work: int = 0
+    fixed: int = 0
 
 
 Part = Structure | Map
@@ -93,6 +95,10 @@ class Factors(Generic[B]):
         """The sum of two edges; None where it is zero whatever the values are."""
         block = self.algebra.total(self.block(first), self.block(second))
         return None if block is None else (block,)
+
+    def written(self, weight: tuple[B, ...]) -> tuple[B, ...]:
+        """An edge with its block written out."""
+        return (self.block(weight),)
 
     def block(self, weight: tuple[B, ...]) -> B:
         """The block of an edge: maps of a chain are applied to the identity, on the side that has fewer elements."""
@@ -169,7 +175,7 @@ def directions(block: Structure, *, out: bool) -> int:
 class Counting:
     """The algebra of structures, which counts multiplications.
 
-    ``trivial`` says whether products by 1 and -1 count, as they do in the literature.
+    ``trivial`` says whether products by 1 and -1 count, as they do in the literature; those by what only moves elements are free there too.
     """
 
     def __init__(self, *, trivial: bool = False):
@@ -183,7 +189,8 @@ class Counting:
         assert isinstance(outer, Structure)
         assert isinstance(inner, Structure)
         plan = contraction(outer, inner)
-        every = plan.result.elements * prod(plan.extents[label] for label in plan.summed)
+        moved = outer.kind == "constant" or inner.kind == "constant"
+        every = 0 if moved else plan.result.elements * prod(plan.extents[label] for label in plan.summed)
         self.multiplications += every if self._trivial else plan.multiplications
         return plan.result
 
@@ -199,13 +206,13 @@ class Counting:
     def applied(self, map: Part, inner: Part) -> Part:
         assert isinstance(map, Map)
         assert isinstance(inner, Structure)
-        self.multiplications += map.work * directions(inner, out=True)
+        self.multiplications += map.fixed + map.work * directions(inner, out=True)
         return applied_structure(map, inner)
 
     def transposed(self, outer: Part, map: Part) -> Part:
         assert isinstance(outer, Structure)
         assert isinstance(map, Map)
-        self.multiplications += map.work * directions(outer, out=False)
+        self.multiplications += map.fixed + map.work * directions(outer, out=False)
         return transposed_structure(outer, map)
 
     def one(self, shape: tuple[int, ...], like: Part, *, out: bool) -> Part:
@@ -222,7 +229,7 @@ class Costs:
         self._numbers: dict[Weight, int] = {}
         self._products: dict[tuple[int, int], tuple[int, int]] = {}
         self._totals: dict[tuple[int, int], tuple[int, int]] = {}
-        self._blocks: dict[int, int] = {}
+        self._blocks: dict[int, tuple[int, int]] = {}
 
     def number(self, weight: Weight) -> int:
         """The number of an edge's factors."""
@@ -251,11 +258,15 @@ class Costs:
             self._totals[first, second] = known
         return known
 
+    def block(self, number: int) -> tuple[int, int]:
+        """The number of the block of an edge, and the multiplications for writing it out."""
+        if number not in self._blocks:
+            self._blocks[number] = self._counted(lambda: (self._factors.block(self._weights[number]),))
+        return self._blocks[number]
+
     def writing(self, number: int) -> int:
         """The multiplications for writing out the block of an edge."""
-        if number not in self._blocks:
-            self._blocks[number] = self._counted(lambda: (self._factors.block(self._weights[number]),))[1]
-        return self._blocks[number]
+        return self.block(number)[1]
 
     def _counted(self, make: Callable[[], Weight | None]) -> tuple[int, int]:
         before = self._counting.multiplications

@@ -13,7 +13,7 @@ from math import inf
 from typing import Literal
 
 from msgspec import Struct, field
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from wengert.ir.tensor_types import element, is_float, size
 from wengert.transforms.ad.direct.activity import active_in, inputs_of
@@ -35,13 +35,38 @@ class Cut(Struct, frozen=True):
         return sum(size(value) for value in self.values)
 
 
-def narrowest_cut(request: Request, nearest: Nearest = "arguments") -> Cut:
+class Sides(Struct, frozen=True):
+    """What a cut has to leave on either side of it: loops and branches, by their number among those of the function.
+
+    Attributes:
+        before: what has to lie before the cut, and so is differentiated in reverse.
+        behind: what has to lie behind it: forward.
+    """
+
+    before: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+
+
+ANY = Sides()
+
+
+def regional_ops(request: Request) -> list[Operation]:
+    """The loops and branches of a function, in order."""
+    return [op for op in request.ops if op.regions]
+
+
+def narrowest_cut(request: Request, nearest: Nearest = "arguments", sides: Sides = ANY) -> Cut:
     """The cut with the fewest elements; of several that nearest to the arguments, or to the results. It is empty if no result depends on an argument, and may
-    be the arguments or the results themselves."""
+    be the arguments or the results themselves.
+
+    ``sides`` is what it has to leave before and behind it, where that is active; such a cut may be wider than the narrowest one, and so better: what is cheap
+    in one mode may be dear in the other.
+    """
     arguments = [request.block.args[i] for i in request.wrt]
     results = [request.results[j] for j in request.of]
     active = active_in(request.block, arguments, results)
     network = _network(request, active, arguments, results)
+    _place(network, request, sides)
     network.saturate()
     reached = network.reached() if nearest == "arguments" else network.not_reaching()
     ordered = [value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active]
@@ -66,6 +91,19 @@ def _network(request: Request, active: set[SSAValue], arguments: Sequence[SSAVal
         if value in active:
             network.connect(network.entry[value] + 1, _SINK, inf)
     return network
+
+
+def _place(network: _Network, request: Request, sides: Sides) -> None:
+    """Keeps ops on their sides: nothing is cut before what they give, or behind what they take."""
+    ops = regional_ops(request)
+    for number in sides.before:
+        for value in ops[number].results:
+            if value in network.entry:
+                network.connect(_SOURCE, network.entry[value], inf)
+    for number in sides.behind:
+        for value in inputs_of(ops[number]):
+            if value in network.entry:
+                network.connect(network.entry[value] + 1, _SINK, inf)
 
 
 _SOURCE, _SINK = 0, 1

@@ -31,13 +31,15 @@ from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, shape, size
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.function import begin_function, finish_body, finish_function, function_of
-from wengert.transforms.ad.jacobians.cut import Cut, Nearest, narrowest_cut
+from wengert.transforms.ad.jacobians.cut import ANY, Cut, Nearest, Sides, narrowest_cut, regional_ops
 from wengert.transforms.ad.jacobians.joined import joined_jacobian
 from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.symbol_dce import symbol_dce
 
 NAME = "mixed-jacobian"
+MANY_LOOPS = 8
+"""Cuts are looked for at so many loops and branches."""
 
 
 @dataclass(frozen=True)
@@ -48,25 +50,36 @@ class MixedJacobianPass(ModulePass):
 
     cut: Nearest = "arguments"
     """Which of the narrowest cuts: that nearest to the arguments, or to the results."""
+    reverse: tuple[int, ...] = ()
+    """Loops and branches, by their number among those of the function, from 0, that are gone through in reverse: the cut is the narrowest behind them."""
+    forward: tuple[int, ...] = ()
+    """Those that are gone through forward: the cut is the narrowest before them."""
     fn: str = "main"
     wrt: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mixed_jacobian(op, self.fn, self.wrt, self.of, self.cut)
+        mixed_jacobian(op, self.fn, self.wrt, self.of, self.cut, Sides(self.reverse, self.forward))
 
 
 def mixed_jacobian(
-    module: ModuleOp, fn: str = "main", wrt: Sequence[int] | None = None, of: Sequence[int] | None = None, nearest: Nearest = "arguments"
+    module: ModuleOp,
+    fn: str = "main",
+    wrt: Sequence[int] | None = None,
+    of: Sequence[int] | None = None,
+    nearest: Nearest = "arguments",
+    sides: Sides = ANY,
 ) -> None:
     """Replaces ``fn`` by its Jacobian, in place: ``(inputs) -> one array for each result in of and each argument in wrt``, as ``jacfwd``.
 
-    Raises DiagnosticError for what cannot be differentiated or batched, by name and place; also where no result depends on an argument.
+    Raises DiagnosticError for what cannot be differentiated or batched, by name and place; also where no result depends on an argument,
+    and where there is no cut with ``sides``: of a loop that is not there, or of loops that lie the other way around.
     """
     prepare(module)
     primal = function_named(module, fn)
     request = make_request(primal, wrt, of)
-    cut = narrowest_cut(request, nearest)
+    _check_sides(request, sides)
+    cut = narrowest_cut(request, nearest, sides)
     if not cut.values:
         raise error_at(primal.location, f"no result of @{fn} depends on the arguments: there is no cut between them")
     before, behind = _before(request, cut), _behind(request, cut)
@@ -83,6 +96,31 @@ def mixed_jacobian(
         function.properties["sym_visibility"] = StringAttr("private")  # public so far: whoever prepares a module drops what nobody calls
     inline(module, keep_custom=True)
     symbol_dce(module)
+
+
+def _check_sides(request: Request, sides: Sides) -> None:
+    count, name = len(regional_ops(request)), request.function.sym_name.data
+    for number in (*sides.before, *sides.behind):
+        if not 0 <= number < count:
+            hint = f"they have the numbers 0 to {count - 1}" if count else "it has none"
+            raise error_at(request.function.location, f"there is no loop or branch {number} in @{name}", hint=hint)
+    if both := set(sides.before) & set(sides.behind):
+        raise error_at(request.function.location, f"loop or branch {min(both)} of @{name} cannot be gone through both in reverse and forward")
+
+
+def cuts_at_loops(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> list[tuple[int, Sides]]:
+    """Cuts that are wider than the narrowest, or lie elsewhere, and have a loop or branch on one side of them: their sizes, the narrowest first. Every set of
+    values is there once; those of :func:`cuts` are not."""
+    request = make_request(function_named(module, fn), wrt, of)
+    seen = {narrowest_cut(request).values, narrowest_cut(request, "results").values}
+    listed: list[tuple[int, Sides]] = []
+    for number in range(min(len(regional_ops(request)), MANY_LOOPS)):
+        for sides in (Sides(before=(number,)), Sides(behind=(number,))):
+            cut = narrowest_cut(request, sides=sides)
+            if cut.values and cut.values not in seen:
+                seen.add(cut.values)
+                listed.append((cut.size, sides))
+    return sorted(listed, key=lambda pair: pair[0])
 
 
 def cuts(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> tuple[int, tuple[Nearest, ...]]:

@@ -33,7 +33,7 @@ from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
-from wengert.dialects.core_control import POLICY
+from wengert.dialects.core.control import POLICY
 from wengert.ir.location.locations import error_at
 from wengert.ir.plugins import POLICY_GROUP
 from wengert.ir.registry import Registry

@@ -36,17 +36,21 @@ from wengert.transforms.core.recognisers.systems import take_rows
 
 def _cholesky_dot(factor: Value, lower: bool):
     def apply(lb: OpBuilder, a_dot: Value) -> Value:
-        # l_dot = l phi(l^-1 da l^-H), phi = the lower triangle with half the diagonal; u = l^H
-        conjugate_transpose = Transpose.ADJOINT if is_complex(element(factor)) else Transpose.TRANSPOSE
-        s = hermitian(lb, a_dot, lower)
-        right = solve(lb, factor, s, left=False, lower=lower, how=conjugate_transpose if lower else Transpose.NO_TRANSPOSE)
-        inner = solve(lb, factor, right, lower=lower, how=Transpose.NO_TRANSPOSE if lower else conjugate_transpose)
-        strict = keep(lb, inner, "GT" if lower else "LT")
-        half = lb.multiply(keep(lb, inner, "EQ"), lb.full_like(inner, 0.5))
-        phi = lb.add(strict, half)
-        return matmul(lb, factor, phi) if lower else matmul(lb, phi, factor)
+        return factor_tangent(lb, factor, hermitian(lb, a_dot, lower), lower)
 
     return apply
+
+
+def factor_tangent(lb: OpBuilder, factor: Value, s: Value, lower: bool) -> Value:
+    """The tangent of a Cholesky factor from that of its Hermitian matrix."""
+    # l_dot = l phi(l^-1 da l^-H), phi = the lower triangle with half the diagonal; u = l^H
+    conjugate_transpose = Transpose.ADJOINT if is_complex(element(factor)) else Transpose.TRANSPOSE
+    right = solve(lb, factor, s, left=False, lower=lower, how=conjugate_transpose if lower else Transpose.NO_TRANSPOSE)
+    inner = solve(lb, factor, right, lower=lower, how=Transpose.NO_TRANSPOSE if lower else conjugate_transpose)
+    strict = keep(lb, inner, "GT" if lower else "LT")
+    half = lb.multiply(keep(lb, inner, "EQ"), lb.full_like(inner, 0.5))
+    phi = lb.add(strict, half)
+    return matmul(lb, factor, phi) if lower else matmul(lb, phi, factor)
 
 
 @derivative(core.CholeskyOp)
@@ -67,31 +71,46 @@ def stablehlo_cholesky(b: OpBuilder, op: hlo.CholeskyOp) -> LinearMap:
 # -- LU
 
 
-@derivative(core.LuOp)
-def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
-    # p a = l u: with x = l^-1 p da u^-1, l_dot = l stril(x) and u_dot = triu(x) u; l and u are extended to squares with ones
-    m, n = shape(op.a)[-2:]
-    k, batch = min(m, n), list(shape(op.a)[:-2])
-    permutation = pivots_to_permutation(b, op.pivots, m)
-    square_l, square_u = [*batch, m, m], [*batch, n, n]
-    packed_l = _extended(b, _corner(b, op.lu, m, k), square_l)
-    packed_u = _extended(b, _corner(b, op.lu, k, n), square_u)
-    low_factor = b.add(keep(b, packed_l, "GT"), identity_like(b, packed_l))
-    u = keep(b, packed_u, "LE")
-    if k < n:
-        u = b.add(u, _identity_from(b, packed_u, k))
+class LuFactors:
+    """Both factors of an LU factorisation, extended to squares with ones.
 
-    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
-        a_dot = tangents[0]
-        assert a_dot is not None
-        x = solve(lb, low_factor, take_rows(lb, a_dot, permutation), lower=True, unit=True)
-        x = solve(lb, u, x, left=False, lower=False)
+    Args:
+        b: where the factors are written out.
+        op: the factorisation.
+    """
+
+    def __init__(self, b: OpBuilder, op: core.LuOp):
+        m, n = shape(op.a)[-2:]
+        k, batch = min(m, n), list(shape(op.a)[:-2])
+        packed_l = _extended(b, corner(b, op.lu, m, k), [*batch, m, m])
+        packed_u = _extended(b, corner(b, op.lu, k, n), [*batch, n, n])
+        self.lower = b.add(keep(b, packed_l, "GT"), identity_like(b, packed_l))
+        self.upper = keep(b, packed_u, "LE")
+        if k < n:
+            self.upper = b.add(self.upper, _identity_from(b, packed_u, k))
+
+    def tangent(self, lb: OpBuilder, rows_dot: Value) -> Value:
+        """The tangent of both factors in one matrix, from that of the matrix with its rows exchanged."""
+        # p a = l u: with x = l^-1 p da u^-1, l_dot = l stril(x) and u_dot = triu(x) u
+        x = solve(lb, self.lower, rows_dot, lower=True, unit=True)
+        x = solve(lb, self.upper, x, left=False, lower=False)
         # x: [m, n]; l_dot multiplies its columns up to k, u_dot its rows up to k
         low = keep(lb, x, "GT")
         high = keep(lb, x, "LE")
-        l_dot = matmul(lb, low_factor, low)
-        u_dot = matmul(lb, high, u)
-        return [lb.add(l_dot, u_dot), None, None]
+        l_dot = matmul(lb, self.lower, low)
+        u_dot = matmul(lb, high, self.upper)
+        return lb.add(l_dot, u_dot)
+
+
+@derivative(core.LuOp)
+def lu(b: OpBuilder, op: core.LuOp) -> LinearMap:
+    # p a = l u: with x = l^-1 p da u^-1, l_dot = l stril(x) and u_dot = triu(x) u
+    permutation = pivots_to_permutation(b, op.pivots, shape(op.a)[-2])
+    factors = LuFactors(b, op)
+
+    def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        assert tangents[0] is not None
+        return [factors.tangent(lb, take_rows(lb, tangents[0], permutation)), None, None]
 
     return apply
 
@@ -109,7 +128,8 @@ def lu_diagonal_(b: OpBuilder, op: core.LuDiagonalOp) -> LinearMap:
     return sum_of([from_a, None, None])
 
 
-def _corner(b: OpBuilder, x: Value, m: int, n: int) -> Value:
+def corner(b: OpBuilder, x: Value, m: int, n: int) -> Value:
+    """The first m rows and n columns."""
     limits = [*shape(x)[:-2], m, n]
     return x if tuple(limits) == shape(x) else b.slice(x, [0] * len(limits), limits)
 
@@ -160,7 +180,7 @@ def _full_qr_dot(b: OpBuilder, op: core.QrOp) -> LinearMap:
     # q = [q1 q2] with q1 = [t; s], t square. All of q is determined by q1 where q is a product of n reflectors, as in Householder's method:
     # with z = s (t - 1)^-1, dq2 = dq1 z^H - (q1 + q2 z) (ds - z dt)^H (arXiv 2409.13374, equations 32 and 33)
     m, n = shape(op.a)[-2:]
-    q1, r1 = _corner(b, op.q, m, n), _corner(b, op.r, n, n)
+    q1, r1 = corner(b, op.q, m, n), corner(b, op.r, n, n)
     z = reflected(b, q1)
     z_adjoint, mixed = adjoint(b, z), b.add(q1, matmul(b, _columns_from(b, op.q, n), z))
 
@@ -168,7 +188,7 @@ def _full_qr_dot(b: OpBuilder, op: core.QrOp) -> LinearMap:
         q1_dot, r1_dot = _tall_qr_dot(lb, q1, r1, tangents[0])
         assert q1_dot is not None
         assert r1_dot is not None
-        inner = lb.subtract(_rows_from(lb, q1_dot, n), matmul(lb, z, _corner(lb, q1_dot, n, n)))
+        inner = lb.subtract(_rows_from(lb, q1_dot, n), matmul(lb, z, corner(lb, q1_dot, n, n)))
         q2_dot = lb.subtract(matmul(lb, q1_dot, z_adjoint), matmul(lb, mixed, adjoint(lb, inner)))
         return [lb.concatenate([q1_dot, q2_dot], len(shape(op.q)) - 1), _extended(lb, r1_dot, shape(op.r))]
 

@@ -41,18 +41,23 @@ def triangular_solve(b: OpBuilder, op: hlo.TriangularSolveOp) -> LinearMap:
     how = op.transpose_a.data
 
     def from_a(lb: OpBuilder, a_dot: Value) -> Value:
-        part = keep(lb, a_dot, ("GT" if lower else "LT") if unit else ("GE" if lower else "LE"))
-        if how is Transpose.TRANSPOSE:
-            part = transposed(lb, part)
-        elif how is Transpose.ADJOINT:
-            part = adjoint(lb, part)
-        product = matmul(lb, part, op.result) if left else matmul(lb, op.result, part)
-        return from_b(lb, lb.negate(product))
+        return from_b(lb, lb.negate(triangular_product(lb, op, a_dot, op.result)))
 
     def from_b(lb: OpBuilder, b_dot: Value) -> Value:
         return solve(lb, op.a, b_dot, left=left, lower=lower, unit=unit, how=how)
 
     return sum_of([from_a, from_b])
+
+
+def triangular_product(b: OpBuilder, op: hlo.TriangularSolveOp, a: Value, x: Value) -> Value:
+    """``op(a) x``, or ``x op(a)``, with the triangle that the solve ``op`` reads (without its diagonal where that is one)."""
+    lower, unit = bool(int_of(op.lower)), bool(int_of(op.unit_diagonal))
+    part = keep(b, a, ("GT" if lower else "LT") if unit else ("GE" if lower else "LE"))
+    if op.transpose_a.data is Transpose.TRANSPOSE:
+        part = transposed(b, part)
+    elif op.transpose_a.data is Transpose.ADJOINT:
+        part = adjoint(b, part)
+    return matmul(b, part, x) if int_of(op.left_side) else matmul(b, x, part)
 
 
 @transpose(hlo.TriangularSolveOp)
@@ -79,11 +84,16 @@ def lu_solve_(b: OpBuilder, op: core.LuSolveOp) -> LinearMap:
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         a_dot, total = tangents[0], tangents[3]
         if a_dot is not None:
-            product = matmul(lb, transposed(lb, a_dot) if flipped else a_dot, op.x)
+            product = lu_product(lb, op, a_dot, op.x)
             total = lb.negate(product) if total is None else lb.subtract(total, product)
         return [None if total is None else lu_solve(lb, factors, total, transpose=flipped)]
 
     return apply
+
+
+def lu_product(b: OpBuilder, op: core.LuSolveOp, a: Value, x: Value) -> Value:
+    """``op(a) x`` of the system ``op``."""
+    return matmul(b, transposed(b, a) if int_of(op.transpose) else a, x)
 
 
 @transpose(core.LuSolveOp)
@@ -98,11 +108,16 @@ def cholesky_solve_(b: OpBuilder, op: core.CholeskySolveOp) -> LinearMap:
     def apply(lb: OpBuilder, tangents: Sequence[Tangent]) -> Sequence[Tangent]:
         a_dot, _, total = tangents
         if a_dot is not None:
-            product = matmul(lb, hermitian(lb, a_dot, bool(int_of(op.a_lower))), op.x)
+            product = hermitian_product(lb, op, a_dot, op.x)
             total = lb.negate(product) if total is None else lb.subtract(total, product)
         return [None if total is None else cholesky_solve(lb, op, total)]
 
     return apply
+
+
+def hermitian_product(b: OpBuilder, op: core.CholeskySolveOp, a: Value, x: Value) -> Value:
+    """``h x`` with the Hermitian matrix in the triangle of ``a`` that the system ``op`` reads."""
+    return matmul(b, hermitian(b, a, bool(int_of(op.a_lower))), x)
 
 
 @transpose(core.CholeskySolveOp)
@@ -144,13 +159,18 @@ def tridiagonal_solve(b: OpBuilder, op: core.TridiagonalSolveOp) -> LinearMap:
         total = tangents[3]
         for offset, diagonal_dot in zip((-1, 0, 1), tangents, strict=False):
             if diagonal_dot is not None:
-                here, there = paired_rows(lb, along_rows(lb, diagonal_dot, x), x, offset)
-                product = paired_rows_adjoint(lb, lb.multiply(here, there), len(shape(x)) - 2, offset)
+                product = banded_product(lb, diagonal_dot, x, offset)
                 total = lb.negate(product) if total is None else lb.subtract(total, product)
         assert total is not None
         return [tridiagonal(lb, diagonals, total), None]
 
     return apply
+
+
+def banded_product(b: OpBuilder, diagonal: Value, x: Value, offset: int) -> Value:
+    """The product of the matrix with this diagonal (below the main one: -1, above it: 1; as long as that) and zeros beside it."""
+    here, there = paired_rows(b, along_rows(b, diagonal, x), x, offset)
+    return paired_rows_adjoint(b, b.multiply(here, there), len(shape(x)) - 2, offset)
 
 
 @transpose(core.TridiagonalSolveOp)

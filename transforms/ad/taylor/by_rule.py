@@ -7,9 +7,9 @@ are compared: with ``x' = x_1 + 2 x_2 t + ...``,
 
 which needs those of x up to x_j and those of y up to y_{j-1}, so the ops of the rule are followed lazily, each by the same means. Where L is made of
 y (``exp``: ``L = y``; ``tanh``: ``L = 1 - y^2``) or of an op whose rule leads back (``sin``, ``cos``), these are the known recurrences, with j
-products for y_j. Where every derivative is another function (a power, a factorisation by another triangular solve), the rules of the rules are
-followed down to order 0, in a number of ops that grows with the cube of the order. Nothing is nested: no coefficient is computed twice, since equal
-ops on equal series are one.
+products for y_j; likewise where it is made of products and systems of y (QR, eigenvectors). Where every derivative is another function (the polygamma
+functions), the rules of the rules are followed down to order 0, in a number of ops that grows with the cube of the order.
+Nothing is nested: no coefficient is computed twice, since equal ops on equal series are one.
 """
 
 from __future__ import annotations

@@ -56,3 +56,21 @@ def total(b: OpBuilder, terms: Sequence[Tangent]) -> Tangent:
         if term is not None:
             result = term if result is None else b.add(result, term)
     return result
+
+
+def product(b: OpBuilder, x: Tangent, y: Tangent) -> Tangent:
+    """The product of two coefficients, elementwise."""
+    return None if x is None or y is None else b.multiply(x, y)
+
+
+def product_of(b: OpBuilder, x: Series, y: Series, primal: Value | None = None) -> Series:
+    """The series of an elementwise product; ``primal`` is its value where that is there already."""
+    made = b.multiply(x.primal, y.primal) if primal is None else primal
+    return Series(made, lambda j: total(b, [product(b, x.at(i), y.at(j - i)) for i in range(j + 1)]))
+
+
+def quotient_by(b: OpBuilder, top: Tangent, others: Tangent, divisor: Value) -> Tangent:
+    """``(top - others) / divisor``."""
+    if others is not None:
+        top = b.negate(others) if top is None else b.subtract(top, others)
+    return None if top is None else b.divide(top, divisor)

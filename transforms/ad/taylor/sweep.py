@@ -28,11 +28,14 @@ from wengert.transforms.ad.errors import no_rule, refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.rule import INACTIVE, RULES, STEPS, Tangent
-from wengert.transforms.ad.taylor import by_rule, control
+from wengert.transforms.ad.taylor import by_rule, control, factorisations, powers, systems
 from wengert.transforms.ad.taylor.implicit import implicit
 from wengert.transforms.ad.taylor.recurrences import RECURRENCES
 from wengert.transforms.ad.taylor.series import Compute, Series, total
 from wengert.transforms.core.closing import free_values
+
+_DECLARED = (powers, systems, factorisations)
+"""Modules that declare recurrences."""
 
 
 class TaylorSweep:
@@ -98,28 +101,20 @@ class TaylorSweep:
             return [Series(result) for result in new.results]
         if type(op) not in RULES:
             raise no_rule(op)
-        one = self._of_one_result(op, new, operands)
-        if one is not None:
-            return [one]
+        first = self._of_first_result(op, new, operands)
+        if first is not None:
+            return [first, *(Series(result) for result in new.results[1:])]
         linear = set(facts_of(type(op)).linear_operands(len(operands)))
         if all(x.is_constant or n in linear for n, x in enumerate(operands)):
             return self.linear(new, operands)
         return by_rule.results(own, op, new, series)
 
-    def _of_one_result(self, op: Operation, new: Operation, operands: Sequence[Series]) -> Series | None:
-        """The series of an op that is a product or has a recurrence; None for another one."""
+    def _of_first_result(self, op: Operation, new: Operation, operands: Sequence[Series]) -> Series | None:
+        """The series of the first result of an op that is a product or has a recurrence (others do not change); None for another op."""
         if facts_of(type(op)).bilinear:
             return self._product(new, operands)
         rule = RECURRENCES.get(type(op))
-        if rule is None:
-            return None
-        result = Series(new.results[0])
-
-        def compute(j: int) -> Tangent:
-            return rule(self.b, new, operands, result.at, j)
-
-        result.compute = compute
-        return result
+        return None if rule is None else rule(self.b, new, operands)
 
     def _product(self, new: Operation, operands: Sequence[Series]) -> Series:
         """``y_j = sum_i f(x_i, w_{j-i})``."""

@@ -23,9 +23,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from wengert.dialects import chlo, chlo_broadcast
+from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
+from wengert.dialects.chlo import broadcast
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.transforms.rewriter import Rewriter
@@ -35,8 +36,8 @@ Expansion = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
 
 _HERE = "wengert.transforms.core.compound"
 EXPANSIONS: dict[type[Operation], str] = {
-    **dict.fromkeys(chlo_broadcast.ALL, "broadcasting:expand_broadcasting"),
-    chlo_broadcast.BroadcastSelectOp: "broadcasting:expand_select",
+    **dict.fromkeys(broadcast.ALL, "broadcasting:expand_broadcasting"),
+    broadcast.BroadcastSelectOp: "broadcasting:expand_select",
     chlo.AsinAcosKernelOp: "arcs:expand_asin_acos_kernel",
     chlo.ConstantLikeOp: "broadcasting:expand_constant_like",
     chlo.ConstantOp: "broadcasting:expand_constant",

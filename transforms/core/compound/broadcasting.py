@@ -8,50 +8,51 @@ from typing import Any
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
-from wengert.dialects import chlo, chlo_broadcast
+from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.dialects.chlo import broadcast
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import rank, shape, type_of
 
 WITHOUT: dict[type[Operation], type[Operation]] = {
-    chlo_broadcast.BroadcastAddOp: hlo.AddOp,
-    chlo_broadcast.BroadcastAndOp: hlo.AndOp,
-    chlo_broadcast.BroadcastAtan2Op: hlo.Atan2Op,
-    chlo_broadcast.BroadcastComplexOp: hlo.ComplexOp,
-    chlo_broadcast.BroadcastDivideOp: hlo.DivideOp,
-    chlo_broadcast.BroadcastMaximumOp: hlo.MaximumOp,
-    chlo_broadcast.BroadcastMinimumOp: hlo.MinimumOp,
-    chlo_broadcast.BroadcastMultiplyOp: hlo.MultiplyOp,
-    chlo_broadcast.BroadcastNextAfterOp: chlo.NextAfterOp,
-    chlo_broadcast.BroadcastOrOp: hlo.OrOp,
-    chlo_broadcast.BroadcastPolygammaOp: chlo.PolygammaOp,
-    chlo_broadcast.BroadcastPowerOp: hlo.PowerOp,
-    chlo_broadcast.BroadcastRemainderOp: hlo.RemainderOp,
-    chlo_broadcast.BroadcastShiftLeftOp: hlo.ShiftLeftOp,
-    chlo_broadcast.BroadcastShiftRightArithmeticOp: hlo.ShiftRightArithmeticOp,
-    chlo_broadcast.BroadcastShiftRightLogicalOp: hlo.ShiftRightLogicalOp,
-    chlo_broadcast.BroadcastSubtractOp: hlo.SubtractOp,
-    chlo_broadcast.BroadcastXorOp: hlo.XorOp,
-    chlo_broadcast.BroadcastZetaOp: chlo.ZetaOp,
+    broadcast.BroadcastAddOp: hlo.AddOp,
+    broadcast.BroadcastAndOp: hlo.AndOp,
+    broadcast.BroadcastAtan2Op: hlo.Atan2Op,
+    broadcast.BroadcastComplexOp: hlo.ComplexOp,
+    broadcast.BroadcastDivideOp: hlo.DivideOp,
+    broadcast.BroadcastMaximumOp: hlo.MaximumOp,
+    broadcast.BroadcastMinimumOp: hlo.MinimumOp,
+    broadcast.BroadcastMultiplyOp: hlo.MultiplyOp,
+    broadcast.BroadcastNextAfterOp: chlo.NextAfterOp,
+    broadcast.BroadcastOrOp: hlo.OrOp,
+    broadcast.BroadcastPolygammaOp: chlo.PolygammaOp,
+    broadcast.BroadcastPowerOp: hlo.PowerOp,
+    broadcast.BroadcastRemainderOp: hlo.RemainderOp,
+    broadcast.BroadcastShiftLeftOp: hlo.ShiftLeftOp,
+    broadcast.BroadcastShiftRightArithmeticOp: hlo.ShiftRightArithmeticOp,
+    broadcast.BroadcastShiftRightLogicalOp: hlo.ShiftRightLogicalOp,
+    broadcast.BroadcastSubtractOp: hlo.SubtractOp,
+    broadcast.BroadcastXorOp: hlo.XorOp,
+    broadcast.BroadcastZetaOp: chlo.ZetaOp,
 }
 """The op without broadcasting."""
 
 
-def expand_broadcasting(b: OpBuilder, op: chlo_broadcast.BroadcastingOp) -> list[Value]:
+def expand_broadcasting(b: OpBuilder, op: broadcast.BroadcastingOp) -> list[Value]:
     """Both operands in the result's shape, then the op without broadcasting."""
     x, y = op.lhs, op.rhs
     result = shape(op.result)
     small = y if rank(x) > rank(y) else x
     dims = None if op.broadcast_dimensions is None else ints(op.broadcast_dimensions)
     x, y = [_spread(b, v, result, dims if v is small else None) for v in (x, y)]
-    if isinstance(op, chlo_broadcast.BroadcastCompareOp):
+    if isinstance(op, broadcast.BroadcastCompareOp):
         order = None if op.compare_type is None else str(op.compare_type.data)
         return [b.compare(str(op.comparison_direction.data), x, y, None if order == "NOTYPE" else order)]
     return [b.one(WITHOUT[type(op)], (x, y), op.result.type)]
 
 
-def expand_select(b: OpBuilder, op: chlo_broadcast.BroadcastSelectOp) -> list[Value]:
+def expand_select(b: OpBuilder, op: broadcast.BroadcastSelectOp) -> list[Value]:
     """A select of predicate and values in the result's shape; a predicate for all stays one."""
     pred = op.pred if rank(op.pred) == 0 else _spread(b, op.pred, shape(op.result))
     return [b.select(pred, _spread(b, op.on_true, shape(op.result)), _spread(b, op.on_false, shape(op.result)))]

@@ -21,8 +21,8 @@ from xdsl.ir import Attribute
 
 from wengert.dialects import chlo
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.dialects.chlo_attributes import ChloPrecisionAttr, RaggedDotDimensionNumbersAttr
-from wengert.dialects.chlo_contraction_typing import group_prefix
+from wengert.dialects.chlo.attributes import ChloPrecisionAttr, RaggedDotDimensionNumbersAttr
+from wengert.dialects.chlo.contraction_typing import group_prefix
 from wengert.dialects.core import Kind
 from wengert.dialects.stablehlo.attributes import PrecisionAttr
 from wengert.ir.tensor_types import element, i64, rank, shape, tensor

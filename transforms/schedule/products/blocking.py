@@ -19,6 +19,12 @@ from wengert.transforms.schedule.target import Target
 
 MOST_VECTORS = 2
 """The registers beside one another in a tile: more would read A less often, which is in the first-level cache, and leave fewer rows to each element of B."""
+TILE_ROWS = 0.5
+"""What beginning and ending a tile costs, in rows."""
+SAVED = 0.985
+"""Tiles of other sizes are functions of their own, so they have to save so much."""
+FEW_ROWS = 12
+"""Smaller tiles are not made smaller."""
 MOST_COLUMNS = 1024
 LEAST_DEPTH, MOST_DEPTH = 64, 384
 """Fewer terms at a time write C too often."""
@@ -39,7 +45,16 @@ def block_tile(plan: MatmulPlan, target: Target) -> Tile:
     """The tile: two registers of columns by as many rows as the registers allow, or fewer where C has not so many."""
     lanes = min(target.vector_bytes // ELEMENT_BYTES[plan.element], plan.n)
     columns = min(MOST_VECTORS, -(-plan.n // lanes))
-    return Tile(balanced(plan.m, (target.vector_registers - 1 - MOST_VECTORS) // MOST_VECTORS), columns, lanes)
+    most = (target.vector_registers - 1 - MOST_VECTORS) // MOST_VECTORS
+    return Tile(_tile_rows(plan.m, balanced(plan.m, most)), columns, lanes)
+
+
+def _tile_rows(extent: int, rows: int) -> int:
+    """So many rows, or one less if rows at the edge that are computed in vain are then fewer by more than a tile of one row costs."""
+    if rows < FEW_ROWS:
+        return rows
+    cost, less = (ceil(extent / each) * (each + TILE_ROWS) for each in (rows, rows - 1))
+    return rows - 1 if less < SAVED * cost else rows
 
 
 def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: float, *, parallel: bool) -> Blocks:

@@ -162,7 +162,8 @@ def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, p
     blocks = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
     count = replace(plan, blocks=blocks).block_count
     share = _ranges("blocks", count, work, most=count) if parallel else None
-    return replace(schedule, tile=tile, blocks=blocks, parallel=share)
+    normalised = target.slow_subnormals and plan.element in ("f32", "f64")
+    return replace(schedule, tile=tile, blocks=blocks, normalised=normalised, parallel=share)
 
 
 def blas_reads(core: MatmulPlan) -> bool:

@@ -90,6 +90,8 @@ def _kernel(asked: _Asked) -> Problem:
         return what, "it has no blocks" if asked.schedule.blocks is None else "it writes vectors along the rows of C"
     if kernel != "blocked" and asked.schedule.blocks is not None:
         return "blocks", f"the kernel '{kernel}' has none"
+    if asked.schedule.normalised and (kernel != "blocked" or core.element not in ("f32", "f64")):
+        return "normalised panels", f"the kernel '{kernel}' has none" if kernel != "blocked" else "the elements are integers"
     if kernel == "blas" and (asked.schedule.exchanged or not blas_reads(core)):
         return what, "gemm reads f32 and f64, one dimension of each operand contiguous, and writes rows that are"
     return None

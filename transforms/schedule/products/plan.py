@@ -29,6 +29,8 @@ from wengert.transforms.schedule.products.tiling import Group, column_groups
 
 VECTORS = ("rows", "packed", "gathered")
 """The kernels with vectors along n."""
+GROUP = 8
+"""So many panels beside one another are copied together where rows of A, or columns of B, are neighbours (measured: 4 to 16 are about as good)."""
 MOST_SETS = 4
 """A tile is there at most so many times."""
 
@@ -79,6 +81,7 @@ class MatmulPlan(Struct, frozen=True):
     method: Method = "rows"
     tile: Tile = Tile()
     blocks: Blocks | None = None
+    normalised: bool = False
     accumulators: int = 1
     unrolled: int = 0
     result_offset: int = 0
@@ -128,13 +131,34 @@ class MatmulPlan(Struct, frozen=True):
 
     @property
     def a_panels(self) -> int:
-        """The elements of a panel of A."""
-        return self._panels(self.tile.rows, self.tile.rows, self.tile.rows)
+        """The elements of the panels of A that are copied together."""
+        rows = self.tile.rows * self.a_group
+        return self._panels(rows, rows, self.tile.rows)
+
+    @property
+    def a_group(self) -> int:
+        """How many panels of A are copied together."""
+        assert self.blocks is not None
+        return self._group(self.a_m, min(self.m, self.blocks.rows), self.tile.rows)
+
+    @property
+    def b_group(self) -> int:
+        """How many panels of B are copied together."""
+        assert self.blocks is not None
+        return self._group(self.b_n, min(self.n, self.blocks.columns), self.tile.columns * self.tile.lanes)
+
+    def _group(self, step: int, extent: int, width: int) -> int:
+        return min(GROUP, -(-extent // width)) if step == 1 and self.tile.lanes > 1 else 1
 
     @property
     def b_panels(self) -> int:
         """The elements of the panels of B of one block."""
         return self._panels(self.n, self.blocks.columns if self.blocks else 0, self.tile.columns * self.tile.lanes)
+
+    @property
+    def panel_factors(self) -> int:
+        """The panels of B of one block, for each of which a factor is kept if they are normalised."""
+        return self.b_panels // (self.tile.columns * self.tile.lanes * min(self.k, self.blocks.depth)) if self.normalised and self.blocks else 0
 
     @property
     def apart_elements(self) -> int:
@@ -185,6 +209,7 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
     if schedule.turned:
         core = with_turned_b(core)
     core = replace(core, method=schedule.kernel, tile=schedule.tile, blocks=schedule.blocks, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
+    core = replace(core, normalised=schedule.normalised and schedule.kernel == "blocked")
     if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
         return core
     if schedule.kernel == "packed":
@@ -312,7 +337,7 @@ def with_panel(plan: MatmulPlan) -> MatmulPlan:
 def with_panels(plan: MatmulPlan) -> MatmulPlan:
     """The plan with room for the panels of one block."""
     size = ELEMENT_BYTES[plan.element]
-    sizes = (plan.a_panels, plan.b_panels, plan.apart_elements)
+    sizes = (plan.a_panels, plan.b_panels, plan.panel_factors, plan.apart_elements)
     return replace(plan, scratch_bytes=plan.panel_offset + sum(aligned(count * size) for count in sizes))
 
 

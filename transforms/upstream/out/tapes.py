@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, Region
 
 from wengert.dialects.core import Kind
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.ir.tensor_types import DYNAMIC, element, i64, is_complex, shape_of_type, tensor
 from wengert.transforms.upstream.convert.errors import refusal
 from wengert.transforms.upstream.out.elementwise import combine

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
-from wengert.dialects.core_control import keep_policy
+from wengert.dialects.core.control import keep_policy
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops

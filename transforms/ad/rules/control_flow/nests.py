@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.core_control import POLICY
+from wengert.dialects.core.control import POLICY
 from wengert.ir.tensor_types import i64
 from wengert.transforms.ad.replay.building import Step, Values, counted_loop, inlined, run_from
 from wengert.transforms.ad.residuals.policies import AUTO, Policy, RecomputeAll

@@ -12,9 +12,10 @@ from __future__ import annotations
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.conversion import convert
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.normalisation import normalisation_functions, normalise_name, unequal_name
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
 from wengert.transforms.codegen.cpu.matmul.tile_function import tile_function, tile_name
-from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
 from wengert.transforms.schedule.products.plan import MatmulPlan, aligned
 
 BLOCK_PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias %c", "ptr noalias %scratch", "i64 %rows", "i64 %columns")
@@ -23,7 +24,9 @@ BLOCK_PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr n
 def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     """The functions for panels and tiles, which all products with such tiles share, by their symbols."""
     tile, element = plan.tile, plan.element
-    functions = {tile_name(element, tile): tile_function(element, tile)}
+    functions = {tile_name(element, tile, scaled=plan.normalised): tile_function(element, tile, scaled=plan.normalised)}
+    if plan.normalised:
+        functions |= normalisation_functions(element, tile)
     sides = ((plan.stored[0], tile.rows, plan.a_m, plan.a_k), (plan.stored[1], tile.columns * tile.lanes, plan.b_n, plan.b_k))
     for stored, width, step, turn in sides:
         form = panel_form(step, turn)
@@ -38,13 +41,14 @@ def block_function(plan: MatmulPlan, name: str) -> str:
     a_panels = builder.offset("%scratch", "i8", plan.panel_offset)
     b_panels = builder.offset(a_panels, "i8", aligned(plan.a_panels * size))
     apart = plan.apart_elements > 0
-    c, step = (builder.offset(b_panels, "i8", aligned(plan.b_panels * size)), plan.block_pitch) if apart else ("%c", plan.c_m)
+    factors = builder.offset(b_panels, "i8", aligned(plan.b_panels * size))
+    c, step = (builder.offset(factors, "i8", aligned(plan.panel_factors * size)), plan.block_pitch) if apart else ("%c", plan.c_m)
     with builder.rotated_loop(plan.k, step=plan.blocks.depth) as terms:
         depth = _least(builder, plan.blocks.depth, plan.k, terms.index) if plan.k % plan.blocks.depth else plan.blocks.depth
         a = builder.offset("%a", _bytes(plan.stored[0]), builder.multiply(terms.index, plan.a_k))
         b = builder.offset("%b", _bytes(plan.stored[1]), builder.multiply(terms.index, plan.b_k))
-        _copy_panels(builder, plan, (b, b_panels), "%columns", depth)
-        _tiles(builder, plan, (a, a_panels), b_panels, (c, step), depth, builder.icmp("ne", "i64", terms.index, 0))
+        _copy_panels(builder, plan, (b, b_panels, factors), "%columns", depth)
+        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), depth, builder.icmp("ne", "i64", terms.index, 0))
     if apart:
         _convert_block(builder, plan, c)
     return builder.definition(name, BLOCK_PARAMETERS, attributes="noinline nounwind")
@@ -55,32 +59,83 @@ def _bytes(element: str) -> str:
     return f"[{ELEMENT_BYTES[element]} x i8]"
 
 
-def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], count: str, depth: Index) -> None:
-    """Copies all panels of B of a block, which has so many columns."""
-    (source, target), width = copy, plan.tile.columns * plan.tile.lanes
+def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str, str], count: str, depth: Index) -> None:
+    """Copies all panels of B of a block, which has so many columns; from where, to where, and where the factors of their sums go."""
+    (source, target, factors), width = copy, plan.tile.columns * plan.tile.lanes
     symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k))
-    with builder.rotated_loop(count, step=width) as loop:
+    with builder.rotated_loop(count, step=width * plan.b_group) as loop:
         first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
         panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
-        left = _least(builder, width, count, loop.index)
+        left = _least(builder, width * plan.b_group, count, loop.index)
         builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", plan.b_n), ("i64", plan.b_k)])
+    if plan.normalised:
+        with builder.rotated_loop(count, step=width) as loop:
+            panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
+            factor = _normalised(builder, plan, panel, builder.multiply(depth, width))
+            builder.store(_scalar(plan), factor, _panel_factor(builder, plan, factors, loop.index), ELEMENT_BYTES[plan.element])
 
 
-def _tiles(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], b_panels: str, result: tuple[str, int], depth: Index, add: str) -> None:
-    """All tiles of a block, those beside one another after one another; the result, and how far its rows are apart."""
-    (a, a_panel), (c, step), rows, width = copy, result, plan.tile.rows, plan.tile.columns * plan.tile.lanes
-    symbol, kind = panel_name((plan.stored[0], plan.element), rows, plan.tile.lanes, panel_form(plan.a_m, plan.a_k)), _bytes(plan.element)
-    with builder.rotated_loop("%rows", step=rows) as row:
-        left = _least(builder, rows, "%rows", row.index)
-        first = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(row.index, plan.a_m))
-        builder.call_void(symbol, [("ptr", first), ("ptr", a_panel), ("i64", left), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
-        below = builder.offset(c, kind, builder.multiply(row.index, step))
-        with builder.rotated_loop("%columns", step=width) as column:
-            columns = _least(builder, width, "%columns", column.index)
-            b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
-            beside = builder.offset(below, kind, column.index)
-            sizes: list[tuple[str, Index]] = [("i64", step), ("i64", depth), ("i64", left), ("i64", columns)]
-            builder.call_void(tile_name(plan.element, plan.tile), [("ptr", a_panel), ("ptr", b), ("ptr", beside), *sizes, ("i1", add)])
+def _tiles(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], others: tuple[str, str], result: tuple[str, int], depth: Index, add: str) -> None:
+    """All tiles of a block, those beside one another after one another; the panels of B and their factors, the result, and how far its rows are apart."""
+    (a, a_panels), rows, kind = copy, plan.tile.rows, _bytes(plan.element)
+    with builder.rotated_loop("%rows", step=rows * plan.a_group) as group:
+        end = builder.add(group.index, _least(builder, rows * plan.a_group, "%rows", group.index))
+        _copy_group(builder, plan, (a, a_panels), (group.index, end), depth)
+        with builder.rotated_loop(end, start=group.index, step=rows) as row:
+            panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), depth))
+            below = builder.offset(result[0], kind, builder.multiply(row.index, result[1]))
+            _row_of_tiles(builder, plan, panel, others, (below, result[1]), (depth, _least(builder, rows, "%rows", row.index)), add)
+
+
+def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], rows: tuple[str, Index], depth: Index) -> None:
+    """Copies the panels of A that are copied together, from the first of these rows to the last."""
+    (a, panels), (start, end), size = copy, rows, plan.tile.rows
+    source = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(start, plan.a_m))
+    count = builder.binary("sub", "i64", end, start)
+    symbol = panel_name((plan.stored[0], plan.element), size, plan.tile.lanes, panel_form(plan.a_m, plan.a_k))
+    builder.call_void(symbol, [("ptr", source), ("ptr", panels), ("i64", count), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
+
+
+def _row_of_tiles(
+    builder: FunctionBuilder, plan: MatmulPlan, panel: str, others: tuple[str, str], result: tuple[str, int], sizes: tuple[Index, Index], add: str
+) -> None:
+    """The tiles of a panel of A; the terms and the rows of C."""
+    (b_panels, factors), (c, step), (depth, rows), width, kind = others, result, sizes, plan.tile.columns * plan.tile.lanes, _bytes(plan.element)
+    a_factor = _normalised(builder, plan, panel, builder.multiply(depth, plan.tile.rows)) if plan.normalised else ""
+    with builder.rotated_loop("%columns", step=width) as column:
+        columns = _least(builder, width, "%columns", column.index)
+        b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
+        operands: list[Operand] = [("ptr", panel), ("ptr", b), ("ptr", builder.offset(c, kind, column.index)), ("i64", step), ("i64", depth)]
+        b_factor = _panel_factor(builder, plan, factors, column.index) if plan.normalised else ""
+        _tile(builder, plan, [*operands, ("i64", rows), ("i64", columns), ("i1", add)], a_factor, b_factor)
+
+
+def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a_factor: str, b_place: str) -> None:
+    """One tile, whose sums are multiplied by the factors of its panels; that of the second is in memory."""
+    if not plan.normalised:
+        builder.call_void(tile_name(plan.element, plan.tile, scaled=False), operands)
+        return
+    kind = _scalar(plan)
+    b_factor = builder.load(kind, b_place, ELEMENT_BYTES[plan.element])
+    with builder.conditional(builder.fcmp("une", kind, a_factor, b_factor)) as branches:
+        builder.call_void(unequal_name(plan.element, plan.tile), [*operands, (kind, a_factor), (kind, b_factor)])
+        branches.otherwise()
+        product = builder.binary("fmul", kind, a_factor, b_factor)
+        builder.call_void(tile_name(plan.element, plan.tile, scaled=True), [*operands, (kind, product)])
+
+
+def _normalised(builder: FunctionBuilder, plan: MatmulPlan, panel: str, count: Index) -> str:
+    """What the sums of a panel are to be multiplied by, after it is multiplied itself if it has to be."""
+    return builder.call(normalise_name(plan.element), _scalar(plan), [("ptr", panel), ("i64", count)])
+
+
+def _panel_factor(builder: FunctionBuilder, plan: MatmulPlan, factors: str, column: str) -> str:
+    """Where the factor of the panel of B is that begins at this column of the block."""
+    return builder.offset(factors, _scalar(plan), builder.binary("udiv", "i64", column, plan.tile.columns * plan.tile.lanes))
+
+
+def _scalar(plan: MatmulPlan) -> str:
+    return Arithmetic(plan.element, 1).scalar
 
 
 def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sums: str) -> None:

@@ -1,4 +1,4 @@
-"""Writes the functions that copy a panel of an operand: for each term of the sums, that element of so many rows of A, or columns of B, side by side.
+"""Writes the functions that copy panels of an operand: for each term of the sums, that element of so many rows of A, or columns of B, side by side.
 
 Elements of another type are converted on the way. What a panel at an edge has too much is filled with zeros, whose products nobody looks at.
 """
@@ -18,7 +18,8 @@ Form = Literal["across", "along", "apart"]
 """Which neighbours in memory are read together: elements of one term, terms of one row or column, or none."""
 
 PARAMETERS = ("ptr noalias readonly %source", "ptr noalias %target", "i64 %count", "i64 %depth", "i64 %step", "i64 %turn")
-"""The first element, the panel, how many rows (columns) of it there are, the terms, and the distances of rows (columns) and of terms in elements."""
+"""The first element, the panel, how many rows (columns) of it there are, the terms, and the distances of rows (columns) and of terms in elements. Where rows
+(columns) are neighbours, there may be more of them than a panel has: several panels beside one another are copied."""
 
 
 def panel_form(step: int, turn: int) -> Form:
@@ -36,13 +37,16 @@ def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form
     """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads ``lanes`` elements at once."""
     builder, (stored, element) = FunctionBuilder(), elements
     panel = _Copied(stored, Arithmetic(element, lanes))
-    if form == "apart" or lanes == 1:
-        _copy_singly(builder, panel, width, 0)
+    everything = ("%source", "%target", "%count")
+    if form == "across" and lanes > 1:
+        _copy_across(builder, panel, width)
+    elif form == "apart" or lanes == 1:
+        _copy_singly(builder, panel, width, everything, 0)
     else:
         with builder.conditional(builder.icmp("eq", "i64", "%count", width)) as branches:
-            _copy_rows(builder, panel, width) if form == "across" else _copy_turned(builder, panel, width)
+            _copy_turned(builder, panel, width)
             branches.otherwise()
-            _copy_singly(builder, panel, width, 0)
+            _copy_singly(builder, panel, width, everything, 0)
     return builder.definition(panel_name(elements, width, lanes, form), PARAMETERS, attributes="noinline nounwind")
 
 
@@ -68,17 +72,33 @@ class _Copied(Struct, frozen=True):
         builder.store(target.vector, value, place, target.bytes)
 
 
-def _copy_rows(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
-    """The elements of a term are neighbours."""
+def _copy_across(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
+    """The elements of a term are neighbours: all panels that are whole, one term after the other, then a last one that is not.
+
+    So a run of memory is read of each term. Panels one after the other would read each a few lines of every term, in part, all of them on other pages.
+    """
     given, kind = panel.kinds
-    with builder.rotated_loop("%depth") as loop:
-        source = builder.offset("%source", given, builder.multiply(loop.index, "%turn"))
-        target = builder.offset("%target", kind, builder.multiply(loop.index, width))
-        start = 0
-        while start < width:
-            lanes = min(panel.arithmetic.lanes, 1 << ((width - start).bit_length() - 1))
-            panel.write(builder, panel.read(builder, builder.offset(source, given, start), lanes), builder.offset(target, kind, start), lanes)
-            start += lanes
+    whole = builder.binary("udiv", "i64", "%count", width)
+    with builder.when(builder.icmp("ne", "i64", whole, 0)), builder.rotated_loop("%depth") as term:
+        source = builder.offset("%source", given, builder.multiply(term.index, "%turn"))
+        target = builder.offset("%target", kind, builder.multiply(term.index, width))
+        with builder.rotated_loop(whole) as number:
+            beside = builder.multiply(number.index, width)
+            _copy_term(builder, panel, width, builder.offset(source, given, beside), builder.offset(target, kind, builder.multiply(beside, "%depth")))
+    copied = builder.multiply(whole, width)
+    left = builder.binary("sub", "i64", "%count", copied)
+    with builder.when(builder.icmp("ne", "i64", left, 0)):
+        last = builder.offset("%target", kind, builder.multiply(copied, "%depth"))
+        _copy_singly(builder, panel, width, (builder.offset("%source", given, copied), last, left), 0)
+
+
+def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str, target: str) -> None:
+    """The elements of one term, which are neighbours."""
+    (given, kind), start = panel.kinds, 0
+    while start < width:
+        lanes = min(panel.arithmetic.lanes, 1 << ((width - start).bit_length() - 1))
+        panel.write(builder, panel.read(builder, builder.offset(source, given, start), lanes), builder.offset(target, kind, start), lanes)
+        start += lanes
 
 
 def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
@@ -96,18 +116,18 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
                 first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
                 rows = [builder.offset(source, given, builder.multiply(builder.add(first, w), "%step")) for w in range(each)]
                 write_turned(builder, panel.arithmetic, [panel.read(builder, row, lanes) for row in rows], builder.offset(target, kind, first), width)
-    _copy_singly(builder, panel, width, whole)
+    _copy_singly(builder, panel, width, ("%source", "%target", "%count"), whole)
 
 
-def _copy_singly(builder: FunctionBuilder, panel: _Copied, width: int, first: Index) -> None:
-    """One element after the other, from a term on; zeros where there are no more rows."""
-    given, kind = panel.kinds
+def _copy_singly(builder: FunctionBuilder, panel: _Copied, width: int, place: tuple[str, str, str], start: Index) -> None:
+    """One element after the other, from a term on, and zeros where there are no more rows; from where, to where, and how many rows."""
+    (first, panel_start, count), (given, kind) = place, panel.kinds
     zero = Arithmetic(panel.arithmetic.element, 1).zero
-    with builder.loop(first, "%depth") as term:
-        source = builder.offset("%source", given, builder.multiply(term.index, "%turn"))
-        target = builder.offset("%target", kind, builder.multiply(term.index, width))
-        with builder.loop(0, "%count") as row:
+    with builder.loop(start, "%depth") as term:
+        source = builder.offset(first, given, builder.multiply(term.index, "%turn"))
+        target = builder.offset(panel_start, kind, builder.multiply(term.index, width))
+        with builder.loop(0, count) as row:
             value = panel.read(builder, builder.offset(source, given, builder.multiply(row.index, "%step")), 1)
             panel.write(builder, value, builder.offset(target, kind, row.index), 1)
-        with builder.loop("%count", width) as row:
+        with builder.loop(count, width) as row:
             panel.write(builder, zero, builder.offset(target, kind, row.index), 1)

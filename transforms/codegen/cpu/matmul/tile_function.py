@@ -19,26 +19,28 @@ PARAMETERS = (
 """The panels, the tile of C and the distance of its rows in elements, the terms, how much of the tile there is, and whether sums are added to C."""
 
 
-def tile_name(element: str, tile: Tile) -> str:
-    """The symbol of the function for tiles of this size."""
-    return f"wg.tile.{element}.{tile.rows}x{tile.columns}x{tile.lanes}"
+def tile_name(element: str, tile: Tile, *, scaled: bool) -> str:
+    """The symbol of the function for tiles of this size; ``scaled`` if sums are multiplied by a factor before they are stored or added."""
+    return f"wg.tile.{element}.{tile.rows}x{tile.columns}x{tile.lanes}{'.scaled' if scaled else ''}"
 
 
-def tile_function(element: str, tile: Tile) -> str:
-    """``define internal void @wg.tile...``, see :data:`PARAMETERS`."""
+def tile_function(element: str, tile: Tile, *, scaled: bool) -> str:
+    """``define internal void @wg.tile...``, see :data:`PARAMETERS`; ``scaled`` ones have a factor as their last parameter."""
     builder, arithmetic = FunctionBuilder(), Arithmetic(element, tile.lanes)
+    factor = arithmetic.broadcast(builder, "%factor") if scaled else ""
     _fetch(builder, arithmetic, tile)
     sums = _sums(builder, arithmetic, tile)
     whole_rows = builder.icmp("eq", "i64", "%rows", tile.rows)
     whole = builder.binary("and", "i1", whole_rows, builder.icmp("eq", "i64", "%columns", tile.columns * tile.lanes))
     with builder.conditional(whole) as branches:
         with builder.conditional("%add") as adding:
-            _write(builder, arithmetic, tile, sums, add=True)
+            _write(builder, arithmetic, tile, sums, factor, add=True)
             adding.otherwise()
-            _write(builder, arithmetic, tile, sums, add=False)
+            _write(builder, arithmetic, tile, sums, factor, add=False)
         branches.otherwise()
-        _write_edge(builder, arithmetic, tile, sums)
-    return builder.definition(tile_name(element, tile), PARAMETERS, attributes="noinline nounwind")
+        _write_edge(builder, arithmetic, tile, sums, factor)
+    parameters = (*PARAMETERS, f"{arithmetic.scalar} %factor") if scaled else PARAMETERS
+    return builder.definition(tile_name(element, tile, scaled=scaled), parameters, attributes="noinline nounwind")
 
 
 def _fetch(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile) -> None:
@@ -64,19 +66,19 @@ def _sums(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile) -> list[
     return loop.results
 
 
-def _write(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile, sums: list[str], *, add: bool) -> None:
+def _write(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile, sums: list[str], factor: str, *, add: bool) -> None:
     """Stores a whole tile, or adds it to C."""
     for r in range(tile.rows):
         row = builder.offset("%c", arithmetic.scalar, builder.multiply(r, "%step"))
         for v in range(tile.columns):
             place = builder.offset(row, arithmetic.scalar, v * tile.lanes)
             value = sums[r * tile.columns + v]
-            if add:
-                value = arithmetic.add(builder, builder.load(arithmetic.vector, place, arithmetic.bytes), value)
+            old = builder.load(arithmetic.vector, place, arithmetic.bytes) if add else None
+            value = _scaled(builder, arithmetic, value, factor, old)
             builder.store(arithmetic.vector, value, place, arithmetic.bytes)
 
 
-def _write_edge(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile, sums: list[str]) -> None:
+def _write_edge(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile, sums: list[str], factor: str) -> None:
     """Stores as many rows and columns as there are, or adds them to C."""
     kind, count = arithmetic.vector, tile.rows * tile.columns
     kept = builder.alloca(f"[{count} x {kind}]", 64)
@@ -91,10 +93,17 @@ def _write_edge(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile, su
             value = builder.load(kind, builder.offset(sum_row, kind, v))
             with builder.conditional("%add", [kind]) as adding:
                 old = _masked_load(builder, arithmetic, place, mask)
-                adding.give(arithmetic.add(builder, old, value))
+                adding.give(_scaled(builder, arithmetic, value, factor, old))
                 adding.otherwise()
-                adding.give(value)
+                adding.give(_scaled(builder, arithmetic, value, factor, None))
             _masked_store(builder, arithmetic, adding.results[0], place, mask)
+
+
+def _scaled(builder: FunctionBuilder, arithmetic: Arithmetic, value: str, factor: str, old: str | None) -> str:
+    """The sums by their factor, if there is one, added to what is there already."""
+    if factor:
+        return arithmetic.multiply_add(builder, value, factor, old)
+    return value if old is None else arithmetic.add(builder, old, value)
 
 
 def _mask(builder: FunctionBuilder, lanes: int, first: int) -> str:

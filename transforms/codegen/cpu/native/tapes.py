@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import core
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.ir.tensor_types import shape_of_type
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder

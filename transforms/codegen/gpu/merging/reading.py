@@ -14,7 +14,7 @@ from xdsl.dialects import arith, complex, memref
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core.control import TapeType
 from wengert.dialects.gpu import BarrierOp, LaunchOp, ShuffleOp, SubgroupReduceOp, block_size, device_memref, grid_size
 from wengert.dialects.gpu.atomics import AtomicRMWOp, GenericAtomicRMWOp
 from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp, LdMatrixOp, MmaSyncOp

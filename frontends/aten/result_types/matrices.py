@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from wengert.frontends.aten.axes import axes
-from wengert.frontends.aten.promotion import tensors
-from wengert.frontends.aten.result_shapes import bins
-from wengert.frontends.aten.results import Types
+from wengert.frontends.aten.result_types.promotion import tensors
+from wengert.frontends.aten.result_types.rules import Types
+from wengert.frontends.aten.result_types.shapes import bins
 from wengert.ir.tensor_types import element, f32, f64, i32, i64, real_element, shape, tensor, type_of
 
 Given = Mapping[str, Any]

@@ -31,7 +31,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 
-from wengert.dialects import core_syntax as cx
+from wengert.dialects.core import syntax as cx
 from wengert.dialects.facts import MOVEMENT, REGIONS, UNBATCHED, Facts, Traffic, Work
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.attributes import I64Attr, int_of

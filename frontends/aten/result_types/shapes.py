@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import TensorType
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axis
 from wengert.frontends.aten.meanings import Results
-from wengert.frontends.aten.promotion import complex_of, promoted_element, tensors
-from wengert.frontends.aten.results import Types, default_element, floating, promoted
+from wengert.frontends.aten.result_types.promotion import complex_of, promoted_element, tensors
+from wengert.frontends.aten.result_types.rules import Types, default_element, floating, promoted
 from wengert.ir.tensor_types import element, i32, i64, real_element, shape, tensor, type_of
 
 Given = Mapping[str, Any]

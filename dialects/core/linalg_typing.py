@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Attribute, Operation
 
-from wengert.dialects import core_linalg as ops
+from wengert.dialects.core import linalg as ops
 from wengert.dialects.stablehlo.typing.checks import (
     Shape,
     Tensor,

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from wengert.dialects.chlo_attributes import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
+from wengert.dialects.chlo.attributes import ChloComparisonDirectionAttr, ChloComparisonTypeAttr
 from wengert.dialects.facts import EXPANSION
 from wengert.dialects.stablehlo.base import TensorOp
 from wengert.ir.operations import op_definition

@@ -6,7 +6,7 @@ from typing import cast
 
 from xdsl.ir import Operation
 
-from wengert.dialects import core
+from wengert.dialects.core import ops
 from wengert.dialects.stablehlo.attributes import ScatterDimensionNumbersAttr
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
@@ -29,20 +29,20 @@ from wengert.dialects.stablehlo.typing.windows import windows
 from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER
 from wengert.ir.verification.typing_rules import typing_rule
 
-declare_one_type(core.Core.operations)
+declare_one_type(ops.Core.operations)
 
 
 def expect_kind(op: Operation, x: Tensor, *, scatter: bool = False) -> None:
     """The kind combines elements of this type; ``set`` is for scatters."""
-    kind = cast(core.KindAttr, op.properties["kind"]).data
-    if kind is core.Kind.set and not scatter:
+    kind = cast(ops.KindAttr, op.properties["kind"]).data
+    if kind is ops.Kind.set and not scatter:
         fail("kind set is for scatters: it depends on the order of the elements")
-    if kind in (core.Kind.and_, core.Kind.or_) and not element_class(x.element_type) & (BOOLEAN | INTEGER):
+    if kind in (ops.Kind.and_, ops.Kind.or_) and not element_class(x.element_type) & (BOOLEAN | INTEGER):
         fail(f"kind {kind} is for booleans or integers, found {x}")
 
 
-@typing_rule(core.ReduceOp)
-def check_reduce(op: core.ReduceOp) -> None:
+@typing_rule(ops.ReduceOp)
+def check_reduce(op: ops.ReduceOp) -> None:
     """The operand's shape without the dimensions."""
     x = operand(op, 0, "operand")
     dims = int_list(op, "dimensions")
@@ -51,8 +51,8 @@ def check_reduce(op: core.ReduceOp) -> None:
     expect_result(op, [n for d, n in enumerate(x.get_shape()) if d not in dims], x.element_type)
 
 
-@typing_rule(core.ArgReduceOp)
-def check_argreduce(op: core.ArgReduceOp) -> None:
+@typing_rule(ops.ArgReduceOp)
+def check_argreduce(op: ops.ArgReduceOp) -> None:
     """Both results have the operand's shape without the dimension; positions are integers."""
     x = operand(op, 0, "operand")
     expect_elements("operand", x, BOOLEAN | INTEGER | FLOAT)
@@ -65,8 +65,8 @@ def check_argreduce(op: core.ArgReduceOp) -> None:
     expect_result(op, kept, index.element_type, 1)
 
 
-@typing_rule(core.WindowReduceOp)
-def check_window_reduce(op: core.WindowReduceOp) -> None:
+@typing_rule(ops.WindowReduceOp)
+def check_window_reduce(op: ops.WindowReduceOp) -> None:
     """One element for each position of the window."""
     x = operand(op, 0, "operand")
     expect_kind(op, x)
@@ -77,8 +77,8 @@ def check_window_reduce(op: core.WindowReduceOp) -> None:
     expect_result(op, windows(op, sizes, padding=padding).output(x.get_shape()), x.element_type)
 
 
-@typing_rule(core.CumulativeOp)
-def check_cumulative(op: core.CumulativeOp) -> None:
+@typing_rule(ops.CumulativeOp)
+def check_cumulative(op: ops.CumulativeOp) -> None:
     """The operand's type."""
     x = operand(op, 0, "operand")
     expect_kind(op, x)
@@ -86,8 +86,8 @@ def check_cumulative(op: core.CumulativeOp) -> None:
     expect_result(op, x.get_shape(), x.element_type)
 
 
-@typing_rule(core.ScatterOp)
-def check_scatter(op: core.ScatterOp) -> None:
+@typing_rule(ops.ScatterOp)
+def check_scatter(op: ops.ScatterOp) -> None:
     """The operand's type; updates as in stablehlo.scatter, of the same element type."""
     x, indices, updates = operand(op, 0, "operand"), operand(op, 1, "scatter_indices"), operand(op, 2, "updates")
     same_element("operand", x, "updates", updates)
@@ -97,8 +97,8 @@ def check_scatter(op: core.ScatterOp) -> None:
     expect_result(op, x.get_shape(), x.element_type)
 
 
-@typing_rule(core.AllReduceOp)
-def check_all_reduce(op: core.AllReduceOp) -> None:
+@typing_rule(ops.AllReduceOp)
+def check_all_reduce(op: ops.AllReduceOp) -> None:
     """The operand's type."""
     x = operand(op, 0, "operand")
     expect_kind(op, x)
@@ -106,8 +106,8 @@ def check_all_reduce(op: core.AllReduceOp) -> None:
     expect_result(op, x.get_shape(), x.element_type)
 
 
-@typing_rule(core.ReduceScatterOp)
-def check_reduce_scatter(op: core.ReduceScatterOp) -> None:
+@typing_rule(ops.ReduceScatterOp)
+def check_reduce_scatter(op: ops.ReduceScatterOp) -> None:
     """The operand's type, shorter along the dimension."""
     x = operand(op, 0, "operand")
     axis = int_property(op, "scatter_dimension")

@@ -17,7 +17,7 @@ from xdsl.irdl import irdl_attr_definition, operand_def, opt_prop_def, prop_def,
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
-from wengert.dialects.core_control import (
+from wengert.dialects.core.control import (
     CONTROL,
     CaseOp,
     ForOp,
@@ -35,7 +35,7 @@ from wengert.dialects.core_control import (
     TapeType,
     WhileOp,
 )
-from wengert.dialects.core_linalg import (
+from wengert.dialects.core.linalg import (
     LINALG,
     CholeskyOp,
     CholeskySolveOp,
@@ -246,6 +246,8 @@ Core = Dialect("core", [ReduceOp, ArgReduceOp, WindowReduceOp, CumulativeOp, *CO
 
 __all__ = [
     "COMMUNICATIONS",
+    "CONTROL",
+    "LINALG",
     "AllReduceOp",
     "ArgReduceOp",
     "CaseOp",
@@ -258,6 +260,7 @@ __all__ = [
     "Extreme",
     "ExtremeAttr",
     "ForOp",
+    "GroupReduceOp",
     "Kind",
     "KindAttr",
     "LuDiagonalOp",
@@ -285,6 +288,3 @@ __all__ = [
     "WhileOp",
     "WindowReduceOp",
 ]
-
-# Registers the typing rules of the ops above.
-from wengert.dialects import core_control_typing, core_linalg_typing, core_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

@@ -36,8 +36,8 @@ from wengert.ir.tensor_types import bf16, element, f16, f32, i32, i64, is_comple
 from wengert.transforms.ad.building_blocks.associative_scan import along, associative_scan
 from wengert.transforms.core.kinds import combine, neutral
 from wengert.transforms.fuse.rewriting import has_matches, replace_ops
-from wengert.transforms.fuse.scatter_rows import Rows, taken
 from wengert.transforms.fuse.sorting.network import Lines, lines_of, sorted_lines
+from wengert.transforms.fuse.updates.rows import Rows, taken
 
 FEWEST = 256
 """Fewer updates are done one after the other."""

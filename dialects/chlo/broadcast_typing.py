@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Operation
 
-from wengert.dialects import chlo_broadcast as ops
+from wengert.dialects.chlo import broadcast as ops
 from wengert.dialects.stablehlo.typing.checks import (
     Shape,
     Tensor,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from wengert.dialects import core_control as ops
-from wengert.dialects.core_control import TapeType
+from wengert.dialects.core import control as ops
+from wengert.dialects.core.control import TapeType
 from wengert.dialects.stablehlo.typing.checks import expect_result, expect_scalar, fail, int_property
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
 from wengert.ir.tensor_types import i32, i64, tensor

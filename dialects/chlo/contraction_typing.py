@@ -7,9 +7,9 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Operation
 
-from wengert.dialects import chlo
-from wengert.dialects.chlo_attributes import ChloPrecisionAttr, RaggedDotDimensionNumbersAttr
-from wengert.dialects.chlo_scan import ScanOp
+from wengert.dialects.chlo import ops
+from wengert.dialects.chlo.attributes import ChloPrecisionAttr, RaggedDotDimensionNumbersAttr
+from wengert.dialects.chlo.scan import ScanOp
 from wengert.dialects.stablehlo.attributes import PrecisionAttr
 from wengert.dialects.stablehlo.typing.checks import (
     Shape,
@@ -77,8 +77,8 @@ def check_groups(numbers: RaggedDotDimensionNumbersAttr, x: Shape, y: Shape, siz
         fail(f"the group dimension {group[0]} of rhs must have the extent {shape[-1]}, the number of groups in group_sizes, found {y[group[0]]}")
 
 
-@typing_rule(chlo.RaggedDotOp)
-def check_ragged_dot(op: chlo.RaggedDotOp) -> None:
+@typing_rule(ops.RaggedDotOp)
+def check_ragged_dot(op: ops.RaggedDotOp) -> None:
     """Groups in front, if the ragged dimension is summed; then batch, free of lhs, free of rhs."""
     lhs, rhs, sizes = operand(op, 0, "lhs"), operand(op, 1, "rhs"), operand(op, 2, "group_sizes")
     expect_elements("group_sizes", sizes, INTEGER)

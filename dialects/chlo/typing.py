@@ -7,7 +7,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation
 
-from wengert.dialects import chlo
+from wengert.dialects.chlo import ops
 from wengert.dialects.stablehlo.typing.checks import (
     as_tensor,
     boolean_result,
@@ -25,10 +25,10 @@ from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER, QUANTIZED
 from wengert.ir.tensor_types import DYNAMIC, i1, i32
 from wengert.ir.verification.typing_rules import typing_rule
 
-declare_one_type(chlo.Chlo.operations, unranked=True)
+declare_one_type(ops.Chlo.operations, unranked=True)
 
 
-@typing_rule(chlo.IsInfOp, chlo.IsPosInfOp, chlo.IsNegInfOp)
+@typing_rule(ops.IsInfOp, ops.IsPosInfOp, ops.IsNegInfOp)
 def check_is_inf(op: Operation) -> None:
     """Floats to booleans."""
     if isinstance(op.operands[0].type, UnrankedTensorType):
@@ -39,8 +39,8 @@ def check_is_inf(op: Operation) -> None:
     boolean_result(op, x.get_shape())
 
 
-@typing_rule(chlo.ConstantOp)
-def check_constant(op: chlo.ConstantOp) -> None:
+@typing_rule(ops.ConstantOp)
+def check_constant(op: ops.ConstantOp) -> None:
     """The type of the value."""
     value = op.properties["value"]
     if not isinstance(value, DenseIntOrFPElementsAttr):
@@ -51,8 +51,8 @@ def check_constant(op: chlo.ConstantOp) -> None:
         fail(f"result type {op.results[0].type} does not match the type {type} of the value")
 
 
-@typing_rule(chlo.TopKOp)
-def check_top_k(op: chlo.TopKOp) -> None:
+@typing_rule(ops.TopKOp)
+def check_top_k(op: ops.TopKOp) -> None:
     """The last dimension becomes k in both results; positions are i32."""
     if isinstance(op.operands[0].type, UnrankedTensorType) and all(isinstance(r.type, UnrankedTensorType) for r in op.results):
         return
@@ -68,8 +68,8 @@ def check_top_k(op: chlo.TopKOp) -> None:
     expect_result(op, [*shape[:-1], k], i32, 1)
 
 
-@typing_rule(chlo.ConstantLikeOp)
-def check_constant_like(op: chlo.ConstantLikeOp) -> None:
+@typing_rule(ops.ConstantLikeOp)
+def check_constant_like(op: ops.ConstantLikeOp) -> None:
     """The operand's shape, and elements of the value's type."""
     value = op.properties["value"]
     element_type = getattr(value, "type", None)

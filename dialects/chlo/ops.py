@@ -9,9 +9,9 @@ from xdsl.ir import Dialect, Operation
 from xdsl.irdl import operand_def, opt_attr_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
-from wengert.dialects import chlo_attributes, chlo_broadcast
-from wengert.dialects.chlo_attributes import RaggedDotDimensionNumbersAttr
-from wengert.dialects.chlo_scan import ScanOp
+from wengert.dialects.chlo import attributes, broadcast
+from wengert.dialects.chlo.attributes import RaggedDotDimensionNumbersAttr
+from wengert.dialects.chlo.scan import ScanOp
 from wengert.dialects.facts import CHEAP, ELEMENTARY, EXPANSION, FORMULA, NO_FLOPS, SPECIAL, elementwise, expanded, transcendental
 from wengert.dialects.stablehlo.base import BinaryOp, TensorOp, UnaryOp
 from wengert.dialects.stablehlo.syntax import ConstantText
@@ -345,13 +345,44 @@ Chlo = Dialect(
         TanOp,
         TopKOp,
         ZetaOp,
-        *chlo_broadcast.ALL,
+        *broadcast.ALL,
     ],
-    list(chlo_attributes.ALL),
+    list(attributes.ALL),
 )
 
-# Registers the typing rules of the ops above.
-from wengert.dialects import chlo_broadcast_typing, chlo_contraction_typing, chlo_typing  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
-from wengert.dialects.stablehlo.typing.quantized import wrap_rules  # noqa: E402
-
-wrap_rules("chlo.")
+__all__ = [
+    "AcosOp",
+    "AcoshOp",
+    "AsinAcosKernelOp",
+    "AsinOp",
+    "AsinhOp",
+    "AtanOp",
+    "AtanhOp",
+    "BesselI1eOp",
+    "Chlo",
+    "ChloBinaryOp",
+    "ChloUnaryOp",
+    "ConjOp",
+    "ConstantLikeOp",
+    "ConstantOp",
+    "CoshOp",
+    "DigammaOp",
+    "ErfInvOp",
+    "ErfOp",
+    "ErfcOp",
+    "IsInfOp",
+    "IsNegInfOp",
+    "IsPosInfOp",
+    "LgammaOp",
+    "MulhiOp",
+    "NextAfterOp",
+    "PolygammaOp",
+    "RaggedDotOp",
+    "ScanOp",
+    "SinhOp",
+    "SquareOp",
+    "TanOp",
+    "TopKOp",
+    "TopKText",
+    "ZetaOp",
+]

@@ -10,8 +10,8 @@ import numpy as np
 from xdsl.ir import Attribute
 
 from wengert.frontends.aten.axes import axes, axis
-from wengert.frontends.aten.promotion import category, complex_of, promoted_element, tensors
-from wengert.frontends.aten.results import Types, default_element
+from wengert.frontends.aten.result_types.promotion import category, complex_of, promoted_element, tensors
+from wengert.frontends.aten.result_types.rules import Types, default_element
 from wengert.ir.tensor_types import element, element_of, i1, i64, is_boolean, real_element, shape, tensor
 
 Given = Mapping[str, Any]

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from wengert.frontends.aten.axes import axes
 from wengert.frontends.aten.meanings import Results
-from wengert.frontends.aten.promotion import category, complex_of, floating_element, promoted_element, tensors
+from wengert.frontends.aten.result_types.promotion import category, complex_of, floating_element, promoted_element, tensors
 from wengert.ir.tensor_types import element, element_of, f32, i1, i64, is_complex, real_element, shape, tensor, type_of
 
 Given = Mapping[str, Any]

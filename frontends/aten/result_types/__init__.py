@@ -1,0 +1,1 @@
+"""The types of results of ATen ops, from the types of their arguments, by PyTorch's rules."""

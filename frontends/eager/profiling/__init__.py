@@ -1,0 +1,6 @@
+"""What define-by-run code spends its time on: ``torch.autograd.profiler``."""
+
+from wengert.eager.profiling.events import EventList, FunctionEvent, FunctionEventAvg
+from wengert.eager.profiling.profile import profile, profiler_enabled, record_function
+
+__all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "profile", "profiler_enabled", "record_function"]

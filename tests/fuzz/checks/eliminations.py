@@ -1,0 +1,60 @@
+"""What must be true of Jacobians by elimination: they are those of the modes, whatever is eliminated in whatever order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuzz.case import Case, interpreted, noise_of
+from fuzz.checks.check import Array, Family
+from fuzz.judgement import assert_agree
+
+check = Family()
+WAYS = (
+    "order=best",
+    "order=forward granularity=tensors",
+    "order=reverse granularity=tensors",
+    "order=markowitz granularity=tensors",
+    "order=reverse-markowitz granularity=scalars",
+    "order=relative-markowitz granularity=tensors",
+    "order=widest granularity=tensors",
+    "order=search steps=20 granularity=tensors",
+    "order=best method=edges granularity=tensors",
+    "order=markowitz method=faces granularity=tensors",
+)
+FEW, MANY = 60, 3000
+"""Programs with more elements of arguments and results go without graphs of elements, or Jacobians with more elements are left out."""
+
+
+@check("elimination", one_in=3, needs="differentiable")
+def elimination(case: Case) -> None:
+    """A Jacobian by elimination is that of one of the modes, and has the types of forward mode."""
+    signature = case.program.signature
+    moving, asked = [signature.arguments[i] for i in case.moving], [signature.results[j] for j in case.asked]
+    columns, rows = (sum(int(np.prod(p.shape)) for p in side) for side in (moving, asked))
+    if any(p.dtype.kind == "c" for p in (*moving, *asked)) or columns * rows > MANY:
+        return
+    way = WAYS[case.seed % len(WAYS)]
+    if columns + rows > FEW:
+        way = way.replace("scalars", "tensors") if "granularity" in way else f"{way} granularity=tensors"
+    made = case.program.jacobian(wrt=case.moving, of=case.asked, strategy=f"eliminate{{{way}}}")
+    given = interpreted(made, case.inputs)
+    modes = [case.program.jacfwd(case.moving, case.asked), case.program.jacrev(case.moving, case.asked)]
+    run = [interpreted(mode, case.inputs) for mode in modes]
+    # the modes differ from each other where constants of few bits are multiplied as they are derived: products are made in the order of either of them
+    nearer = min((0, 1), key=lambda n: _distance(given, run[n]))
+    expected = [np.asarray(x, y.dtype) for x, y in zip(run[nearer], run[0], strict=True)]  # of the types of forward mode
+    noisy, types = noise_of(modes[nearer], case.inputs), [y.dtype for y in run[0]]
+    assert_agree(
+        f"Jacobian by eliminate{{{way}}} against that of {('forward', 'reverse')[nearer]} mode",
+        given,
+        expected,
+        lambda seed: [np.asarray(x, dtype) for x, dtype in zip(noisy(seed), types, strict=True)],
+        singular=case.singular_in((modes[nearer], list(case.inputs)), (made, list(case.inputs))),
+    )
+
+
+def _distance(given: list[Array], expected: list[Array]) -> float:
+    """How far apart results are, where both are finite."""
+    with np.errstate(all="ignore"):
+        apart = [np.abs(np.asarray(x, np.longdouble) - np.asarray(y, np.longdouble)) for x, y in zip(given, expected, strict=True)]
+    return max((float(a[np.isfinite(a)].max(initial=0)) for a in apart), default=0.0)

@@ -1,0 +1,37 @@
+"""XLA as an oracle: asked so that its known defects do not show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+from fuzz.oracle import execute
+
+LOOP = """
+func.func public @main(%x: tensor<5xf64>) -> (tensor<i64>, tensor<5xf64>) {{
+  %start = stablehlo.constant dense<{start}> : tensor<i64>
+  %end:2 = stablehlo.while(%i = %start, %y = %x) : tensor<i64>, tensor<5xf64>
+  cond {{
+    %limit = stablehlo.constant dense<{limit}> : tensor<i64>
+    %goes_on = stablehlo.compare {direction}, %i, %limit, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %goes_on : tensor<i1>
+  }} do {{
+    %stride = stablehlo.constant dense<{stride}> : tensor<i64>
+    %next = stablehlo.add %i, %stride : tensor<i64>
+    %changed = stablehlo.sine %y : tensor<5xf64>
+    stablehlo.return %next, %changed : tensor<i64>, tensor<5xf64>
+  }}
+  return %end#0, %end#1 : tensor<i64>, tensor<5xf64>
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "direction", "limit", "stride", "end"),
+    [(0, "LT", 1, 2, 2), (-1, "LT", 0, 3, 2), (3, "LT", 2, 2, 3), (2, "LE", 1, 2, 2), (0, "LT", 4, 2, 4)],
+)
+def test_a_stride_need_not_divide_the_distance(start: int, direction: str, limit: int, stride: int, end: int) -> None:
+    result, _ = execute(LOOP.format(start=start, direction=direction, limit=limit, stride=stride), [np.full(5, 0.5)])
+    assert result == end
