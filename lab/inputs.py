@@ -113,7 +113,13 @@ def random_like(parameter: Parameter, generator: np.random.Generator) -> Array:
     """One random array of a parameter's type."""
     if not parameter.is_static:
         raise InputError(f"{parameter}: cannot draw a value for a dynamic shape; pass inputs instead")
-    shape, dtype = parameter.shape, parameter.dtype
+    try:
+        return _drawn(parameter.shape, parameter.dtype, generator)
+    except (MemoryError, ValueError) as error:  # NumPy's for what no address reaches
+        raise InputError(f"{parameter}: there is not enough memory to draw a value: {error}") from None
+
+
+def _drawn(shape: tuple[int, ...], dtype: np.dtype[Any], generator: np.random.Generator) -> Array:
     if dtype.kind == "c":
         return np.asarray(generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(dtype)
     if dtype.kind == "b":

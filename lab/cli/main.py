@@ -194,6 +194,7 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
     from wengert.ir.plugins import PluginError, PluginNotFoundError, blamed
     from wengert.lab.cli import output
     from wengert.runtime.errors import ExecutionError, InputError
+    from wengert.runtime.tape_memory import TapeMemoryError
 
     try:
         with output.warnings_as_findings(form):
@@ -220,6 +221,9 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         return Exit.OK
     except OSError as error:
         output.report_message(f"{error.filename}: {error.strerror}" if error.filename else str(error), form)
+        return Exit.DIAGNOSTIC
+    except MemoryError as error:  # of what the program asks for, such as an argument of more elements than there is memory
+        output.report_message(str(error) if isinstance(error, TapeMemoryError) else f"not enough memory is free: {error}".removesuffix(": "), form)
         return Exit.DIAGNOSTIC
     except KeyboardInterrupt:
         output.report_message("interrupted", form)

@@ -216,6 +216,20 @@ def test_a_defect_leaves_a_reproducer(program: str, monkeypatch: pytest.MonkeyPa
     assert "stablehlo.sine" in text
 
 
+def test_more_memory_than_there_is_is_no_defect_of_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Inputs that cannot be drawn, and a result that cannot be made: 8 EB and more."""
+    text = "func.func @main({arguments}) -> tensor<{n}xf64> {{ {op} return %0 : tensor<{n}xf64> }}"
+    n = 2**60
+    log = f"%0 = stablehlo.log %x : tensor<{n}xf64>\n"
+    made = f"%0 = stablehlo.broadcast_in_dim %x, dims = [] : (tensor<f64>) -> tensor<{n}xf64>\n"
+    for arguments, op in ((f"%x: tensor<{n}xf64>", log), ("%x: tensor<f64>", made)):
+        program = tmp_path / "large.mlir"
+        program.write_text(text.format(arguments=arguments, n=n, op=op))
+        for backend in ("cpu", "interpreter"):
+            assert main(["run", str(program), "--backend", backend]) == 1, op
+            assert "memory" in capsys.readouterr().err
+
+
 def run_process(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "wengert", *arguments], input=text, capture_output=True, text=True, check=False)
 
