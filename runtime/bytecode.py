@@ -53,11 +53,12 @@ def write(module: ModuleOp, *, version: int | None = None, portable: str | None 
         DiagnosticError: the target lacks what the module has; names the op and its place.
     """
     from wengert.dialects.bytecode.files import write_module
+    from wengert.ir.construction import copy_module
 
     if portable is None:
+        module = _whole(module)
         return write_module(module, locations=locations) if version is None else write_module(module, version=version, locations=locations)
     from wengert.dialects.vhlo.versions import bytecode_version, read_version
-    from wengert.ir.construction import copy_module
     from wengert.transforms.portable.chlo_ops import chlo_to_stablehlo, has_written
     from wengert.transforms.portable.to_vhlo import to_vhlo
 
@@ -71,3 +72,18 @@ def write(module: ModuleOp, *, version: int | None = None, portable: str | None 
         module = copy_module(module)
         chlo_to_stablehlo(module)
     return write_module(to_vhlo(module, target), version=bytecode_version(target), locations=locations, producer=f"StableHLO_v{target}")
+
+
+def _whole(module: ModuleOp) -> ModuleOp:
+    """The module with the regions that ops of linalg lack in text; the same one where none does."""
+    from wengert.dialects.registry import has_upstream
+    from wengert.ir.construction import copy_module
+
+    if not has_upstream(module):
+        return module
+    from wengert.transforms.upstream.whole_linalg import has_linalg, write_whole
+
+    if has_linalg(module):
+        module = copy_module(module)
+        write_whole(module)
+    return module

@@ -228,7 +228,7 @@ def _index(reader: Reader, state: OpState) -> None:
 
 def _index_compare(reader: Reader, state: OpState) -> None:
     word = reader.word_in(CMPI, "predicate")
-    state.attributes["pred"] = reader.unregistered("index.cmp_predicate", word)
+    state.attributes["pred"] = reader.unregistered("index.cmp_predicate", f" {word}", opaque=True)
     known = reader.listed("(", ")", reader.operand)
     dictionary(reader, state)
     use(state, known, [INDEX] * 2)

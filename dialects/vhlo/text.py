@@ -238,7 +238,7 @@ class VhloText:
         (least, greatest), pairs = numbers[-1], numbers[:-1]
         scales = ArrayAttr([FloatAttr(scale, f64) for scale, _ in pairs])
         return UniformQuantizedType(
-            storage, IntAttr(int(least)), IntAttr(greatest), expressed, IntAttr(axis), scales, ArrayAttr([IntAttr(z) for _, z in pairs])
+            cast("Any", storage), IntAttr(int(least)), IntAttr(greatest), expressed, IntAttr(axis), scales, ArrayAttr([IntAttr(z) for _, z in pairs])
         )
 
 

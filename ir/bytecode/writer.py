@@ -143,7 +143,7 @@ class _Writer:
         return location if self._locations else UNKNOWN_LOC
 
     def _parts_of(self, op: Operation, name: str) -> Parts:
-        if name.startswith("linalg.") and _is_shortened(op, name):
+        if is_shortened(op):
             hint = "write text, which mlir-opt --emit-bytecode reads"
             raise error_at(op.location, f"'{name}' is held in a form that only text has, and cannot be written as bytecode", hint)
         attributes: Mapping[str, Attribute] = op.attributes
@@ -328,10 +328,17 @@ class _Writer:
             output.varint(self._numbering.attribute(location).number)
 
 
-def _is_shortened(op: Operation, name: str) -> bool:
+_WITHOUT_REGIONS = frozenset(f"linalg.{name}" for name in ("yield", "index", "softmax", "pack", "unpack")) | frozenset(
+    f"linalg.winograd_{name}_transform" for name in ("filter", "input", "output")
+)
+
+
+def is_shortened(op: Operation) -> bool:
     """Whether an op of linalg lacks what its custom form leaves out: the region of a named op, or the enumeration that words of iterators are."""
+    if not op.name.startswith("linalg."):
+        return False
     iterators = getattr(op.properties.get("iterator_types", op.attributes.get("iterator_types")), "data", ())
-    return (not op.regions and name not in ("linalg.yield", "linalg.index")) or any(isinstance(word, StringAttr) for word in iterators)
+    return (not op.regions and op.name not in _WITHOUT_REGIONS) or any(isinstance(word, StringAttr) for word in iterators)
 
 
 def _defined(block: Block) -> list[SSAValue]:

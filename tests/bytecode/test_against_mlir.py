@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from named_linalg_programs import program
 from reference_programs import needs_corpus, share, texts
 from stablehlo_bytes import StablehloBytes
 
@@ -171,3 +172,37 @@ def test_upstream_programs(path: Path) -> None:
     for version in (4, 6):
         read = read_module(opt(path.read_bytes(), "--emit-bytecode", f"--emit-bytecode-version={version}"), path.name)
         assert print_module(read, generic=True) == print_module(wanted, generic=True)
+
+
+@pytest.mark.skipif(MLIR_OPT is None, reason="there is no mlir-opt on the path")
+def test_named_ops_of_linalg_are_written_with_the_regions_that_mlir_gives_them(tmp_path: Path) -> None:
+    """Every named op, and ``linalg.generic`` with iterators in words: what MLIR reads of our bytecode is what it reads of the text."""
+    text = program()
+    assert text.count("func.func") > 80
+    module = parse_module(text, "f.mlir")
+    read = [_as_mlir_reads(data, tmp_path) for data in (text.encode(), write(module))]
+    differing = [ours for theirs, ours in zip(*(text.splitlines() for text in read), strict=False) if theirs != ours]
+    assert not differing, "\n".join(differing)
+    assert read[0] == read[1]
+    assert print_module(parse_module(text, "f.mlir")) == print_module(module)  # it was written from a copy
+
+
+def _as_mlir_reads(data: bytes, folder: Path) -> str:
+    assert MLIR_OPT is not None
+    file = folder / "p"
+    file.write_bytes(data)
+    done = subprocess.run([MLIR_OPT, "--mlir-print-op-generic", file], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(MLIR_OPT is None, reason="there is no mlir-opt on the path")
+def test_comparisons_of_indices_are_written_as_mlir_reads_them(tmp_path: Path) -> None:
+    assert MLIR_OPT is not None
+    words = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+    lines = [f"  %{i} = index.cmp {word}(%a, %b)" for i, word in enumerate(words)]
+    text = "\n".join(["func.func @main(%a: index, %b: index) {", *lines, "  return", "}"])
+    file = tmp_path / "p.mlirbc"
+    file.write_bytes(write(parse_module(text)))
+    read = subprocess.run([MLIR_OPT, file], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[3].partition("(")[0] for line in read.splitlines() if "index.cmp" in line] == list(words)

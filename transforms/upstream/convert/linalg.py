@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, FloatAttr, IntegerType
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseArrayBase, DenseIntOrFPElementsAttr, IntegerType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
@@ -17,12 +16,12 @@ from wengert.dialects.upstream.linalg_forms import strings
 from wengert.dialects.upstream.named_linalg import BINARY, CONTRACTIONS, CONVOLUTIONS, POOLINGS, REFUSED, TERNARY, UNARY
 from wengert.ir import elements
 from wengert.ir.attributes import ints
-from wengert.ir.tensor_types import is_complex, is_float, rank, shape
+from wengert.ir.tensor_types import rank, shape
 from wengert.transforms.upstream.convert.bodies import write_structured
 from wengert.transforms.upstream.convert.converter import Converter, Handler, Value, fitting, handles, refuses
 from wengert.transforms.upstream.convert.errors import refusal
 from wengert.transforms.upstream.convert.integers import number_of
-from wengert.transforms.upstream.convert.named_bodies import Body, product_sum
+from wengert.transforms.upstream.convert.named_bodies import Body, copy_body, elementwise_body, elementwise_kind, pooling_body, product_sum
 from wengert.transforms.upstream.convert.structured import Structured
 from wengert.transforms.upstream.convert.tensors import declared_shape
 
@@ -68,6 +67,12 @@ def _maps(rows: Sequence[str], order: Sequence[str]) -> list[AffineMap]:
 def _order(rows: Sequence[str]) -> list[str]:
     """The dimensions of a row: those of the output first."""
     return list(dict.fromkeys("".join([rows[-1], *rows[:-1]])))
+
+
+def contraction_maps(spelling: str) -> list[AffineMap]:
+    """The indexing maps of a row of :data:`CONTRACTIONS` as MLIR numbers their dimensions: a batch first, even where it is summed over."""
+    rows = _spelled(spelling)
+    return _maps(rows, sorted(_order(rows), key=lambda d: d != "b"))
 
 
 def _contraction(spelling: str) -> Handler:
@@ -145,14 +150,9 @@ def _convolution(spelling: str) -> Handler:
 
 
 def _pooling(name: str, spelling: str) -> Handler:
-    kind = re.sub(r"^pooling_[a-z]+_", "", name)
-
     def handler(c: Converter, op: UpstreamOp) -> Sequence[Value]:
         maps, parallel = _windowed(op, spelling)
-        body = Body(op)
-        x, _, out = body.arguments
-        block = body.finish(body.binary("add" if kind == "sum" else kind, out, body.cast(x, out.type)))
-        return _structured(c, op, maps, parallel, block)
+        return _structured(c, op, maps, parallel, pooling_body(op, name))
 
     return handler
 
@@ -165,35 +165,11 @@ for _name, _spelling in POOLINGS.items():
 
 # -- elementwise
 
-_UNARY_OPS = {
-    "negf": "arith.negf",
-    "abs": "math.absf",
-    **{name: f"math.{name}" for name in ("ceil", "erf", "exp", "floor", "log", "round", "rsqrt", "sqrt", "tanh")},
-}
-
-
-def _elementwise_block(op: UpstreamOp, kind: str) -> Block:
-    """The body of a named elementwise op: operands are cast to the output's element type."""
-    body = Body(op)
-    *inputs, out = body.arguments
-    if kind == "select":
-        return body.finish(body.make("arith.select", [inputs[0], *(body.cast(x, out.type) for x in inputs[1:])], out.type))
-    values = [body.cast(x, out.type) for x in inputs]
-    if kind == "square":
-        return body.finish(body.binary("mul", values[0], values[0]))
-    if kind == "reciprocal":
-        one = body.make("arith.constant", [], out.type, value=FloatAttr(1.0, cast(Any, out.type)))
-        return body.finish(body.binary("div", one, values[0]))
-    if kind in UNARY:
-        name = "math.absi" if kind == "abs" and not is_float(out.type) else _UNARY_OPS[kind]
-        return body.finish(body.make(f"complex.{kind.removesuffix('f')}" if is_complex(out.type) else name, values, out.type))
-    return body.finish(body.binary(kind, *values))
-
 
 def _elementwise(c: Converter, op: UpstreamOp, kind: str, maps: list[AffineMap] | None = None) -> Sequence[Value]:
     count = len(declared_shape(op.operands[-1].type)) if maps is None else maps[0].num_dims
     indexing = [AffineMap.identity(count)] * len(op.operands) if maps is None else maps
-    return _structured(c, op, indexing, [True] * count, _elementwise_block(op, kind))
+    return _structured(c, op, indexing, [True] * count, elementwise_body(op, kind))
 
 
 def _elementwise_handler(kind: str) -> Handler:
@@ -209,19 +185,16 @@ for _name in (*UNARY, *BINARY, *TERNARY):
 
 @handles("linalg.elementwise")
 def _elementwise_op(c: Converter, op: UpstreamOp) -> Sequence[Value]:
-    written = str(op.attributes.get("kind"))
-    kind = next((name for name in sorted((*UNARY, *BINARY, *TERNARY), key=len, reverse=True) if re.search(rf"\b{name}\b", written)), None)
+    kind = elementwise_kind(op)
     if kind is None:
-        raise refusal(op, f"unknown kind {written}")
+        raise refusal(op, f"unknown kind {op.attributes.get('kind')}")
     return _elementwise(c, op, kind, maps_of(op) if "indexing_maps" in op.attributes else None)
 
 
 @handles("linalg.copy")
 def _copy(c: Converter, op: UpstreamOp) -> Sequence[Value]:
-    body = Body(op)
-    x, out = body.arguments
     count = rank(c[op.operands[0]])
-    return _structured(c, op, [AffineMap.identity(count)] * 2, [True] * count, body.finish(body.cast(x, out.type)))
+    return _structured(c, op, [AffineMap.identity(count)] * 2, [True] * count, copy_body(op))
 
 
 @handles("linalg.map")

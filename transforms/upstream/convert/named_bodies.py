@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any, cast
 
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Block, SSAValue
 
 from wengert.dialects.upstream import UpstreamOp, upstream_class
 from wengert.dialects.upstream.forms import element_of
+from wengert.dialects.upstream.named_linalg import BINARY, CONTRACTIONS, CONVOLUTIONS, POOLINGS, TERNARY, UNARY
 from wengert.ir.tensor_types import dtype_of, is_complex, is_float, is_integer
 from wengert.transforms.upstream.convert.integers import width_of
 
@@ -80,7 +84,66 @@ def product_sum(op: UpstreamOp, points: int = 0) -> Block:
     """``out + x y``, for quantized ops with the zero points subtracted."""
     body = Body(op)
     x, y, *zeros, out = body.arguments
-    factors = [body.cast(x, out.type), body.cast(y, out.type)]
-    for i, zero in enumerate(zeros[:points]):
-        factors[i] = body.binary("sub", factors[i], body.cast(zero, out.type))
+    factors: list[SSAValue] = []
+    for i, given in enumerate((x, y)):
+        factor = body.cast(given, out.type)
+        factors.append(body.binary("sub", factor, body.cast(zeros[i], out.type)) if i < points else factor)
     return body.finish(body.binary("add", out, body.binary("mul", *factors)))
+
+
+def pooling_body(op: UpstreamOp, name: str) -> Block:
+    """The sum, or an extreme, of what there is and an element."""
+    kind = re.sub(r"^pooling_[a-z]+_", "", name)
+    body = Body(op)
+    x, _, out = body.arguments
+    return body.finish(body.binary("add" if kind == "sum" else kind, out, body.cast(x, out.type)))
+
+
+def copy_body(op: UpstreamOp) -> Block:
+    """The first operand's element, cast to the output's type."""
+    body = Body(op)
+    return body.finish(body.cast(body.arguments[0], body.types[-1]))
+
+
+_UNARY_OPS = {
+    "negf": "arith.negf",
+    "abs": "math.absf",
+    **{name: f"math.{name}" for name in ("ceil", "erf", "exp", "floor", "log", "round", "rsqrt", "sqrt", "tanh")},
+}
+
+
+def elementwise_body(op: UpstreamOp, kind: str) -> Block:
+    """The body of a named elementwise op: operands are cast to the output's element type."""
+    body = Body(op)
+    *inputs, out = body.arguments
+    if kind == "select":
+        return body.finish(body.make("arith.select", [inputs[0], *(body.cast(x, out.type) for x in inputs[1:])], out.type))
+    values = [body.cast(x, out.type) for x in inputs]
+    if kind == "square":
+        return body.finish(body.binary("mul", values[0], values[0]))
+    if kind == "reciprocal":
+        one = body.make("arith.constant", [], out.type, value=FloatAttr(1.0, cast(Any, out.type)))
+        return body.finish(body.binary("div", one, values[0]))
+    if kind in UNARY:
+        name = "math.absi" if kind == "abs" and not is_float(out.type) else _UNARY_OPS[kind]
+        return body.finish(body.make(f"complex.{kind.removesuffix('f')}" if is_complex(out.type) else name, values, out.type))
+    return body.finish(body.binary(kind, *values))
+
+
+def elementwise_kind(op: UpstreamOp) -> str | None:
+    """What a ``linalg.elementwise`` computes; None for a word that is not known."""
+    written = str(op.attributes.get("kind"))
+    return next((name for name in sorted((*UNARY, *BINARY, *TERNARY), key=len, reverse=True) if re.search(rf"\b{name}\b", written)), None)
+
+
+def named_body(op: UpstreamOp) -> Block | None:
+    """The region that a named op has by its definition; None for one that has none, or is not known."""
+    name = op.name.removeprefix("linalg.")
+    if name in CONTRACTIONS or name in CONVOLUTIONS or name == "contract":
+        return product_sum(op, len(op.operands) - 3)
+    if name in POOLINGS:
+        return pooling_body(op, name)
+    kind = elementwise_kind(op) if name == "elementwise" else name
+    if kind in UNARY or kind in BINARY or kind in TERNARY:
+        return elementwise_body(op, kind)
+    return copy_body(op) if name in ("copy", "fill", "broadcast", "transpose") else None
