@@ -7,6 +7,7 @@ the gradients of the outputs are there, and after the second those of the inputs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wengert.eager.autograd import Function
@@ -24,7 +25,7 @@ class BackwardHookFunction(Function):
     """Passes tensors and their gradients on."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
+    def forward(ctx: Any, *tensors: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx.mark_non_differentiable(*(x for x in tensors if not x.requires_grad))
         return tensors
 
@@ -56,7 +57,7 @@ class Sides:
         made, node, places = _passed(args)
         if node is not None:
             self._has_inputs = True
-            node.register_hook(lambda gradients, _: self._inputs_are(places, gradients))
+            node.register_hook(partial(self._inputs_are, places))
         return made
 
     def around_outputs(self, result: Any) -> Any:
@@ -64,8 +65,10 @@ class Sides:
         made, node, places = _passed(tuple(listed(result)))
         if node is None:
             return result
-        node.register_prehook(lambda gradients: self._outputs_are(len(made), places, gradients))
-        return type(result)(made) if isinstance(result, list | tuple) else made[0]
+        node.register_prehook(partial(self._outputs_are, len(made), places))
+        if isinstance(result, list):
+            return list(made)
+        return made if isinstance(result, tuple) else made[0]
 
     def _outputs_are(self, count: int, places: Sequence[int], gradients: Sequence[Any]) -> Any:
         full = _spread(count, places, gradients)
@@ -80,7 +83,7 @@ class Sides:
             self._outputs = None
         return tuple(full[place] for place in places)
 
-    def _inputs_are(self, places: Sequence[int], gradients: Sequence[Any]) -> Any:
+    def _inputs_are(self, places: Sequence[int], gradients: Sequence[Any], _: Sequence[Any]) -> Any:
         if self._outputs is None:  # the gradient did not come through the module: a derivative of its derivative
             return None
         full = _spread(self._count, places, gradients)

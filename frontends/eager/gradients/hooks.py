@@ -104,7 +104,7 @@ def follow_retained(x: Tensor, before: Source, now: Source) -> None:
     old, number = edge(before)
     new, place = edge(now)
     if isinstance(old, Record) and isinstance(new, Record) and old is not new and retained(old, number) is x:
-        rest = {n: kept for n, kept in old.retained.items() if n != number}
+        rest = {n: kept for n, kept in (old.retained or {}).items() if n != number}
         old.retained = rest or None
         new.retained = {**(new.retained or {}), place: ref(x)}
 

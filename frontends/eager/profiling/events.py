@@ -150,7 +150,7 @@ class EventList(list[Any]):
             rows.sort(key=_by(sort_by), reverse=True)
         total = self.self_cpu_time_total
         shaped = any(e.input_shapes for e in rows)
-        cells = [("Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg", "# of Calls", *(("Input Shapes",) if shaped else ()))]
+        cells: list[tuple[str, ...]] = [("Name", "Self CPU %", "Self CPU", "CPU total", "CPU time avg", "# of Calls", *(("Input Shapes",) if shaped else ()))]
         for e in rows if row_limit < 0 else rows[:row_limit]:
             share = e.self_cpu_time_total / total if total else 0.0
             times = (e.self_cpu_time_total, e.cpu_time_total, e.cpu_time_total / max(e.count, 1))

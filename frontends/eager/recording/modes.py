@@ -92,10 +92,12 @@ class _Mode:
         if isgeneratorfunction(function):
             return self._generator(function)
 
-        @wraps(function, updated=())
+        wrapped: Callable[P, R] = function  # pyright: ignore[reportAssignmentType]
+
+        @wraps(wrapped, updated=())
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with type(self).again(self):
-                return function(*args, **kwargs)
+                return wrapped(*args, **kwargs)
 
         return inside
 
