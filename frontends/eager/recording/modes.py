@@ -87,17 +87,16 @@ class _Mode:
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """The function, run in this mode."""
-        if isinstance(function, type):
+        given: object = function
+        if isinstance(given, type):
             warn("Decorating classes is deprecated: only what makes an object of it runs in the mode; decorate its methods", FutureWarning, stacklevel=2)
         if isgeneratorfunction(function):
             return self._generator(function)
 
-        wrapped: Callable[P, R] = function  # pyright: ignore[reportAssignmentType]
-
-        @wraps(wrapped, updated=())
+        @wraps(function, updated=())
         def inside(*args: P.args, **kwargs: P.kwargs) -> R:
             with type(self).again(self):
-                return wrapped(*args, **kwargs)
+                return function(*args, **kwargs)
 
         return inside
 
