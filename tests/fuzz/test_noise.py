@@ -266,6 +266,21 @@ def test_a_product_that_overflows_in_one_order_may_be_of_any_size() -> None:
     assert not agrees(in_range, ~in_range.outputs[0])
 
 
+def test_a_complex_product_that_overflows_may_be_an_infinity_or_nan() -> None:
+    """An infinity has a hyperbolic tangent of one, NaN has none."""
+    text = """func.func public @main(%x: tensor<24xcomplex<f32>>) -> tensor<complex<f32>> {
+      %one = stablehlo.constant dense<(1.0, 0.0)> : tensor<complex<f32>>
+      %0 = stablehlo.reduce(%x init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<24xcomplex<f32>>, tensor<complex<f32>>) -> tensor<complex<f32>>
+      %1 = stablehlo.tanh %0 : tensor<complex<f32>>
+      return %1 : tensor<complex<f32>>
+    }"""
+    overflowing = of_text(text, np.full(24, 30 + 40j, np.complex64))
+    assert agrees(overflowing, np.array(np.nan + 1j * np.nan, np.complex64))
+    assert agrees(overflowing, np.array(-1, np.complex64))
+    in_range = of_text(text, np.full(24, 3 + 4j, np.complex64))
+    assert not agrees(in_range, np.array(np.nan + 1j * np.nan, np.complex64))
+
+
 def test_the_order_of_a_function_is_a_whole_number_in_every_run() -> None:
     text = """func.func public @main(%x: tensor<f64>) -> tensor<i1> {
       %n = stablehlo.constant dense<2.0> : tensor<f64>

@@ -82,8 +82,11 @@ class Disturbance:
         drawn = self.rng.choice([np.nan, np.inf, -np.inf, 0.0], x.shape).astype(x.dtype)
         return np.where(np.isfinite(x), x, drawn).astype(x.dtype)[()]
 
-    def spread(self, x: Any, operands: Sequence[Any], batch: int = 0) -> Any:
-        """The result made undecided where sums in another order would overflow, batch element by batch element of its first ``batch`` dimensions."""
+    def spread(self, x: Any, operands: Sequence[Any], batch: int = 0, *, folds: bool = False) -> Any:
+        """The result made undecided where sums in another order would overflow, batch element by batch element of its first ``batch`` dimensions.
+
+        Of sums and products alone (``folds``) so are the elements that did overflow: another order may end in another infinity, or in a number.
+        """
         x = as_array(x)
         if x.dtype.kind not in "fcV":
             return x[()]
@@ -91,7 +94,9 @@ class Disturbance:
         sizes = [_largest(v, batch) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]
         with np.errstate(over="ignore"):
             great = np.prod([np.maximum(size, 1.0) for size in sizes], axis=0) * 64 > most if sizes else np.zeros((), bool)
-        return np.where(per_batch(great, x), self._overflowing(x, most), x).astype(x.dtype)[()] if great.any() else x[()]
+        finite = folds and all(np.isfinite(v).all() for v in map(np.asarray, operands) if v.dtype.kind in "fcV")
+        undecided = per_batch(great, x) | ~np.isfinite(x) & finite
+        return np.where(undecided, self._overflowing(x, most), x).astype(x.dtype)[()] if undecided.any() else x[()]
 
     def _overflowing(self, x: Any, most: float) -> Any:
         kind = self.rng.random()

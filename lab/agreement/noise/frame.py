@@ -182,7 +182,7 @@ class NoisyFrame(Frame):
             results = exact(*moved)
             off = [
                 self.machine.noise.spread(
-                    self.machine.noise.signs(self.machine.noise.off(r, self.machine.noise.ulps * drift(operands, r), exactly)), operands, batch
+                    self.machine.noise.signs(self.machine.noise.off(r, self.machine.noise.ulps * drift(operands, r), exactly)), operands, batch, folds=few
                 )
                 for r in (results if isinstance(results, tuple) else (results,))
             ]
