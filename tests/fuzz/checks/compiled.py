@@ -1,13 +1,39 @@
-"""What must be true of compiled derivatives and batches."""
+"""What must be true of compiled derivatives and batches, and of the kernels that they are compiled from."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
 from fuzz.case import Case
 from fuzz.checks.batching import batch_of, batched
 from fuzz.checks.check import Family
 from fuzz.execution import assert_executes, compiled
+from wengert.runtime.derived.derivation import runnable
+from wengert.runtime.interpreter import run
+from wengert.transforms.pipelines import LOWER, parse_pipeline
 
 check = Family()
+
+
+@check("kernels", one_in=6, executes=True)
+def kernels(case: Case) -> None:
+    """Kernels on buffers, interpreted: unlike machine code, the interpreter refuses positions outside of a buffer."""
+    assert_executes("kernels on buffers, interpreted", _by_kernels, case.program, case.inputs)
+
+
+@check("kernels-vjp", one_in=12, needs="differentiable", executes=True)
+def kernels_vjp(case: Case) -> None:
+    assert_executes("kernels of the VJP, interpreted", _by_kernels, case.vjp, [*case.inputs, *case.y_bars])
+
+
+def _by_kernels(program: wg.Program, inputs: Sequence[Any]) -> Any:
+    module = runnable(program.optimized_module).clone()
+    parse_pipeline(f"{LOWER},schedule,bufferize").run(module)
+    return [np.asarray(y) for y in run(module, inputs)]
 
 
 @check("compiled-jvp", one_in=6, needs="differentiable", executes=True)
