@@ -142,7 +142,7 @@ class _NestedPrinter(Printer):
         self._writer = writer
 
     def print_attribute(self, attribute: Attribute) -> None:
-        if type(attribute) in _WRITERS:
+        if type(attribute) in _WRITERS or hasattr(attribute, "own_text"):
             self.print_string(self._writer.attribute_text(attribute))
         else:
             super().print_attribute(attribute)

@@ -167,7 +167,14 @@ def test_nothing_is_wrong_with_the_compiler(text: str, request_: Request | None)
         request_ = Request("vjp", wrt=(0,))
     result = wg.bisect(wg.parse(text), request=request_)
     assert result, str(result)
-    assert [tried.step.partition("{")[0] for tried in result.tried[-5:]] == ["schedule", "bufferize", "emit-llvm", "optimize-llvm", "emit-asm"]
+    assert [tried.step.partition("{")[0] for tried in result.tried[-6:]] == [
+        "schedule",
+        "fuse-epilogues",
+        "bufferize",
+        "emit-llvm",
+        "optimize-llvm",
+        "emit-asm",
+    ]
     assert {tried.outcome for tried in result.tried} == {"runs", "right", "no change"}
 
 

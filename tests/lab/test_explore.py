@@ -261,7 +261,7 @@ def test_the_request_is_edited_too(browser: Browser, address: str):
         shown.evaluate("document.documentElement.dataset.fresh = 'no'")
         shown.select_option('[aria-label="derivative"]', "jvp")
         settled(shown)
-        shown.wait_for_function("document.querySelector('.request').innerText.includes('JVP of result 0')")
+        shown.locator(".request", has_text="JVP of result 0").wait_for()
         shown.evaluate("document.documentElement.dataset.fresh = 'no'")
         shown.fill('[aria-label^="arguments"]', "7")
         settled(shown, "failed")

@@ -242,6 +242,8 @@ class Emission:
             count *= extent
         given, made = (map.map.into_shape, map.map.out_shape) if forward else (map.map.out_shape, map.map.into_shape)
         wanted = map.map.into_element if forward else map.map.out_element
+        if not count:  # a Jacobian without elements, of which the map would make some
+            return self.b.zeros(tensor([*front, *made], map.out_element if forward else map.into_element))
         x = self.b.convert(self.b.reshape(value, [*([count] if front else []), *given]), wanted)
         apply = map.map.forward if forward else map.map.backward
         return self.b.reshape(apply(self.b, x, count if front else None), [*front, *made])
