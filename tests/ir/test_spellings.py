@@ -15,6 +15,7 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.verification.verifier import verify
+from wengert.transforms.pipelines import parse_pipeline
 
 Judge = Callable[[str], str]
 CALLEE = "func.func private @callee(%v: tensor<4xf32>) -> tensor<4xf32> {\n  return %v : tensor<4xf32>\n}\n"
@@ -50,7 +51,8 @@ def judge(text: str, meaning: Judge, *, spelled: str) -> None:
         module = parse_module(text, "t.mlir")
         verify(module, text)
         if "vhlo." in spelled:
-            wg.parse(text, "t.mlir")  # VHLO is verified as what it is converted to
+            converted = parse_pipeline("vhlo-to-stablehlo").applied(module)  # VHLO is verified as what it is converted to
+            verify(converted, text)
     except DiagnosticError as error:
         refused = error.diagnostic
     else:
