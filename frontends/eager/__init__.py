@@ -21,7 +21,8 @@ from functools import partial as _partial
 import numpy as _np
 
 from wengert.eager import autograd, library
-from wengert.eager.checkpoint import checkpoint, checkpoint_sequential, set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from wengert.eager.checkpoint import checkpoint, checkpoint_sequential
+from wengert.eager.checkpoint_switches import set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from wengert.eager.compilation.compile import Compiled, compile
 from wengert.eager.errors import (
     AnomalyError,

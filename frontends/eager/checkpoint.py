@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
+from wengert.eager.checkpoint_switches import Debug, EarlyStop
 from wengert.eager.containers import listed
 from wengert.eager.errors import CheckpointError, ModifiedError
 from wengert.eager.operations.creation import drawing_from, random_state
@@ -83,50 +84,10 @@ def checkpoint(
     if not STATE.recording:
         with contexts[0]:
             return function(*args, **kwargs)
-    stops = early_stop if _EarlyStop.enabled is None else _EarlyStop.enabled
+    stops = early_stop if EarlyStop.enabled is None else EarlyStop.enabled
     frame = Frame((function, args, kwargs), preserve_rng_state, stops, contexts[1], debug)
     with contexts[0]:
         return frame.run()
-
-
-class _EarlyStop:
-    """What :class:`set_checkpoint_early_stop` says; None for what each call says."""
-
-    enabled: bool | None = None
-
-
-class set_checkpoint_early_stop:  # noqa: N801  (the name under which it is known)
-    """Until the end of the block, whether second runs of the checkpoints that are made inside end as soon as everything is there."""
-
-    def __init__(self, enable: bool):
-        self._enable = enable
-        self._before: bool | None = None
-
-    def __enter__(self) -> None:
-        self._before, _EarlyStop.enabled = _EarlyStop.enabled, self._enable
-
-    def __exit__(self, *exception: object) -> None:
-        _EarlyStop.enabled = self._before
-
-
-class _Debug:
-    """What :class:`set_checkpoint_debug_enabled` says; None for what each call says."""
-
-    enabled: bool | None = None
-
-
-class set_checkpoint_debug_enabled:  # noqa: N801
-    """Until the end of the block, whether errors of second runs that are not like the first list everything that both kept."""
-
-    def __init__(self, enabled: bool | None):
-        self._enabled = enabled
-        self._before: bool | None = None
-
-    def __enter__(self) -> None:
-        self._before, _Debug.enabled = _Debug.enabled, self._enabled
-
-    def __exit__(self, *exception: object) -> None:
-        _Debug.enabled = self._before
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = False, **kwargs: Any) -> Any:
@@ -358,7 +319,7 @@ class Again(Keeper):
     def _different(self, said: str) -> CheckpointError:
         """The error for a second run that is not like the first; with what both kept, if that is asked for."""
         message = f"{said}. The checkpoint ({describe(self.frame.place)}) computed something else the second time"
-        if self.frame.debug if _Debug.enabled is None else _Debug.enabled:
+        if self.frame.debug if Debug.enabled is None else Debug.enabled:
             runs = {"the first time": self.frame.expected, "the second time": self.kinds}
             lines = [f"{when}: " + "; ".join(f"{_describe(key)} at {describe(place)}" for key, place in kinds) for when, kinds in runs.items()]
             message = "\n".join([f"{message}. You are seeing this error because you passed `debug=True` to checkpoint; values were kept by", *lines])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.elimination import Namespace
 from benchmarks.problems.elimination import PROBLEMS, Problem
+from benchmarks.strategies.elimination import Namespace
 
 import wengert as wg
 from wengert import numpy as wnp

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.problems.elimination import PROBLEMS, Problem
+from benchmarks.strategies import Section
 
 import wengert as wg
 from wengert import numpy as wnp
@@ -22,8 +23,6 @@ from wengert.transforms.ad.elimination.jacobian import Loops, eliminated_jacobia
 from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import Method, Wanted, planned
 from wengert.transforms.ad.elimination.weight import Costs
-
-Section = tuple[list[str], dict[str, Any]]
 
 
 def elimination() -> Section:
