@@ -79,30 +79,11 @@ def _value_or_values(values: SSAValues[Any], index: Any) -> Any:
 SSAValues.__getitem__ = _value_or_values  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class PlainType(ABCMeta):
-    """The type of classes of IR: ``isinstance`` is the language's own, since nobody registers virtual subclasses of an op, an attribute or a value.
-    That of abstract classes is a method in Python, which is called for every class but the object's own."""
+class OperationType(ABCMeta):
+    """The type of our op classes: ``isinstance`` is the language's own, since nobody registers virtual subclasses of an op, and named
+    operands, results and regions are read in one step where xDSL takes five."""
 
     __instancecheck__ = type.__instancecheck__
-
-
-def _make_plain(cls: type) -> None:
-    """Makes a class of xDSL and those derived of it plain ones; what is derived later is one too.
-
-    Not locations: a fused one may change its class while it is asked for it (:mod:`wengert.ir.location.growing`), which the method in Python allows for.
-    """
-    if type(cls) is ABCMeta and not issubclass(cls, LocationAttr):
-        cls.__class__ = PlainType
-    for derived in cls.__subclasses__():
-        _make_plain(derived)
-
-
-for _cls in (Operation, Block, Region, Attribute, SSAValue):
-    _make_plain(_cls)
-
-
-class OperationType(PlainType):
-    """The type of our op classes: named operands, results and regions are read in one step where xDSL takes five."""
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, _direct(value) if isinstance(value, _ACCESSORS) else value)

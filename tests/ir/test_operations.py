@@ -117,7 +117,7 @@ def test_ops_may_be_erased_while_those_of_their_block_are_gone_through():
     assert block.last_op is None
 
 
-def test_instances_of_classes_of_xdsl_are_those_of_classes_derived_of_them():
+def test_owners_and_instances_are_what_xdsl_says():
     block = Block(arg_types=[T])
     op = new_class().create(operands=[block.args[0]], result_types=[T])
     assert isinstance(T, Attribute)
