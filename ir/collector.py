@@ -1,12 +1,12 @@
 """The garbage collector pauses while a compiler stage runs.
 
 IR is one large graph of cycles, nearly all of which is alive until the stage ends; looking for garbage in it takes up to a
-third of a stage's time, more where the process holds many other objects. When the stage ends, what it made counts as old without being
-looked through, since little of it is lost yet, and all that stages made is looked through at once when there is much of it. What a large
-stage made is looked through when it ends. Left alone, the collector would find its counters far beyond their thresholds and might go through everything
+third of a stage's time, more where the process holds many other objects. When the stage ends, the objects that it made are looked through at
+once and no others: left alone, the collector would find its counters far beyond their thresholds and might go through everything
 that the process holds.
 
-What others made and lost is looked for before the stage begins, so that it never counts as old for what a stage does.
+The first stages of a process import a few hundred modules. Their classes stay and are by far the most of what is there, so after such a stage all
+that is young counts as old without being looked through.
 """
 
 from __future__ import annotations
@@ -22,23 +22,19 @@ _FULL_AFTER = 1 << 20
 _FROZEN_AT_START = 2000
 """Python 3.12 begins with some hundred objects frozen. Whoever freezes objects of their own freezes all there are, tens of thousands."""
 
-_MANY_OBJECTS = 100_000
-"""A stage that makes more is large: what it lost is worth to be found at once."""
-
 _MANY_MODULES = 20
-"""Imported in one stage, they make most of its objects, and the classes stay."""
+"""Imported in one stage, they make most of its objects."""
 
 
 @contextmanager
 def paused(*, last: bool = False) -> Generator[None]:
     """No cyclic garbage collection inside, if there was any before.
 
-    ``last`` says that what earlier stages made is mostly garbage now, and is looked through too if this one is looked through.
+    ``last`` says that what earlier stages made is mostly garbage now, and is looked through too.
     """
     if not gc.isenabled():
         yield
         return
-    _find_what_others_lost()
     gc.disable()
     modules = len(sys.modules)
     try:
@@ -46,19 +42,10 @@ def paused(*, last: bool = False) -> Generator[None]:
     finally:
         made = gc.get_count()[0]
         if made > gc.get_threshold()[0]:
-            large = _balance.large or (made > _MANY_OBJECTS and len(sys.modules) < modules + _MANY_MODULES)
-            if large or not _counted_as_old():
+            if len(sys.modules) < modules + _MANY_MODULES or not _counted_as_old():
                 gc.collect(1 if last else 0)
-            _balance.add(made, large=large and not last)
+            _balance.add(made)
         gc.enable()
-
-
-def _find_what_others_lost() -> None:
-    """Looks through what is young, if there is more than a little, unless a large stage made it."""
-    young, collections, _ = gc.get_count()
-    _balance.large = _balance.large and collections > 0
-    if not _balance.large and (collections or young > gc.get_threshold()[0] // 2):
-        gc.collect(1)
 
 
 def _counted_as_old() -> bool:
@@ -71,18 +58,13 @@ def _counted_as_old() -> bool:
 
 
 class _Balance:
-    """Counts what stages made since the last full collection, whoever started it, and starts one when it is due.
-
-    ``large``: a large stage made what survived the last collection of young objects, and the last stage will look through it.
-    """
+    """Counts what stages made since the last full collection, whoever started it, and starts one when it is due."""
 
     def __init__(self) -> None:
         self.made = 0
         self.full = 0
-        self.large = False
 
-    def add(self, made: int, *, large: bool) -> None:
-        self.large = large
+    def add(self, made: int) -> None:
         full = gc.get_stats()[2]["collections"]
         if full != self.full:
             self.made, self.full = 0, full

@@ -84,54 +84,24 @@ def test_stages_nest():
     assert gc.isenabled()
 
 
-def test_what_a_large_stage_lost_is_collected_at_its_end():
+def test_what_a_stage_lost_is_collected_at_its_end():
     gc.enable()
     with paused():
-        lost = garbage(150_000)
+        lost = garbage()
     assert not any(node() is not None for node in lost)
 
 
-def test_the_last_stage_also_collects_what_earlier_large_ones_kept():
+def test_the_last_stage_also_collects_what_earlier_ones_kept():
     gc.enable()
     with paused():
-        kept = [Node() for _ in range(150_000)]
-    watched = [weakref.ref(node) for node in kept[::1000]]
+        kept = [Node() for _ in range(2000)]
+    watched = [weakref.ref(node) for node in kept]
     assert generations(kept[0]) == [1]
     with paused(last=True):
         del kept
-        alive = [Node() for _ in range(150_000)]
+        alive = [Node() for _ in range(2000)]
     assert not any(node() is not None for node in watched)
     assert alive[0].me is alive[0]
-
-
-def test_what_a_small_stage_made_counts_as_old_and_is_found_with_what_others_made(monkeypatch: pytest.MonkeyPatch):
-    gc.enable()
-    gc.collect()
-    with paused():
-        kept, lost = Node(), garbage()
-    assert generations(kept) == [2]
-    assert all(node() is not None for node in lost)
-    monkeypatch.setattr("wengert.ir.collector._FULL_AFTER", 4000)
-    with paused():
-        later = garbage()
-    assert not any(node() is not None for node in [*lost, *later])
-    assert kept.me is kept
-
-
-@pytest.mark.parametrize("survived", [False, True], ids=["young", "survivors"])
-def test_what_a_user_lost_is_found_before_a_stage_counts_it_as_old(survived: bool):
-    gc.enable()
-    gc.collect()
-    gc.set_threshold(1000, 10, 10)
-    mine = [Node() for _ in range(600)]
-    if survived:
-        gc.collect(0)
-    watched = [weakref.ref(node) for node in mine]
-    del mine
-    with paused():
-        lost = garbage()
-    assert not any(node() is not None for node in watched)
-    assert all(node() is not None for node in lost)
 
 
 def test_short_stages_leave_the_counters_to_the_collector():
