@@ -44,7 +44,7 @@ def _bool_array(values: tuple[bool, ...]) -> DenseArrayBase[IntegerType]:
 
 def int_array(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """``array<i64: ...>``, shared."""
-    return _int_array(tuple(map(int, values)))
+    return _int_array(tuple(int(v) for v in values))
 
 
 @lru_cache(maxsize=256)
@@ -58,18 +58,23 @@ def bool_array(values: Sequence[bool]) -> DenseArrayBase[IntegerType]:
     return _bool_array(tuple(bool(v) for v in values))
 
 
-def ints(attribute: Attribute) -> tuple[int, ...]:
-    """The values of an integer array attribute. They are kept on it, as the extents of a type are: hashing it for a table would take longer."""
-    values: tuple[int, ...] | None = attribute.__dict__.get("_values")
+def _ints(attribute: DenseArrayBase[Any]) -> tuple[int, ...]:
+    """They are kept on the attribute, as the extents of a type are: hashing it for a table would take longer."""
+    values = attribute.__dict__.get("_values")
     if values is None:
-        values = tuple(map(int, cast("DenseArrayBase[Any]", attribute).get_values()))
+        values = tuple(int(v) for v in attribute.get_values())
         object.__setattr__(attribute, "_values", values)
     return values
 
 
+def ints(attribute: Attribute) -> tuple[int, ...]:
+    """The values of an integer array attribute."""
+    return _ints(cast("DenseArrayBase[Any]", attribute))
+
+
 def bools(attribute: Attribute) -> tuple[bool, ...]:
     """The values of a boolean array attribute."""
-    return tuple(map(bool, ints(attribute)))
+    return tuple(bool(v) for v in _ints(cast("DenseArrayBase[Any]", attribute)))
 
 
 @lru_cache(maxsize=1024)

@@ -10,13 +10,13 @@ who makes an op of ours, xDSL included, gets the quick way, and the objects that
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from threading import RLock
 from typing import Any, Self, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Block, BlockArgument, BlockOps, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OpDef, OptionalDef, irdl_op_definition
 from xdsl.irdl.operations import (
@@ -46,27 +46,8 @@ _new = object.__new__
 # values are what passes are made of.
 SSAValue.__hash__ = object.__hash__
 
-# What is asked of values, ops and blocks most often are properties in Python that read a field: here they are functions in C.
-for _cls, _properties in (
-    (SSAValue, {"type": "_type"}),
-    (OpResult, {"owner": "op"}),
-    (BlockArgument, {"owner": "block"}),
-    (Operation, {"next_op": "_next_op", "prev_op": "_prev_op"}),
-    (Block, {"first_op": "_first_op", "last_op": "_last_op", "args": "_args"}),
-):
-    for _name, _field in _properties.items():
-        setattr(_cls, _name, property(attrgetter(_field)))
-
-
-def _each(op: Operation | None) -> Iterator[Operation]:
-    """The op and those behind it in its block; what is behind an op is read before it is given, as xDSL's iterator does."""
-    while op is not None:
-        following = op._next_op
-        yield op
-        op = following
-
-
-BlockOps.__iter__ = lambda ops: _each(ops.block._first_op)  # pyright: ignore[reportAttributeAccessIssue]
+# A value's type is asked for more often than anything else: xDSL's property in Python is one in C here.
+SSAValue.type = property(attrgetter("_type"))  # pyright: ignore[reportAttributeAccessIssue]
 
 _item = tuple[Any, ...].__getitem__
 

@@ -10,7 +10,6 @@ be changed; passes that only read them, as most do, read the tuple.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import TypeVar, cast
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -48,15 +47,14 @@ def ops_in(block: Block) -> list[Operation]:
     return ops
 
 
-operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")
-"""The operands of an op, as they are now."""
-
-_item = tuple[SSAValue, ...].__getitem__
+def operands_of(op: Operation) -> tuple[SSAValue, ...]:
+    """The operands of an op, as they are now."""
+    return op._operands
 
 
 def result_of(op: Operation) -> SSAValue:
     """The first result of an op (indexing xDSL's own tuple takes longer)."""
-    return _item(op.results, 0)
+    return next(iter(op.results))
 
 
 def ops_of(root: Operation, /, *classes: type[Op]) -> list[Op]:
