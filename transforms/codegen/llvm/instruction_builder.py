@@ -228,8 +228,8 @@ class InstructionBuilder:
         return f"i32 {lane}" if isinstance(lane, int) else f"{self.index_type} {lane}"
 
     def shuffle(self, type: str, lanes: int, x: str, y: str, order: Sequence[int]) -> str:
-        """A vector of the lanes with these numbers, of which those of y follow those of x."""
-        kind, listed = f"<{lanes} x {type}>", ", ".join([f"i32 {lane}" for lane in order])
+        """A vector of the lanes with these numbers, of which those of y follow those of x; -1 is a lane that may hold anything."""
+        kind, listed = f"<{lanes} x {type}>", ", ".join([f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in order])
         return self.op(f"shufflevector {kind} {x}, {kind} {y}, <{len(order)} x i32> <{listed}>")
 
     def transposed(self, type: str, rows: Sequence[str]) -> list[str]:

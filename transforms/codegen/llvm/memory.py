@@ -72,26 +72,55 @@ class Memory:
         order = self._order(step)
         return self._shuffle(element.memory, raw, width, [2 * i for i in order]), self._shuffle(element.memory, raw, width, [2 * i + 1 for i in order])
 
-    def load_strided(self, element: Element, address: str, step: int) -> Value | None:
+    def load_strided(self, element: Element, address: str, step: int, chosen: Sequence[int] | None = None) -> Value | None:
         """Every ``step``-th element, picked out of registers that begin with the first element or behind it and end with the last or before
-        it. None where that does not pay, or lanes are not active. ``address`` is that of the element which comes first in memory."""
+        it. None where that does not pay. ``address`` is that of the element which comes first in memory. Of some lanes only, if these are given; the
+        others hold one of the elements."""
         lanes, apart = self.lanes, abs(step)
-        if element.kind == "c" or self.active < lanes or lanes < 4 or lanes % 2 or apart < 2:
+        read = range(self.active) if chosen is None else chosen
+        if element.kind == "c" or len(read) < 2 or lanes < 4 or lanes % 2 or apart < 2:
             return None
-        gathered = self._from_two(element, address, apart) if (lanes // 2 - 1) * apart < lanes else self._from_many(element, address, apart)
-        if gathered is None:
+        places = [apart * (lane - read[0] if step > 0 else read[-1] - lane) if lane in read else 0 for lane in range(lanes)]
+        raw = self._from_few(element, address, places) or self._from_many(element, address, apart, places) or self._from_rows(element, address, places)
+        return None if raw is None else _to_register(self.scalars, element, raw)
+
+    def _from_few(self, element: Element, address: str, places: list[int]) -> str | None:
+        """The elements at these places of memory, if they lie in the register that begins with the first of them and the one that ends with the last."""
+        lanes, span = self.lanes, max(places) + 1
+        if span < lanes:
+            if not is_maskable(element):
+                return None
+            return self._shuffle(element.memory, self._masked(element, address, first_lanes(span, lanes), lanes), lanes, places)
+        if any(lanes <= place < span - lanes for place in places):
             return None
-        raws, picked = gathered
-        return _to_register(self.scalars, element, self.scalars.shuffle(element.memory, *raws, picked if step > 0 else picked[::-1]))
+        first = self._raw(element, address, lanes)
+        if span == lanes:
+            return self._shuffle(element.memory, first, lanes, places)
+        last = self._raw(element, self._behind(element, address, span - lanes), lanes)
+        return self.scalars.shuffle(element.memory, first, last, [place if place < lanes else lanes + place - (span - lanes) for place in places])
 
-    def _from_two(self, element: Element, address: str, apart: int) -> tuple[tuple[str, str], list[int]]:
-        """The registers that begin with the first element and end with the last one; where in them the elements are."""
-        lanes = self.lanes
-        start = (lanes - 1) * (apart - 1)
-        picked = [lane * apart if lane < lanes // 2 else lanes + lane * apart - start for lane in range(lanes)]
-        return (self._raw(element, address, lanes), self._raw(element, self._behind(element, address, start), lanes)), picked
+    def _from_rows(self, element: Element, address: str, places: list[int]) -> str | None:
+        """The elements at these places of memory from the registers that follow each other there, joined two and two; for registers of many lanes,
+        of which processors take any lanes of two in one step."""
+        lanes, span = self.lanes, max(places) + 1
+        if not is_maskable(element) or 2 * span > lanes * lanes:
+            return None
+        begins = range(0, span, lanes)
+        starts = [min(begin, span - lanes) for begin in begins]
+        rows = [(self._raw(element, self._behind(element, address, start), lanes), begin, begin + lanes) for start, begin in zip(starts, begins, strict=True)]
+        where = [place - starts[place // lanes] for place in places]
+        while len(rows) > 1:
+            joined: list[tuple[str, int, int]] = []
+            for (x, begin, middle), (y, _, end) in zip(rows[::2], rows[1::2], strict=False):
+                order = [
+                    where[lane] if begin <= place < middle else lanes + where[lane] if middle <= place < end else -1 for lane, place in enumerate(places)
+                ]
+                joined.append((self.scalars.shuffle(element.memory, x, y, order), begin, end))
+                where = [lane if begin <= place < end else where[lane] for lane, place in enumerate(places)]
+            rows = joined + rows[len(rows) - len(rows) % 2 :]
+        return rows[0][0]
 
-    def _from_many(self, element: Element, address: str, apart: int) -> tuple[tuple[str, str], list[int]] | None:
+    def _from_many(self, element: Element, address: str, apart: int, places: list[int]) -> str | None:
         """One register with all elements, each from the register that has it at a place which no other one takes; a blend costs what a load does.
 
         Registers that begin ``lanes - 1`` elements after each other have element ``apart * lane`` at ``apart * lane mod (lanes - 1)``, so ``apart`` of
@@ -99,7 +128,7 @@ class Memory:
         begins ``(apart - 1) * lane`` elements on.
         """
         lanes = self.lanes
-        if element.narrow or element.size not in (4, 8) or lanes > _MOST_BLENDED:
+        if not is_maskable(element) or lanes > _MOST_BLENDED or len(set(places)) < lanes:
             return None
         if gcd(apart, lanes - 1) == 1 and apart + 1 < lanes:
             starts = [number * (lanes - 1) for number in range(apart)]
@@ -112,7 +141,8 @@ class Memory:
             raw = self._raw(element, self._behind(element, address, start), lanes)
             order = [place + lanes * ((number, place) in homes) for place in range(lanes)]
             blended = self.scalars.shuffle(element.memory, blended, raw, order) if number else raw
-        return (blended, "poison"), [place for _, place in homes]
+        picked = [place for _, place in homes]
+        return self._shuffle(element.memory, blended, lanes, picked if places[0] == 0 else picked[::-1])
 
     def _behind(self, element: Element, address: str, elements: int) -> str:
         return self.builder.offset(address, element.memory, elements)
@@ -224,6 +254,11 @@ class Memory:
 
     def _shuffle(self, register: str, raw: str, width: int, order: list[int]) -> str:
         return self.builder.shuffle(register, width, raw, "poison", order)
+
+
+def is_maskable(element: Element) -> bool:
+    """Whether processors have masked loads of such elements."""
+    return element.size in (4, 8) and element.kind != "c" and not element.narrow
 
 
 def _to_register(scalars: Scalars, element: Element, raw: str) -> str:

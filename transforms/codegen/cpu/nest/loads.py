@@ -13,7 +13,7 @@ from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.context import Context, Load, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.guards import Guards, lane_mask
 from wengert.transforms.codegen.cpu.nest.registers import Registers
-from wengert.transforms.codegen.llvm.memory import Memory
+from wengert.transforms.codegen.llvm.memory import Memory, is_maskable
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
 
@@ -99,7 +99,7 @@ class Loads:
         if inner and (inside := self.guards.lanes_inside(load.guards)) is not None:
             return self._known_lanes(memory, load, pointer, inside)
         mask = self.guards.all_hold(load.guards, lanes if inner else 1)
-        if self.nest.placed.is_straight(at) and at.coefficient(self.nest.inner) == 1 and _is_maskable(element):
+        if self.nest.placed.is_straight(at) and at.coefficient(self.nest.inner) == 1 and is_maskable(element):
             wide = mask if inner else self.nest.out.splat("i1", mask, lanes)
             if memory.active < lanes:
                 wide = memory.scalars.binary("and", "i1", wide, memory.active_mask())
@@ -118,8 +118,12 @@ class Loads:
         """A load whose guards are known, by lane: only the lanes where they hold are read."""
         where = self.addresses.lanes(pointer, load.element, load.at)
         chosen = [lane for lane in range(memory.active) if inside[lane]]
-        if where.step == 1 and _is_maskable(load.element) and len(chosen) > 1:
+        if where.step == 1 and is_maskable(load.element) and len(chosen) > 1:
             return memory.load_contiguous(load.element, where.first, 1, lane_mask([lane in chosen for lane in range(self.nest.lanes)]))
+        if where.step is not None and len(chosen) > 1:
+            lowest = where.address(chosen[0] if where.step > 0 else chosen[-1])
+            if (blended := memory.load_strided(load.element, lowest, where.step, chosen)) is not None:
+                return blended
         return memory.load_lanes(load.element, where.address, chosen)
 
     def _same_in_all_lanes(self, memory: Memory, load: Load, pointer: str, address: str, mask: str) -> Value:
@@ -162,8 +166,3 @@ class Loads:
                 return inf
             first_inside, last_inside = max(first_inside, low - at.offset), min(last_inside, high - 1 - at.offset)
         return max(first_inside, last - last_inside)
-
-
-def _is_maskable(element: Element) -> bool:
-    """Whether processors have masked loads of such elements."""
-    return element.size in (4, 8) and element.kind != "c" and not element.narrow
