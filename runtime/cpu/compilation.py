@@ -22,7 +22,7 @@ from wengert.ir.construction import copy_module, erase
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.pipeline.stages import stage
 from wengert.ir.traversal import all_ops, ops_of
-from wengert.runtime.cpu import kept
+from wengert.runtime.cpu import kept, shared_functions
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.linking import linked
@@ -140,6 +140,7 @@ class _Compilation:
         self.options = options
         self.identity = identity
         self.times: dict[str, float] = {}
+        self._shared: list[shared_functions.Kept] = []
 
     @contextmanager
     def phase(self, name: str) -> Generator[None]:
@@ -158,25 +159,33 @@ class _Compilation:
             pipeline = parse_pipeline(joined(remaining(module, reassociate=not strict), placing(strict=strict)))
             lowered = pipeline.applied(module) if module is self.module else pipeline.run(module, original=self._core)
         with self.phase("codegen"), _refusals():
-            code = generate(
-                lowered, host().target, strict=self.options.strict, flush=self.options.flush, check_schedules=False, debug_lines=self.options.debug_lines
-            )
+            code = self._generated(lowered, share=self.options.opt == "best")
         self._check_memory(code, signature)
         with self.phase("llvm"):
             made = object_code(code.text, self.options.opt)
         compiled = self.load(code, made, lowered, signature)
         if self.identity is not None and not code.interpreted:
-            kept.keep(self.identity, self.options, made.name, code.symbols, constants_of(code), compiled.stats)
+            kept.keep(self.identity, self.options, made.name, code.symbols, self._shared, constants_of(code), compiled.stats)
         return compiled
+
+    def _generated(self, lowered: ModuleOp, *, share: bool) -> ProgramText:
+        options = self.options
+        return generate(lowered, host().target, strict=options.strict, flush=options.flush, check_schedules=False, debug_lines=options.debug_lines, share=share)
 
     def load(self, code: ProgramText, made: ObjectFile, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
         """The callable of an object file, which was made of this code."""
+        with self.phase("llvm"):
+            self._shared = shared_functions.load(code.shared)
         with self.phase("load"):
             library = linked(made.image, code.symbols, debug_lines=self.options.debug_lines)
             constants = constants_of(code)
             fallback = Fallback(code.interpreted) if code.interpreted else None
         stats = self._stats(code, lowered, constants, signature, made.is_cached)
-        return CompiledFunction(library, signature, constants, code.memory.arena, fallback, stats, lambda: (code.text, lowered))
+        return CompiledFunction(library, signature, constants, code.memory.arena, fallback, stats, lambda: (self._whole_text(code, lowered), lowered))
+
+    def _whole_text(self, code: ProgramText, lowered: ModuleOp) -> str:
+        """The LLVM text with the functions that are shared, to be read."""
+        return self._generated(lowered, share=False).text if code.shared else code.text
 
     def _core(self) -> ModuleOp:
         """The function alone, in core form or made of kernels: the module itself if that holds nothing else, or a new one, which is lowered in place."""

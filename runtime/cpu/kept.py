@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from wengert.runtime import cache
+from wengert.runtime.cpu import shared_functions
 from wengert.runtime.cpu.entry import CompiledFunction, Source, Stats
 from wengert.runtime.cpu.linking import linked
 from wengert.runtime.cpu.options import Options
@@ -30,10 +31,12 @@ _MOST_CONSTANTS = 16 << 20
 
 
 class _Entry(Struct, frozen=True, array_like=True):
-    """What is kept of a compiled program: the name of its object file, the symbols that it calls, constants, and what ``Stats`` says of it."""
+    """What is kept of a compiled program: the name of its object file, the symbols that it calls, the shared functions among them, constants, and what
+    ``Stats`` says of it."""
 
     object: str
     symbols: tuple[str, ...]
+    shared: tuple[shared_functions.Kept, ...]
     constants: tuple[bytes, ...]
     kernels: int
     calls: int
@@ -44,11 +47,19 @@ _DECODER = msgspec.msgpack.Decoder(_Entry)
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-def keep(identity: str, options: Options, object_name: str, symbols: Sequence[str], constants: Sequence[np.ndarray[Any, Any]], stats: Stats) -> None:
+def keep(
+    identity: str,
+    options: Options,
+    object_name: str,
+    symbols: Sequence[str],
+    shared: Sequence[shared_functions.Kept],
+    constants: Sequence[np.ndarray[Any, Any]],
+    stats: Stats,
+) -> None:
     """Keeps a compiled program that calls nothing of the interpreter."""
     if stats.constant_bytes > _MOST_CONSTANTS:
         return
-    entry = _Entry(object_name, tuple(symbols), tuple(array.tobytes() for array in constants), stats.kernels, stats.calls, stats.arena_bytes)
+    entry = _Entry(object_name, tuple(symbols), tuple(shared), tuple(array.tobytes() for array in constants), stats.kernels, stats.calls, stats.arena_bytes)
     cache.write(_name(identity, options), _ENCODER.encode(entry), cache.KNOWN)
 
 
@@ -66,6 +77,8 @@ def find(identity: str, options: Options, signature: Signature, source: Source) 
     results = sum(prod(r.shape) * r.dtype.itemsize for r in signature.results)
     constants = sum(map(len, entry.constants))
     if image is None or excess(results + constants + entry.arena_bytes):  # compiling it says what the memory is for
+        return None
+    if not shared_functions.load_kept(entry.shared):
         return None
     read = time.perf_counter()
     arrays = [_array(constant) for constant in entry.constants]

@@ -50,7 +50,7 @@ def sample(dtype: str, *extents: int) -> np.ndarray:
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
 @pytest.mark.parametrize("step", [2, 3, 4, 5, 7, 8, 12])
 def test_every_so_many_elements(step: int, reverse: bool, dtype: str):
-    for count in (4, 7, 8, 9, 33):
+    for count in (3, 4, 5, 7, 8, 9, 13, 16, 33):
         size = (count - 1) * step + 1
         kind, result = f"tensor<{size}x{dtype}>", f"tensor<{count}x{dtype}>"
         turned = f"  %1 = stablehlo.reverse %0, dims = [0] : {result}\n" if reverse else ""

@@ -16,7 +16,7 @@ from wengert.runtime import cache
 from wengert.runtime.cpu import compile
 from wengert.runtime.errors import InputError
 
-SINE = "func.func public @main(%x: tensor<7xf64>) -> tensor<7xf64> { %0 = stablehlo.sine %x : tensor<7xf64>\n return %0 : tensor<7xf64> }"
+TANH = "func.func public @main(%x: tensor<7xf64>) -> tensor<7xf64> { %0 = stablehlo.tanh %x : tensor<7xf64>\n return %0 : tensor<7xf64> }"
 X = np.linspace(-1, 1, 7)
 
 
@@ -27,14 +27,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def hits(text: str = SINE) -> bool:
+def hits(text: str = TANH) -> bool:
     """Whether a program comes from the cache; its results are right in any case."""
     compiled = compile(parse_module(text))
-    np.testing.assert_allclose(compiled(X)[0], np.sin(X) if text == SINE else np.cos(X), rtol=1e-14)
+    np.testing.assert_allclose(compiled(X)[0], np.tanh(X) if text == TANH else np.exp(X), rtol=1e-14)
     return compiled.stats.cache_hit
 
 
-def entry(home: Path, text: str = SINE) -> Path:
+def entry(home: Path, text: str = TANH) -> Path:
     """The file of a program, which is compiled for it. (The first program also leaves the code that all share.)"""
     before = set(home.glob("*.o"))
     assert not hits(text)
@@ -71,12 +71,12 @@ def test_damage_anywhere_is_noticed(home: Path):
 
 
 def test_an_entry_under_another_name_is_not_taken(home: Path):
-    sine, cosine = entry(home), entry(home, SINE.replace("sine", "cosine"))
-    code = sine.read_bytes()
-    sine.write_bytes(cosine.read_bytes())
-    cosine.write_bytes(code)
+    tanh, exponential = entry(home), entry(home, TANH.replace("tanh", "exponential"))
+    code = tanh.read_bytes()
+    tanh.write_bytes(exponential.read_bytes())
+    exponential.write_bytes(code)
     assert not hits()
-    assert not hits(SINE.replace("sine", "cosine"))
+    assert not hits(TANH.replace("tanh", "exponential"))
     assert hits()
 
 
@@ -161,7 +161,7 @@ def test_what_was_never_finished_is_removed(home: Path):
 def test_a_limit_that_is_no_number_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch, setting: str):
     monkeypatch.setenv("WENGERT_CACHE_MB", setting)
     with pytest.raises(InputError, match="WENGERT_CACHE_MB must be a whole number of megabytes"):
-        compile(parse_module(SINE))
+        compile(parse_module(TANH))
     monkeypatch.setenv("WENGERT_CACHE", "off")
     assert not hits()
 

@@ -20,6 +20,7 @@ from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.inline import marked
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
+from wengert.transforms.codegen.cpu.shared_functions import Divided, divided
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_RUN
 from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
@@ -92,6 +93,23 @@ class EntryBuilder:
 
     def text(self) -> str:
         """The whole program."""
+        kernels = self._kernels_and_entry()
+        text = "\n".join([*self.helpers.values(), kernels])
+        if not self.target.has_f16 and "half" in text:
+            from wengert.transforms.codegen.llvm.half import half_conversions  # here, because hardly any program needs it
+
+            text += half_conversions()
+        return with_debug_lines(text) if self.debug_lines else text
+
+    def divided(self) -> Divided:
+        """The program without the functions that it shares with others, and these."""
+        if self.debug_lines or not self.target.has_f16:  # marks of lines, and conversions that LLVM calls, belong to one module
+            return Divided(self.text(), ())
+        kernels = self._kernels_and_entry()
+        return divided(self.helpers, kernels)
+
+    def _kernels_and_entry(self) -> str:
+        """All of the program but what its kernels refer to."""
         ends = self._ends()
         lines = near_pointers(self.builder.body())
         body = "\n".join([text for line in [*self._beginning(), *lines, _END] for text in (ends if line is _END else [line])])
@@ -99,12 +117,7 @@ class EntryBuilder:
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
         kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
         kernels = [f"{self._description(name)}{kernel}" for kernel, name in zip(kernels, self.functions.values(), strict=True)]
-        text = "\n".join([*self.helpers.values(), *kernels, entry])
-        if not self.target.has_f16 and "half" in text:
-            from wengert.transforms.codegen.llvm.half import half_conversions  # here, because hardly any program needs it
-
-            text += half_conversions()
-        return with_debug_lines(text) if self.debug_lines else text
+        return "\n".join([*kernels, entry])
 
     def next_constant(self) -> int:
         """The number of the constant that comes next."""

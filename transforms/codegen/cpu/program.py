@@ -45,6 +45,7 @@ from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
+from wengert.transforms.codegen.cpu.shared_functions import Divided, SharedFunction
 from wengert.transforms.codegen.cpu.symbols import CALL_BACK
 from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, begin_task, parameters
 from wengert.transforms.schedule.chunks import Split
@@ -59,7 +60,8 @@ _NUMBER = "arith.constant"
 
 
 class ProgramText(Struct, frozen=True):
-    """LLVM text, the memory that it needs, its constants, and the ops that it calls in the interpreter, by number."""
+    """LLVM text, the memory that it needs, its constants, and the ops that it calls in the interpreter, by number; the functions that it declares and
+    shares with other programs."""
 
     text: str
     memory: Footprint
@@ -68,6 +70,7 @@ class ProgramText(Struct, frozen=True):
     kernels: int
     symbols: tuple[str, ...]
     timed: tuple[Operation, ...] = ()
+    shared: tuple[SharedFunction, ...] = ()
 
 
 def generate(
@@ -80,6 +83,7 @@ def generate(
     debug_lines: bool = False,
     describe: bool = False,
     timed: Timed = "no",
+    share: bool = False,
 ) -> ProgramText:
     """Emits the code of a module with one function on buffers.
 
@@ -92,6 +96,7 @@ def generate(
         describe: comments say which ops each function is fused from.
         check_schedules: schedules may be written by hand, and what cannot be obeyed is an error; not where ``schedule`` has just chosen or checked them.
         timed: what of it is timed (:mod:`wengert.transforms.codegen.cpu.clock`).
+        share: functions that other programs may call as well are left out of the text (:mod:`wengert.transforms.codegen.cpu.shared_functions`).
     """
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     block, constants = function.body.block, ops_of(function, GlobalOp)
@@ -99,13 +104,15 @@ def generate(
     notes = {"debug_lines": debug_lines, "describe": describe}
     entry = EntryBuilder(target, strict, len(block.args) - results, results, len(constants), flush=flush, timed=timed, **notes)
     entry.at(function.location)
-    code = _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules)
+    blocks = _BlockCode(entry, block, [*entry.inputs, *entry.outputs], check_schedules=check_schedules)
     with entry.timing(WHOLE):
         with entry.timing(EMPTY):
             pass
-        code.run()
+        blocks.run()
     clocked = () if entry.clock is None else tuple(entry.clock.ops)
-    return ProgramText(entry.text(), footprint(function), tuple(constants), tuple(entry.interpreted), len(entry.functions), tuple(entry.symbols), clocked)
+    code = entry.divided() if share else Divided(entry.text(), ())
+    interpreted, symbols = tuple(entry.interpreted), tuple(entry.symbols)
+    return ProgramText(code.text, footprint(function), tuple(constants), interpreted, len(entry.functions), symbols, clocked, code.functions)
 
 
 class _BlockCode(BlockPointers):

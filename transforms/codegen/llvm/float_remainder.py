@@ -7,6 +7,7 @@ e - f steps, each of which doubles and subtracts. Floats of 32 bits are divided 
 from __future__ import annotations
 
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.module import SHARED
 from wengert.transforms.codegen.llvm.types import float_literal
 from wengert.transforms.codegen.llvm.vector_builder import VectorBuilder
 
@@ -50,7 +51,7 @@ def _function(around: FunctionBuilder) -> str:
     both = b.binary("and", "i1", unchanged, b.binary("xor", "i1", undefined[2], "true"))
     numbers = b.binary("and", "i1", both, b.binary("xor", "i1", undefined[0], "true"))
     result = b.select(numbers, "double", "%x", result)
-    return b.definition(SYMBOL, ["double %x", "double %y"], result="double", returns=result, attributes="noinline nounwind")
+    return b.definition(SYMBOL, ["double %x", "double %y"], result="double", returns=result, attributes=f"{SHARED} nounwind")
 
 
 def _parts(b: FunctionBuilder, word: str) -> tuple[str, str]:

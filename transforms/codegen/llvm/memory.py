@@ -112,9 +112,7 @@ class Memory:
         while len(rows) > 1:
             joined: list[tuple[str, int, int]] = []
             for (x, begin, middle), (y, _, end) in zip(rows[::2], rows[1::2], strict=False):
-                order = [
-                    where[lane] if begin <= place < middle else lanes + where[lane] if middle <= place < end else -1 for lane, place in enumerate(places)
-                ]
+                order = [where[lane] if begin <= place < middle else lanes + where[lane] if middle <= place < end else -1 for lane, place in enumerate(places)]
                 joined.append((self.scalars.shuffle(element.memory, x, y, order), begin, end))
                 where = [lane if begin <= place < end else where[lane] for lane, place in enumerate(places)]
             rows = joined + rows[len(rows) - len(rows) % 2 :]

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+SHARED = 'noinline "wengert-shared"'
+"""Attributes of a function that any program may call, which depends on types and tile sizes only: compiled once where the target's linker can do that."""
+
 
 class AddressSpaces(Struct, frozen=True):
     """The numbers of the address spaces in which a target keeps constants and the stack; 0 is the generic one, which is all that a CPU has."""

@@ -17,6 +17,7 @@ from wengert.dialects.kernel.product_schedule import Tile
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.tile_function import PARAMETERS, tile_name
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
+from wengert.transforms.codegen.llvm.module import SHARED
 from wengert.transforms.codegen.llvm.types import float_literal
 
 ONE = "1.0"
@@ -96,14 +97,14 @@ def _normalise_function(element: str, lanes: int) -> str:
         some.give(small.results[0])
         some.otherwise()
         some.give(ONE)
-    return builder.definition(normalise_name(element), _PANEL, result=kind, returns=some.results[0], attributes="noinline nounwind")
+    return builder.definition(normalise_name(element), _PANEL, result=kind, returns=some.results[0], attributes=f"{SHARED} nounwind")
 
 
 def _largest_function(element: str, lanes: int) -> str:
     """``word @name(ptr %panel, i64 %count)``: the bits of the largest magnitude, times two."""
     builder, word = FunctionBuilder(), _word(element)
     largest = _fold(builder, element, lanes, "umax", 0, lambda place, count: _doubled(builder, word, place, count))
-    return builder.definition(_largest(element), _PANEL, result=word, returns=largest, attributes="noinline nounwind")
+    return builder.definition(_largest(element), _PANEL, result=word, returns=largest, attributes=f"{SHARED} nounwind")
 
 
 def _multiply_function(element: str, lanes: int) -> str:
@@ -116,7 +117,7 @@ def _multiply_function(element: str, lanes: int) -> str:
             place = builder.offset("%panel", arithmetic.scalar, loop.index)
             value = builder.binary("fmul", arithmetic.vector, builder.load(arithmetic.vector, place, size), arithmetic.broadcast(builder, "%factor"))
             builder.store(arithmetic.vector, value, place, size)
-    return builder.definition(_multiply(element), (*_PANEL, f"{Arithmetic(element, 1).scalar} %factor"), attributes="noinline nounwind")
+    return builder.definition(_multiply(element), (*_PANEL, f"{Arithmetic(element, 1).scalar} %factor"), attributes=f"{SHARED} nounwind")
 
 
 def _unequal_function(element: str, tile: Tile) -> str:
@@ -136,7 +137,7 @@ def _unequal_function(element: str, tile: Tile) -> str:
         branches.otherwise()
         builder.call_void(tile_name(element, tile, scaled=True), [*operands, (kind, _power(element, -range.shift))])
     parameters = (*PARAMETERS, f"{kind} %a_factor", f"{kind} %b_factor")
-    return builder.definition(unequal_name(element, tile), parameters, attributes="noinline nounwind")
+    return builder.definition(unequal_name(element, tile), parameters, attributes=f"{SHARED} nounwind")
 
 
 def _word(element: str) -> str:

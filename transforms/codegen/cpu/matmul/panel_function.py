@@ -13,6 +13,7 @@ from wengert.transforms.codegen.cpu.matmul.conversion import convert_vector
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.row_kernel import write_turned
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
+from wengert.transforms.codegen.llvm.module import SHARED
 
 Form = Literal["across", "along", "apart"]
 """Which neighbours in memory are read together: elements of one term, terms of one row or column, or none."""
@@ -47,7 +48,7 @@ def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form
             _copy_turned(builder, panel, width)
             branches.otherwise()
             _copy_singly(builder, panel, width, everything, 0)
-    return builder.definition(panel_name(elements, width, lanes, form), PARAMETERS, attributes="noinline nounwind")
+    return builder.definition(panel_name(elements, width, lanes, form), PARAMETERS, attributes=f"{SHARED} nounwind")
 
 
 class _Copied(Struct, frozen=True):

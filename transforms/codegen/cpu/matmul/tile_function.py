@@ -9,6 +9,7 @@ from __future__ import annotations
 from wengert.dialects.kernel.product_schedule import Tile
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.module import SHARED
 
 LINE_BYTES = 64
 """The bytes of a cache line."""
@@ -40,7 +41,7 @@ def tile_function(element: str, tile: Tile, *, scaled: bool) -> str:
         branches.otherwise()
         _write_edge(builder, arithmetic, tile, sums, factor)
     parameters = (*PARAMETERS, f"{arithmetic.scalar} %factor") if scaled else PARAMETERS
-    return builder.definition(tile_name(element, tile, scaled=scaled), parameters, attributes="noinline nounwind")
+    return builder.definition(tile_name(element, tile, scaled=scaled), parameters, attributes=f"{SHARED} nounwind")
 
 
 def _fetch(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile) -> None:

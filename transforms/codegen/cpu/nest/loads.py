@@ -15,7 +15,7 @@ from wengert.transforms.codegen.cpu.nest.guards import Guards, lane_mask
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.llvm.memory import Memory, is_maskable
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
+from wengert.transforms.codegen.llvm.types import element_of, literal, splat
 
 NEAR = 2
 """A masked load may begin so many registers before the array, or behind it; only few of them do."""

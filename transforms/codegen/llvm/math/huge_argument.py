@@ -16,6 +16,7 @@ from wengert.transforms.codegen.llvm.math.coefficients import TWO_OVER_PI_WORDS
 from wengert.transforms.codegen.llvm.math.double_double import Pair, multiply, split
 from wengert.transforms.codegen.llvm.math.expressions import Float, Integer, Mask, MathBuilder
 from wengert.transforms.codegen.llvm.math.wide_integers import WideIntegers, wide_integers
+from wengert.transforms.codegen.llvm.module import SHARED
 
 TABLE = "wg.math.two_over_pi"
 """The bits of 2/pi below 64 bits of zeros, most significant word first."""
@@ -128,4 +129,4 @@ def lane_loop(math: MathBuilder) -> str:
     for number, (kind, slot) in enumerate(zip(kinds[:3], slots, strict=False)):
         returned = builder.op(f"insertvalue {result} {returned}, {kind} {builder.load(kind, slot)}, {number}")
     parameters = [f"{kind} {name}" for kind, name in zip((*kinds, math.mask_type), (*names, "%mask"), strict=True)]
-    return builder.definition(SYMBOL.format(math.suffix), parameters, result=result, returns=returned, attributes="noinline cold nounwind")
+    return builder.definition(SYMBOL.format(math.suffix), parameters, result=result, returns=returned, attributes=f"{SHARED} cold nounwind")

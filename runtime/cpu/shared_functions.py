@@ -1,0 +1,50 @@
+"""Loads the functions that programs share, each once for a process, and makes them known to LLVM by their symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.ir.pipeline.stages import locked
+from wengert.runtime import cache
+from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu.objects import object_code
+from wengert.transforms.codegen.cpu.shared_functions import SharedFunction
+from wengert.transforms.schedule.host import llvm_binding
+
+Kept = tuple[str, str]
+"""The symbol of a shared function, and the name of its object file in the cache."""
+
+_loaded: dict[str, tuple[Library, str]] = {}
+"""The machine code by its symbol, for as long as the process lives; the name of its object file."""
+
+
+@locked
+def load(functions: Sequence[SharedFunction]) -> list[Kept]:
+    """Loads functions, of which each stands behind those that it calls; what is kept of them with a program.
+
+    Raises:
+        CompileError: LLVM does not accept the text of one (a defect).
+    """
+    for function in functions:
+        if function.symbol not in _loaded:
+            made = object_code(function.text)
+            _link(function.symbol, made.image, made.name)
+    return [(function.symbol, _loaded[function.symbol][1]) for function in functions]
+
+
+@locked
+def load_kept(functions: Sequence[Kept]) -> bool:
+    """Loads functions that were kept with a program; whether all of their object files are still there."""
+    for symbol, name in functions:
+        if symbol not in _loaded:
+            image = cache.read(name) if name else None
+            if image is None:
+                return False
+            _link(symbol, image, name)
+    return True
+
+
+def _link(symbol: str, image: bytes, name: str) -> None:
+    library = Library(image)
+    llvm_binding().add_symbol(symbol, library.address(symbol))
+    _loaded[symbol] = (library, name)
