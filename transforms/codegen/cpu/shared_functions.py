@@ -56,7 +56,7 @@ def divided(helpers: Mapping[str, str], program: str) -> Divided:
         return Divided("\n".join([*helpers.values(), program]), ())
     division = _Division(helpers, heads)
     functions = tuple(division.function(symbol) for symbol in division.callees_first())
-    return Divided(division.module([program], ()), functions)
+    return Divided(division.program(program), functions)
 
 
 def _shared_head(symbol: str, text: str, everywhere: Iterable[str]) -> re.Match[str] | None:
@@ -80,13 +80,22 @@ class _Division:
         """The function with this symbol, which takes along what it refers to and is not shared."""
         text = self.helpers[symbol].replace("define internal ", "define ", 1)
         calls = [name for other, name in self.names.items() if other != symbol and other in self._reached(self.refers[symbol])]
-        return SharedFunction(self.names[symbol], self.module([text], (symbol,)), tuple(calls))
+        return SharedFunction(self.names[symbol], self._module(symbol, text), tuple(calls))
 
-    def module(self, texts: Sequence[str], own: Sequence[str]) -> str:
-        """Texts behind declarations of the shared functions and definitions of all else that they refer to."""
-        reached = self._reached(symbol for text in texts for symbol in self._referred(text))
-        before = [self._before(symbol, text) for symbol, text in self.helpers.items() if symbol in reached and symbol not in own]
-        whole = "\n".join([*before, *texts])
+    def program(self, text: str) -> str:
+        """The program, without what only shared functions refer to."""
+        theirs = {symbol for head in self.heads for symbol in self._reached([head, *self.refers[head]])}
+        own = [other for symbol, other in self.helpers.items() if symbol not in theirs]
+        left_out = theirs - self._reached(symbol for part in (*own, text) for symbol in self._referred(part))
+        return self._renamed([*[self._before(symbol, other) for symbol, other in self.helpers.items() if symbol not in left_out], text])
+
+    def _module(self, symbol: str, text: str) -> str:
+        """A shared function behind declarations of others, and definitions of all else that it refers to."""
+        reached = self._reached(self.refers[symbol])
+        return self._renamed([*[self._before(other, definition) for other, definition in self.helpers.items() if other in reached], text])
+
+    def _renamed(self, texts: Sequence[str]) -> str:
+        whole = "\n".join(texts)
         for symbol, name in self.names.items():
             whole = whole.replace(f"@{symbol}(", f"@{name}(")
         return whole
