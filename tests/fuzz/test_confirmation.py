@@ -85,6 +85,58 @@ def test_a_difference_that_no_noisy_run_shows_is_looked_at_op_by_op(monkeypatch:
     assert "stablehlo.sine" in error.value.details
 
 
+ORDER = """func.func public @main(%x: tensor<f32>, %k: tensor<f32>) -> (tensor<i1>, tensor<f32>) {
+  %y = stablehlo.add %x, %x : tensor<f32>
+  %c = stablehlo.compare LT, %y, %k : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %o = stablehlo.tanh %x : tensor<f32>
+  return %c, %o : tensor<i1>, tensor<f32>
+}"""
+
+
+@pytest.mark.parametrize("units", [1, 1000])
+def test_an_order_of_nearly_equal_numbers_is_looked_at_with_its_operands(units: int) -> None:
+    """Where all values are results the kernels are others, and round as the interpreter does."""
+    x = np.float32(0.3)
+    y = x + x
+    k = y + np.spacing(y)
+
+    def with_few_results(program: wg.Program, inputs: Sequence[Any]) -> Sequence[Any]:
+        results = list(interpreted(program, inputs))
+        off = np.asarray(y + units * np.spacing(y))
+        return results if len(results) == 5 else [off < k, results[1], *[off, off < k][: len(results) - 2]]
+
+    program = wg.parse(ORDER)
+    given = with_few_results(program, [x, k])
+    assert bool(given[0]) != bool(interpreted(program, [x, k])[0])
+    assert "not seen" in str(wrong_op(with_few_results, program, [x, k], given))
+    fault = wrong_op(with_few_results, program, [x, k], given, result=0)
+    assert fault is None if units == 1 else "stablehlo.add" in str(fault)
+
+
+@pytest.mark.parametrize(("op", "x", "given"), [("atan2 %x, %x", 1e-310, np.nan), ("divide %x, %x", 1e-310, np.nan), ("atan2 %x, %x", 1e-300, np.nan)])
+def test_what_is_made_of_subnormal_operands_by_who_has_none(op: str, x: float, given: float) -> None:
+    program = wg.parse(f"func.func public @main(%x: tensor<2xf64>) -> tensor<2xf64> {{\n  %0 = stablehlo.{op} : tensor<2xf64>\n  return %0 : tensor<2xf64>\n}}")
+    inputs = [np.array([x, 0.5])]
+
+    def execute(program: wg.Program, inputs: Sequence[Any]) -> Sequence[Any]:
+        return [np.where(np.arange(2) == 0, given, y) for y in interpreted(program, inputs)]
+
+    assert (wrong_op(execute, program, inputs, execute(program, inputs), flushing=True) is None) == (x < np.finfo(np.float64).tiny)
+    assert wrong_op(execute, program, inputs, execute(program, inputs)) is not None
+
+
+def test_the_factor_of_a_matrix_that_has_none_may_be_anything() -> None:
+    text = "func.func public @main(%x: tensor<2x2x2xf64>) -> tensor<2x2x2xf64> {\n  %0 = stablehlo.cholesky %x, lower = false : tensor<2x2x2xf64>\n  return %0 : tensor<2x2x2xf64>\n}"
+    inputs = [np.stack([-np.eye(2), np.eye(2)])]
+    for wrong in (0, 1):
+
+        def execute(program: wg.Program, inputs: Sequence[Any], wrong: int = wrong) -> Sequence[Any]:
+            return [np.where(np.arange(2)[:, None, None] == wrong, 7.0, y) for y in interpreted(program, inputs)]
+
+        fault = wrong_op(execute, wg.parse(text), inputs, execute(wg.parse(text), inputs))
+        assert (fault is None) == (wrong == 0)
+
+
 # -- wide arithmetic
 
 PRODUCT = """func.func public @main(%x: tensor<{e}>, %y: tensor<{e}>, %z: tensor<{e}>) -> tensor<{e}> {{
