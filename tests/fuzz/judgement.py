@@ -22,6 +22,8 @@ SHRINKS = 64.0
 """So many times smaller is a rounding error in wide arithmetic at least; long doubles have 2048 times the precision of 64 bits."""
 NEARER = 4.0
 """So many times nearer to the wide result than to each other is the one of two results that is right."""
+SLIGHT = 1e-6
+"""A difference of this share of the wide result is no other way through the program: there both may be about as far off as they are apart."""
 
 
 class Difference(Mismatch):
@@ -97,7 +99,8 @@ def vanishes(difference: Difference, given: Any, expected: Any) -> bool:
         apart, wide_apart = _apart(a, e), _apart(wide_a, wide_e)
         right = wide_e.astype(e.dtype)
         least = np.minimum(_apart(a, right), _apart(e, right))
-        reach = np.where(np.isfinite(apart), apart / NEARER, 1e-2 * np.abs(right.astype(wider(e.dtype))))
+        size = np.abs(right.astype(wider(e.dtype)))
+        reach = np.where(np.isfinite(apart), np.where(apart <= SLIGHT * size, apart * NEARER, apart / NEARER), 1e-2 * size)
         same = near(a, right) | near(e, right)
         return bool(np.all(near(wide_a, wide_e) | (wide_apart <= apart / SHRINKS) & np.isfinite(wide_apart)) and np.all(same | (least <= reach)))
 

@@ -234,3 +234,21 @@ def test_the_comparison_that_fails_is_the_one_that_is_made_again() -> None:
     outcome = attempt(Case(program), Check("two", run))
     assert isinstance(outcome, Finding)
     assert outcome.what.startswith("second")
+
+
+@pytest.mark.parametrize("mantissa", [7, 37])
+def test_a_rounding_within_the_program_is_finer_in_wide_arithmetic(mantissa: int) -> None:
+    """On one way the rounding comes before a factor, on the other behind it, as with tangents in the two modes."""
+    text = f"""func.func public @main(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64> {{
+  %0 = stablehlo.reduce_precision %x, format = e11m{mantissa} : tensor<f64>
+  %1 = stablehlo.multiply %0, %y : tensor<f64>
+  return %1 : tensor<f64>
+}}"""
+    other = f"""func.func public @main(%x: tensor<f64>, %y: tensor<f64>) -> tensor<f64> {{
+  %0 = stablehlo.multiply %x, %y : tensor<f64>
+  %1 = stablehlo.reduce_precision %0, format = e11m{mantissa} : tensor<f64>
+  return %1 : tensor<f64>
+}}"""
+    program = Program(text, (np.array(1 / 3), np.array(1.7)))
+    assert isinstance(attempt(Case(program), comparing(lambda _: other)), Rounding)
+    assert isinstance(attempt(Case(program), comparing(lambda text: other.replace("%0 = stablehlo.multiply", "%0 = stablehlo.add"))), Finding)

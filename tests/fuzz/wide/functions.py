@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from wengert.dialects import chlo, stablehlo
+from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_complex, is_float
 from wengert.runtime.interpreter.ops.elementwise import KERNELS
 
@@ -55,8 +56,20 @@ SPECIAL: dict[type[Operation], Function] = {
     chlo.BesselI1eOp: _bessel_i1e,
 }
 """Functions that NumPy lacks, of numbers of mpmath."""
-NARROW = (stablehlo.BitcastConvertOp, stablehlo.ReducePrecisionOp, chlo.NextAfterOp, stablehlo.ConstantOp, chlo.ConstantOp)
+NARROW = (stablehlo.BitcastConvertOp, chlo.NextAfterOp, stablehlo.ConstantOp, chlo.ConstantOp)
 """Ops that are about the format itself, or hold numbers in it."""
+
+
+def reduced_precision(op: stablehlo.ReducePrecisionOp, bits: int) -> Function:
+    """Rounds to as many bits less than the widest format has as the op leaves off of its own, whose mantissa has ``bits``: what two ways around the rounding
+    differ by becomes as much smaller as other rounding does. The range is that of the widest format."""
+    kept = max(BITS - 1 - max(bits - int_of(op.mantissa_bits), 0), 0)
+
+    def rounded(x: Any) -> Any:
+        fraction, exponent = np.frexp(np.asarray(x, np.longdouble))
+        return np.ldexp(np.ldexp(np.rint(np.ldexp(fraction, kept + 1)), -kept - 1), exponent)[()]
+
+    return rounded
 
 
 def wide_function(op: Operation, narrow: Function) -> Function | None:

@@ -14,9 +14,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from fuzz.wide.formats import Copies
-from fuzz.wide.functions import NARROW, wide_function
+from fuzz.wide.functions import NARROW, reduced_precision, wide_function
+from wengert.dialects import stablehlo
 from wengert.ir.tensor_types import dtype_of, element, is_complex, is_float
 from wengert.lab.agreement.noise.disturbance import Disturbance
+from wengert.lab.agreement.noise.floats import finfo
 from wengert.lab.agreement.noise.frame import NoisyFrame
 from wengert.lab.agreement.noise.machine import NoisyMachine, Taken
 from wengert.runtime.interpreter.counter import Counter
@@ -63,6 +65,8 @@ class _WideFrame(Frame):
             return super().function(op)
         if isinstance(op, NARROW):
             return self._narrow(copies.as_given[op])
+        if isinstance(op, stablehlo.ReducePrecisionOp):
+            return reduced_precision(op, int(finfo(dtype_of(element(copies.as_given[op].operands[0]))).nmant))
         narrow = None if _captures(op) else self._narrow(copies.in_64_bits[op])
         if narrow is None:
             return super().function(op)
