@@ -22,6 +22,7 @@ from wengert.frontends.aten.result_types.rules import counted, same
 from wengert.frontends.aten.result_types.shapes import at_index, rows, selected
 from wengert.frontends.aten.result_types.views import indexed
 from wengert.frontends.aten.shape import bounds
+from wengert.frontends.kinks import declared
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, f64, i64, is_boolean, is_float, rank, shape, size, tensor
 
@@ -80,7 +81,8 @@ def index(b: AtenBuilder, x: Value, indices: Indices) -> Value:
     first = _place(dims)
     offsets = [i if i < first else i + common for i in range(len(kept))]
     sizes = [1 if d in dims else n for d, n in enumerate(extents)]
-    return b.gather(x, _vectors(b, columns), _numbers(offsets, dims, common), sizes, b.extents)
+    rest = [extents[d] for d in kept]
+    return b.gather(x, _vectors(b, columns), _numbers(offsets, dims, common), sizes, [*rest[:first], *_common(columns), *rest[first:]])
 
 
 @means("index_put.default(self, indices, values, accumulate=False)", "_unsafe_index_put.default(self, indices, values, accumulate=False)", results=same)
@@ -114,17 +116,31 @@ def index_select(b: AtenBuilder, x: Value, dim: int, positions: Value) -> Value:
     return index(b, x, [None] * dim + [positions])
 
 
+def rows_at(b: AtenBuilder, x: Value, positions: Value) -> Value:
+    """Rows of x: [n, e] at positions: [...] -> [..., e]."""
+    count = rank(positions)
+    return b.gather(x, _vectors(b, [positions]), _numbers([count], [0], count), [1, shape(x)[1]], [*shape(positions), shape(x)[1]])
+
+
+def with_scaled_gradient(b: AtenBuilder, rows: Value, positions: Value, count: int) -> Value:
+    """Rows: [..., e] whose derivatives are divided by how often their position, of so many, is among all (``scale_grad_by_freq``)."""
+    flat = b.reshape(positions, [size(positions)])
+    blank = b.full(0, tensor((count,), element(rows)))
+    often = scattered(b, core.Kind.add, blank, 0, flat, b.full(1, tensor((size(positions),), element(rows))))
+    times = b.reshape(index(b, often, [flat]), shape(positions))
+    return declared(b, rows, (rows, b.along(rows, b.divide(b.full_like(times, 1), times), [rank(rows) - 1])))
+
+
 @means("embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", results=rows)
 def embedding(b: AtenBuilder, weight: Value, indices: Value, padding_idx: int = -1, scale_by_freq: bool = False, sparse: bool = False) -> Value:
     """Rows of weight: [n, e]. The row for padding has no derivative, so that training leaves it as it is."""
+    rows = rows_at(b, weight, indices)
     if scale_by_freq:
-        raise b.refuse("embedding with scale_grad_by_freq has a derivative that is not that of its values")
-    count = rank(indices)
-    rows = b.gather(weight, _vectors(b, [indices]), _numbers([count], [0], count), [1, shape(weight)[1]], b.extents)
+        rows = with_scaled_gradient(b, rows, indices, shape(weight)[0])
     if padding_idx < 0:
         return rows
     padding = b.compare("EQ", indices, b.full_like(indices, padding_idx))
-    return b.select(b.along(rows, padding, [count]), b.stopped(rows), rows)
+    return b.select(b.along(rows, padding, [rank(indices)]), b.stopped(rows), rows)
 
 
 @means("gather.default(self, dim, index, *, sparse_grad=False)", results=at_index)
