@@ -112,8 +112,31 @@ def index_put(b: AtenBuilder, x: Value, indices: Indices, values: Value, accumul
 @means("index_select.default(self, dim, index)", results=selected)
 def index_select(b: AtenBuilder, x: Value, dim: int, positions: Value) -> Value:
     """Positions of one dimension."""
+    if not shape(x):
+        return b.expanded(x, b.extents)
     dim = axis(dim, rank(x))
     return index(b, x, [None] * dim + [positions])
+
+
+@means("index_reduce.default(self, dim, index, source, reduce, *, include_self=True)", results=same)
+def index_reduce(b: AtenBuilder, x: Value, dim: int, positions: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
+    """x with rows combined into it at positions of one dimension."""
+    if not shape(x):
+        x, source = b.reshape(x, [1]), b.reshape(source, [1])
+    dim = axis(dim, rank(x))
+    wide = b.broadcast_in_dim(b.reshape(positions, [size(positions)]), [dim], shape(source))
+    return b.reshape(scatter_reduce(b, x, dim, wide, source, reduce, include_self=include_self), b.extents)
+
+
+@means("diagonal_scatter.default(self, src, offset=0, dim1=0, dim2=1)", results=same)
+def diagonal_scatter(b: AtenBuilder, x: Value, source: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """x with a diagonal replaced, whose elements are along the last dimension of what replaces it."""
+    n = rank(x)
+    order = [first := axis(dim1, n), second := axis(dim2, n), *(d for d in range(n) if d not in (first, second))]
+    count = shape(source)[-1]
+    steps = [b.constant(np.arange(count) + max(k, 0)) for k in (-offset, offset)]
+    moved = b.transpose(source, [n - 2, *range(n - 2)])
+    return b.transpose(index_put(b, b.transpose(x, order), steps, moved), [order.index(d) for d in range(n)])
 
 
 def rows_at(b: AtenBuilder, x: Value, positions: Value) -> Value:
