@@ -40,7 +40,7 @@ def _series(name: str, degree: int) -> tuple[float, ...]:
     return tuple(np.polynomial.chebyshev.chebfit(points, functions[name](points), degree).tolist())
 
 
-def _clenshaw(b: AtenBuilder, t: Value, coefficients: tuple[float, ...]) -> Value:
+def clenshaw(b: AtenBuilder, t: Value, coefficients: tuple[float, ...]) -> Value:
     """The sum of a Chebyshev series."""
     now, before = b.full_like(t, coefficients[-1]), b.full_like(t, 0)
     twice = b.add(t, t)
@@ -49,13 +49,14 @@ def _clenshaw(b: AtenBuilder, t: Value, coefficients: tuple[float, ...]) -> Valu
     return b.add(b.subtract(b.multiply(t, now), before), b.full_like(t, coefficients[0]))
 
 
-def _i0e_value(b: AtenBuilder, x: Value) -> Value:
+def i0e_value(b: AtenBuilder, x: Value) -> Value:
+    """I0(x) exp(-|x|), without a derivative."""
     size = b.abs(x)
     near = b.compare("LE", size, b.full_like(x, 8))
     inner = b.select(near, size, b.full_like(x, 8))
     outer = b.select(near, b.full_like(x, 8), size)
-    low = _clenshaw(b, b.subtract(b.multiply(inner, b.full_like(x, 0.25)), b.full_like(x, 1)), _series("i0e near", 29))
-    high = _clenshaw(b, b.subtract(b.divide(b.full_like(x, 16), outer), b.full_like(x, 1)), _series("i0e far", 25))
+    low = clenshaw(b, b.subtract(b.multiply(inner, b.full_like(x, 0.25)), b.full_like(x, 1)), _series("i0e near", 29))
+    high = clenshaw(b, b.subtract(b.divide(b.full_like(x, 16), outer), b.full_like(x, 1)), _series("i0e far", 25))
     return b.stopped(b.select(near, low, b.divide(high, b.sqrt(outer))))
 
 
@@ -63,20 +64,20 @@ def _i0e_value(b: AtenBuilder, x: Value) -> Value:
 def i0e(b: AtenBuilder, x: Value) -> Value:
     """The modified Bessel function of order 0, times exp(-|x|)."""
     x = b.fitted(x)
-    value = _i0e_value(b, x)
+    value = i0e_value(b, x)
     # d i0e(x) = (i1e(x) - sign(x) i0e(x)) dx
     return declared(b, value, (x, b.subtract(b.like(chlo.BesselI1eOp, x), b.multiply(b.sign(x), value))))
 
 
-@means("i0.default(self)", results=floating)
+@means("i0.default(self)", "special_modified_bessel_i0.default(self)", results=floating)
 def i0(b: AtenBuilder, x: Value) -> Value:
     """The modified Bessel function of order 0."""
     x = b.fitted(x)
     # d i0(x) = i1(x) dx
-    return declared(b, b.stopped(b.multiply(_i0e_value(b, x), b.exponential(b.abs(x)))), (x, i1(b, x)))
+    return declared(b, b.stopped(b.multiply(i0e_value(b, x), b.exponential(b.abs(x)))), (x, i1(b, x)))
 
 
-@means("special_i1.default(self)", results=floating)
+@means("special_i1.default(self)", "special_modified_bessel_i1.default(self)", results=floating)
 def i1(b: AtenBuilder, x: Value) -> Value:
     """The modified Bessel function of order 1."""
     x = b.fitted(x)
@@ -84,16 +85,17 @@ def i1(b: AtenBuilder, x: Value) -> Value:
     value = b.stopped(b.multiply(b.like(chlo.BesselI1eOp, x), growth))
     # d i1(x) = (i0(x) - i1(x) / x) dx, and 1/2 at 0
     zero = b.compare("EQ", x, b.full_like(x, 0))
-    slope = b.subtract(b.multiply(_i0e_value(b, x), growth), b.divide(value, b.select(zero, b.full_like(x, 1), x)))
+    slope = b.subtract(b.multiply(i0e_value(b, x), growth), b.divide(value, b.select(zero, b.full_like(x, 1), x)))
     return declared(b, value, (x, b.stopped(b.select(zero, b.full_like(x, 0.5), slope))))
 
 
-def _erfcx_value(b: AtenBuilder, x: Value) -> Value:
+def erfcx_value(b: AtenBuilder, x: Value) -> Value:
+    """exp(x^2) erfc(x), without a derivative."""
     size = b.abs(x)
     far = b.compare("GT", size, b.full_like(x, 1e8))  # where exp(x^2) erfc(x) is 1 / (x sqrt(pi))
     inner = b.select(far, b.full_like(x, 1), size)
     t = b.divide(b.subtract(inner, b.full_like(x, 3.75)), b.add(inner, b.full_like(x, 3.75)))
-    series = b.divide(_clenshaw(b, t, _series("erfcx", 40)), b.add(b.full_like(x, 1), b.multiply(b.full_like(x, 2), inner)))
+    series = b.divide(clenshaw(b, t, _series("erfcx", 40)), b.add(b.full_like(x, 1), b.multiply(b.full_like(x, 2), inner)))
     right = b.select(far, b.divide(b.full_like(x, 1 / sqrt(pi)), size), series)
     left = b.subtract(b.multiply(b.full_like(x, 2), b.exponential(b.multiply(x, x))), right)
     return b.stopped(b.select(b.compare("LT", x, b.full_like(x, 0)), left, right))
@@ -103,7 +105,7 @@ def _erfcx_value(b: AtenBuilder, x: Value) -> Value:
 def erfcx(b: AtenBuilder, x: Value) -> Value:
     """exp(x^2) erfc(x)."""
     x = b.fitted(x)
-    value = _erfcx_value(b, x)
+    value = erfcx_value(b, x)
     # d erfcx(x) = (2 x erfcx(x) - 2 / sqrt(pi)) dx
     return declared(b, value, (x, b.subtract(b.multiply(b.multiply(b.full_like(x, 2), x), value), b.full_like(x, 2 / sqrt(pi)))))
 
@@ -115,9 +117,9 @@ def log_ndtr(b: AtenBuilder, x: Value) -> Value:
     scaled = b.multiply(x, b.full_like(x, sqrt(0.5)))
     low = b.compare("LT", x, b.full_like(x, -1))
     cut = b.select(low, b.negate(scaled), b.full_like(x, 1))
-    tail = _erfcx_value(b, cut)
+    tail = erfcx_value(b, cut)
     below = b.subtract(b.log(b.multiply(tail, b.full_like(x, 0.5))), b.multiply(scaled, scaled))
     above = b.log_plus_one(b.negate(b.multiply(b.full_like(x, 0.5), b.like(chlo.ErfcOp, scaled))))
     # d log_ndtr(x) = sqrt(2 / pi) / erfcx(-x / sqrt(2)) dx
-    slope = b.divide(b.full_like(x, sqrt(2 / pi)), _erfcx_value(b, b.negate(scaled)))
+    slope = b.divide(b.full_like(x, sqrt(2 / pi)), erfcx_value(b, b.negate(scaled)))
     return declared(b, b.stopped(b.select(low, below, above)), (x, slope))

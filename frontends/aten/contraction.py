@@ -53,6 +53,12 @@ def baddbmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, 
     return _accumulated(b, start, bmm(b, x, y), beta, alpha)
 
 
+@means("addbmm.default(self, batch1, batch2, *, beta=1, alpha=1)", results=multiplied)
+def addbmm(b: AtenBuilder, start: Value, x: Value, y: Value, beta: Number = 1, alpha: Number = 1) -> Value:
+    """beta start + alpha times the sum of the products of batches."""
+    return _accumulated(b, start, b.dot_general(x, y, ((0, 2), (0, 1)), ((), ())), beta, alpha)
+
+
 @means("_grouped_mm.default(self, mat2, offs=None, bias=None, out_dtype=None)", results=grouped)
 def grouped_mm(b: AtenBuilder, x: Value, y: Value, ends: Value | None, bias: Value | None, out_dtype: Any = None) -> Value:
     """Each row of x: [t, k] with the matrix of its group, of y: [g, k, n]; the rows of group i end before ends[i]. Rows after the last group are zero.

@@ -22,6 +22,7 @@ from wengert.frontends.aten.result_types.rules import counted, same
 from wengert.frontends.aten.result_types.shapes import at_index, rows, selected
 from wengert.frontends.aten.result_types.views import indexed
 from wengert.frontends.aten.shape import bounds
+from wengert.frontends.kinks import declared
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, f64, i64, is_boolean, is_float, rank, shape, size, tensor
 
@@ -80,7 +81,8 @@ def index(b: AtenBuilder, x: Value, indices: Indices) -> Value:
     first = _place(dims)
     offsets = [i if i < first else i + common for i in range(len(kept))]
     sizes = [1 if d in dims else n for d, n in enumerate(extents)]
-    return b.gather(x, _vectors(b, columns), _numbers(offsets, dims, common), sizes, b.extents)
+    rest = [extents[d] for d in kept]
+    return b.gather(x, _vectors(b, columns), _numbers(offsets, dims, common), sizes, [*rest[:first], *_common(columns), *rest[first:]])
 
 
 @means("index_put.default(self, indices, values, accumulate=False)", "_unsafe_index_put.default(self, indices, values, accumulate=False)", results=same)
@@ -110,21 +112,58 @@ def index_put(b: AtenBuilder, x: Value, indices: Indices, values: Value, accumul
 @means("index_select.default(self, dim, index)", results=selected)
 def index_select(b: AtenBuilder, x: Value, dim: int, positions: Value) -> Value:
     """Positions of one dimension."""
+    if not shape(x):
+        return b.expanded(x, b.extents)
     dim = axis(dim, rank(x))
     return index(b, x, [None] * dim + [positions])
+
+
+@means("index_reduce.default(self, dim, index, source, reduce, *, include_self=True)", results=same)
+def index_reduce(b: AtenBuilder, x: Value, dim: int, positions: Value, source: Value, reduce: str, *, include_self: bool = True) -> Value:
+    """x with rows combined into it at positions of one dimension."""
+    if not shape(x):
+        x, source = b.reshape(x, [1]), b.reshape(source, [1])
+    dim = axis(dim, rank(x))
+    wide = b.broadcast_in_dim(b.reshape(positions, [size(positions)]), [dim], shape(source))
+    return b.reshape(scatter_reduce(b, x, dim, wide, source, reduce, include_self=include_self), b.extents)
+
+
+@means("diagonal_scatter.default(self, src, offset=0, dim1=0, dim2=1)", results=same)
+def diagonal_scatter(b: AtenBuilder, x: Value, source: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    """x with a diagonal replaced, whose elements are along the last dimension of what replaces it."""
+    n = rank(x)
+    order = [first := axis(dim1, n), second := axis(dim2, n), *(d for d in range(n) if d not in (first, second))]
+    count = shape(source)[-1]
+    steps = [b.constant(np.arange(count) + max(k, 0)) for k in (-offset, offset)]
+    moved = b.transpose(source, [n - 2, *range(n - 2)])
+    return b.transpose(index_put(b, b.transpose(x, order), steps, moved), [order.index(d) for d in range(n)])
+
+
+def rows_at(b: AtenBuilder, x: Value, positions: Value) -> Value:
+    """Rows of x: [n, e] at positions: [...] -> [..., e]."""
+    count = rank(positions)
+    return b.gather(x, _vectors(b, [positions]), _numbers([count], [0], count), [1, shape(x)[1]], [*shape(positions), shape(x)[1]])
+
+
+def with_scaled_gradient(b: AtenBuilder, rows: Value, positions: Value, count: int) -> Value:
+    """Rows: [..., e] whose derivatives are divided by how often their position, of so many, is among all (``scale_grad_by_freq``)."""
+    flat = b.reshape(positions, [size(positions)])
+    blank = b.full(0, tensor((count,), element(rows)))
+    often = scattered(b, core.Kind.add, blank, 0, flat, b.full(1, tensor((size(positions),), element(rows))))
+    times = b.reshape(index(b, often, [flat]), shape(positions))
+    return declared(b, rows, (rows, b.along(rows, b.divide(b.full_like(times, 1), times), [rank(rows) - 1])))
 
 
 @means("embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)", results=rows)
 def embedding(b: AtenBuilder, weight: Value, indices: Value, padding_idx: int = -1, scale_by_freq: bool = False, sparse: bool = False) -> Value:
     """Rows of weight: [n, e]. The row for padding has no derivative, so that training leaves it as it is."""
+    rows = rows_at(b, weight, indices)
     if scale_by_freq:
-        raise b.refuse("embedding with scale_grad_by_freq has a derivative that is not that of its values")
-    count = rank(indices)
-    rows = b.gather(weight, _vectors(b, [indices]), _numbers([count], [0], count), [1, shape(weight)[1]], b.extents)
+        rows = with_scaled_gradient(b, rows, indices, shape(weight)[0])
     if padding_idx < 0:
         return rows
     padding = b.compare("EQ", indices, b.full_like(indices, padding_idx))
-    return b.select(b.along(rows, padding, [count]), b.stopped(rows), rows)
+    return b.select(b.along(rows, padding, [rank(indices)]), b.stopped(rows), rows)
 
 
 @means("gather.default(self, dim, index, *, sparse_grad=False)", results=at_index)

@@ -6,16 +6,21 @@ factorisation fails there are NaN in the results where PyTorch raises an error: 
 
 from __future__ import annotations
 
+from typing import Any
+
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_types.matrices import determinant, log_determinant, pseudo_inverse, same_matrix, singular
 from wengert.frontends.aten.result_types.shapes import eigen_general, eigen_symmetric, orthogonal, with_info
+from wengert.frontends.transforms.differentiation_control import stop_gradient
 from wengert.ir.attributes import bool_attr
 from wengert.ir.tensor_types import element, i32, real_element, shape, tensor
+from wengert.numpy import conj, eye, finfo, matrix_transpose, maximum, where
 from wengert.numpy import linalg as wlinalg
-from wengert.transforms.ad.building_blocks.matrices import adjoint, hermitian, identity_like, keep, matmul
+from wengert.transforms.ad.building_blocks.matrices import adjoint, identity_like, keep, matmul
+from wengert.transforms.ad.building_blocks.matrices import hermitian as hermitian_of
 
 Values = tuple[Value | None, ...]
 
@@ -23,7 +28,7 @@ Values = tuple[Value | None, ...]
 def mean_of_triangles(b: AtenBuilder, a: Value, lower: bool) -> Value:
     """A Hermitian matrix by one triangle of a, which has the derivative of (a + a^H) / 2."""
     mean = b.multiply(b.add(a, adjoint(b, a)), b.full_like(a, 0.5))
-    return b.add(mean, b.stopped(b.subtract(hermitian(b, a, lower), mean)))
+    return b.add(mean, b.stopped(b.subtract(hermitian_of(b, a, lower), mean)))
 
 
 def nan_where_failed(b: AtenBuilder, info: Value, x: Value) -> Value:
@@ -51,6 +56,14 @@ def cholesky(b: AtenBuilder, a: Value, upper: bool = False, check_errors: bool =
     return adjoint(b, factor) if upper else factor, info
 
 
+@means("cholesky.default(self, upper=False)", results=same_matrix)
+def cholesky_alone(b: AtenBuilder, a: Value, upper: bool = False) -> Value:
+    """The factor."""
+    factor = cholesky(b, a, upper)[0]
+    assert factor is not None
+    return factor
+
+
 # -- determinant and inverse
 
 
@@ -75,10 +88,37 @@ def slogdet(b: AtenBuilder, a: Value) -> Values:
 
 @means("linalg_pinv.atol_rtol_tensor(self, *, atol=None, rtol=None, hermitian=False)", results=pseudo_inverse)
 def pinv(b: AtenBuilder, a: Value, *, atol: Value | None = None, rtol: Value | None = None, hermitian: bool = False) -> Value:
-    """The pseudoinverse."""
-    if atol is not None or rtol is not None or hermitian:
-        raise b.refuse("pinv with tolerances, or of a Hermitian matrix, has no translation", "write it with torch.linalg.svd")
-    return b.by_numpy(wlinalg.pinv, a)
+    """The pseudoinverse; singular values up to a bound, or a multiple of the largest one, count as 0."""
+    if 0 in shape(a):
+        return b.full(0, b.type)
+    known = b.stopped(hermitian_of(b, a, True) if hermitian else a)
+    bounds: list[Any] = [0.0 if bound is None else bound for bound in (atol, rtol)]
+    return b.by_numpy(_bounded_pinv, a, known, *bounds, atol is None, rtol is None)
+
+
+def _bounded_pinv(a: Any, known: Any, atol: Any, rtol: Any, no_atol: bool, no_rtol: bool) -> Any:
+    u, s, vh = wlinalg.svd(known, full_matrices=False)
+    largest = s[..., :1]
+    standard = max(a.shape[-2:]) * float(finfo(s.dtype).eps)
+    if no_rtol:
+        rtol = standard if no_atol else where(atol > 0, 0.0, standard)
+    relative = (rtol if isinstance(rtol, float) else rtol[..., None]) * largest
+    kept = s > maximum(atol if isinstance(atol, float) else atol[..., None], relative)
+    inverse = where(kept, 1.0 / where(kept, s, 1.0), 0.0)
+    value = stop_gradient((conj(matrix_transpose(vh)) * inverse[..., None, :]) @ conj(matrix_transpose(u)))
+    return _of_constant_rank(a, value, 2)
+
+
+def _of_constant_rank(a: Any, value: Any, order: int) -> Any:
+    """The pseudoinverse p with the derivative that it has among matrices of the same rank (G. H. Golub and V. Pereyra, 1973):
+    -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p. Right up to derivatives of this order."""
+    if not order:
+        return value
+    p = _of_constant_rank(a, value, order - 1)
+    da = a - stop_gradient(a)
+    down, up = conj(matrix_transpose(da)), conj(matrix_transpose(p))
+    left, right = eye(a.shape[-2], dtype=a.dtype) - a @ p, eye(a.shape[-1], dtype=a.dtype) - p @ a
+    return value - p @ da @ p + p @ up @ down @ left + right @ down @ up @ p
 
 
 # -- orthogonal factors

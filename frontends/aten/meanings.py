@@ -32,8 +32,9 @@ PLACEMENT = {"layout", "device", "pin_memory", "memory_format", "non_blocking", 
 """Arguments that say how a result is stored or where random numbers come from: schemas leave them out, and calls may have them."""
 _REQUIRED = object()
 _FAMILIES = (
-    "attention", "bessel", "complex_numbers", "contraction", "elementwise", "fourier", "indexing", "linalg", "masks", "matrix_functions", "normalisation",
-    "ordering", "pooling", "random_numbers", "reduction", "shape", "special", "strided", "systems",
+    "alignments", "attention", "bags", "bessel", "complex_numbers", "contraction", "cylinder_functions", "elementwise", "fourier", "fractional_pooling",
+    "grids", "incomplete_gamma", "indexing", "linalg", "masks", "matrix_functions", "normalisation", "ordering", "orthogonal_polynomials", "pooling",
+    "random_numbers", "reduction", "shape", "short_time", "special", "strided", "systems",
 )  # fmt: skip
 
 

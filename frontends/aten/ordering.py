@@ -96,6 +96,33 @@ def _medians(b: AtenBuilder, x: Value, dim: int, ignore_nan: bool) -> Pair:
     return taken(b, values, middle, dim), taken(b, positions, middle, dim)
 
 
+@means("mode.default(self, dim=-1, keepdim=False)", results=extreme)
+def mode(b: AtenBuilder, x: Value, dim: int = -1, keepdim: bool = False) -> Pair:
+    """The most frequent element along a dimension, the smallest of several, and the last position at which it stands.
+
+    In order, equal elements are runs; an element's place in its run is its place less the last one at which a run began.
+    """
+    if not shape(x):
+        return x, b.full(0, tensor((), i64))
+    dim = axis(dim, len(shape(x)))
+    _, positions = ordered(b, x, dim)
+    values = b.stopped(taken(b, x, positions, dim))
+    n = shape(x)[dim]
+    before = [0] * len(shape(x))
+    first, later = (
+        b.slice(values, [start if d == dim else 0 for d in range(len(before))], [stop if d == dim else m for d, m in enumerate(shape(x))])
+        for start, stop in ((0, n - 1), (1, n))
+    )
+    begins = b.convert(b.compare("NE", first, later), i64)
+    begins = b.pad(begins, b.scalar(1, i64), [1 if d == dim else 0 for d in range(len(before))], before)
+    place = b.iota(dim, tensor(shape(x), i64))
+    begun = b.cumulative(core.Kind.max, b.select(b.compare("NE", begins, b.full_like(begins, 0)), place, b.full_like(place, 0)), dim)
+    longest = b.argreduce(core.Extreme.max, b.subtract(place, begun), dim, i64)[1]
+    at = b.reshape(longest, [1 if d == dim else m for d, m in enumerate(shape(x))])
+    chosen = taken(b, positions, at, dim)
+    return _one(b, x, (taken(b, x, chosen, dim), chosen))
+
+
 @means("median.dim(self, dim, keepdim=False)", results=extreme)
 def median_along(b: AtenBuilder, x: Value, dim: int, keepdim: bool = False) -> Pair:
     """The median along a dimension and its position."""

@@ -16,6 +16,7 @@ from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_types.matrices import bins_and_positions, put_back
 from wengert.frontends.aten.result_types.shapes import averages, bins, extremes
 from wengert.frontends.aten.shape import part
+from wengert.frontends.kinks import declared
 from wengert.frontends.windows import Windows
 from wengert.ir.tensor_types import dtype_of, element, i64, shape, tensor
 from wengert.numpy import searching
@@ -51,16 +52,20 @@ def _max_pool(n: int) -> Callable[..., tuple[Value, Value | None]]:
 
 def _argmax_of_windows(b: AtenBuilder, x: Value, windows: Windows, n: int) -> Value:
     """The position of the largest element of every window among all places of the input; the first one, and NaN before all numbers."""
-    places = windows.positions()
-    outer = shape(x)[: windows.first]
-    flat = b.reshape(b.stopped(x), [*outer, math.prod(windows.input)])
+    return _argmax_at(b, x, windows.positions(), windows.first, windows.output)
+
+
+def _argmax_at(b: AtenBuilder, x: Value, places: np.ndarray[Any, np.dtype[Any]], first: int, output: Sequence[int]) -> Value:
+    """The same for places [outputs, places of each] among those of all dimensions from the first one on; -1 is none."""
+    outer = shape(x)[:first]
+    flat = b.reshape(b.stopped(x), [*outer, math.prod(shape(x)[first:])])
     elements = b.by_numpy(searching.take, flat, np.maximum(places, 0), axis=len(outer))
     extents = shape(elements)
     inside = b.broadcast_in_dim(b.constant(places >= 0), [len(outer), len(outer) + 1], extents)
     chosen = b.argreduce(core.Extreme.max, b.select(inside, elements, b.full_like(elements, float("-inf"))), len(outer) + 1, i64)[1]
     table = b.broadcast_in_dim(b.constant(places), [len(outer), len(outer) + 1], extents)
     positions = b.by_numpy(searching.take_along_axis, table, b.reshape(chosen, [*shape(chosen), 1]), axis=len(outer) + 1)
-    return b.reshape(positions, [*outer, *windows.output])
+    return b.reshape(positions, [*outer, *output])
 
 
 def _unpool(n: int) -> Callable[..., Value]:
@@ -68,7 +73,11 @@ def _unpool(n: int) -> Callable[..., Value]:
         outer = b.extents[: len(b.extents) - n]
         rows = [math.prod(outer), math.prod(shape(x)[len(outer) :])]
         blank = b.full(0, tensor((rows[0], math.prod(b.extents[len(outer) :])), element(x)))
-        return b.reshape(scattered(b, core.Kind.set, blank, 1, b.reshape(positions, rows), b.reshape(x, rows)), b.extents)
+        places, x = b.reshape(positions, rows), b.reshape(x, rows)
+        values = scattered(b, core.Kind.set, blank, 1, places, b.stopped(x))
+        # Where two elements go to one place, each has the derivative of that place, as in PyTorch.
+        change = scattered(b, core.Kind.add, blank, 1, places, declared(b, b.full_like(x, 0), (x, b.full_like(x, 1))))
+        return b.reshape(b.add(values, change), b.extents)
 
     return meaning
 
@@ -146,9 +155,26 @@ means("_adaptive_avg_pool3d.default(self, output_size)", results=bins(3))(_adapt
 means("adaptive_avg_pool1d.default(self, output_size)", results=bins(1))(_adaptive_avg_pool(1))
 
 
-def _adaptive_max_pool(n: int) -> Callable[..., tuple[Value, None]]:
-    def meaning(b: AtenBuilder, x: Value, output: Sequence[int]) -> tuple[Value, None]:
-        return _binned(b, x, n, lambda piece, d: b.reshape(b.reduce(core.Kind.max, piece, [d]), _kept(shape(piece), d))), None
+def _places_of_bins(extents: Sequence[int], counts: Sequence[int]) -> np.ndarray[Any, np.dtype[Any]]:
+    """The places of each bin among those of all dimensions, [bins, places of each], -1 where a bin is smaller than others."""
+    flat = np.zeros((1, 1), np.int64)
+    for n, o in zip(extents, counts, strict=True):
+        parts = [list(range(*part)) for part in _bins(n, o)]
+        longest = max(map(len, parts), default=0)
+        own = np.array([part + [-1] * (longest - len(part)) for part in parts]).reshape(len(parts), longest)
+        both = np.where((flat[:, None, :, None] >= 0) & (own[None, :, None] >= 0), flat[:, None, :, None] * n + own[None, :, None], -1)
+        flat = both.reshape(flat.shape[0] * own.shape[0], flat.shape[1] * longest)
+    return flat
+
+
+def _adaptive_max_pool(n: int) -> Callable[..., tuple[Value, Value | None]]:
+    def meaning(b: AtenBuilder, x: Value, output: Sequence[int]) -> tuple[Value, Value | None]:
+        largest = _binned(b, x, n, lambda piece, d: b.reshape(b.reduce(core.Kind.max, piece, [d]), _kept(shape(piece), d)))
+        if 1 not in b.used:
+            return largest, None
+        first = len(shape(x)) - n
+        counts = b.extents[first:]
+        return largest, _argmax_at(b, x, _places_of_bins(shape(x)[first:], counts), first, counts)
 
     return meaning
 

@@ -6,13 +6,13 @@ They have the distributions that PyTorch's have, and other values: PyTorch's gen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import log1p, pi, sqrt
 from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
-from wengert.dialects import chlo
+from wengert.dialects import chlo, core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
 from wengert.dialects.stablehlo import attributes as sa
@@ -20,9 +20,9 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.ordering import ordered
 from wengert.frontends.aten.result_types.rules import asked, same
-from wengert.frontends.aten.result_types.views import integers, made, with_mask
+from wengert.frontends.aten.result_types.views import chosen, integers, made, noisy, with_mask
 from wengert.frontends.aten.result_types.views import normal as normal_numbers
-from wengert.ir.tensor_types import element, f32, f64, i1, i64, shape, tensor, ui32, ui64
+from wengert.ir.tensor_types import element, f32, f64, i1, i64, is_float, shape, tensor, ui32, ui64
 
 
 def _bits(b: AtenBuilder, type: TensorType[Any]) -> Value:
@@ -101,6 +101,53 @@ def exponential(b: AtenBuilder, x: Value, rate: Number = 1, **_: Any) -> Value:
     """Exponentially distributed."""
     u = _uniform(b, b.extents, b.element_type)
     return b.divide(b.negate(b.log_plus_one(b.negate(u))), b.full_like(u, rate))
+
+
+@means("log_normal.default(self, mean=1, std=2)", results=same)
+def log_normal(b: AtenBuilder, x: Value, mean: Number = 1, std: Number = 2, **_: Any) -> Value:
+    """Numbers whose logarithms are normal."""
+    return b.exponential(_stretched(b, _normal(b, b.extents, b.element_type), std, mean))
+
+
+@means("cauchy.default(self, median=0, sigma=1)", results=same)
+def cauchy(b: AtenBuilder, x: Value, median: Number = 0, sigma: Number = 1, **_: Any) -> Value:
+    """Cauchy's distribution: the tangent of a uniform angle."""
+    angle = _stretched(b, _uniform(b, b.extents, b.element_type), pi, -pi / 2)
+    return _stretched(b, b.tan(angle), sigma, median)
+
+
+@means("geometric.default(self, p)", results=same)
+def geometric(b: AtenBuilder, x: Value, p: float, **_: Any) -> Value:
+    """How many trials it takes until one succeeds that does with the probability p."""
+    u = _uniform(b, b.extents, b.element_type if is_float(b.element_type) else f32)
+    trials = b.ceil(b.divide(b.log_plus_one(b.negate(u)), b.full_like(u, log1p(-p) if p < 1 else float("-inf"))))
+    return b.convert(b.maximum(trials, b.full_like(u, 1)), b.element_type)
+
+
+@means("multinomial.default(self, num_samples, replacement=False)", results=chosen)
+def multinomial(b: AtenBuilder, weights: Value, count: int, replacement: bool = False, **_: Any) -> Value:
+    """Positions along the last dimension, with probabilities in proportion to weights: the largest of log(weight) + Gumbel noise, or the first so many."""
+    extents = shape(weights)
+    last = len(extents) - 1
+    logs = b.log(b.stopped(weights))
+    wide = (*extents[:last], count, extents[last]) if replacement else extents
+    noise = b.negate(b.log(b.negate(b.log_plus_one(b.negate(_uniform(b, wide, element(weights)))))))
+    if replacement:
+        return b.argreduce(core.Extreme.max, b.add(b.broadcast_in_dim(logs, [*range(last), last + 1], wide), noise), last + 1, i64)[1]
+    order = ordered(b, b.add(logs, noise), last, True)[1]
+    return b.slice(order, [0] * (last + 1), [*extents[:last], count])
+
+
+@means("rrelu_with_noise_functional.default(self, noise, lower=0.125, upper=0.3333333333333333, training=False)", results=noisy)
+def rrelu_with_noise(
+    b: AtenBuilder, x: Value, noise: Value, lower: Number = 0.125, upper: Number = 1 / 3, training: bool = False, **_: Any
+) -> tuple[Value, Value]:
+    """x where it is positive, else a random multiple of it, or the mean one; and the multiples."""
+    positive = b.compare("GT", x, b.full_like(x, 0))
+    if not training:
+        return b.select(positive, x, b.multiply(x, b.full_like(x, (lower + upper) / 2))), noise
+    slopes = b.select(positive, b.full_like(x, 1), _stretched(b, _uniform(b, shape(x), element(x)), upper - lower, lower))
+    return b.multiply(x, slopes), slopes
 
 
 def _integers(b: AtenBuilder, low: int, high: int) -> Value:

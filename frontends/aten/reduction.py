@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.axes import axes, axis
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.elementwise import truth
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.result_types.matrices import distances
+from wengert.frontends.aten.result_types.matrices import distances, pairs_of_rows
 from wengert.frontends.aten.result_types.rules import averaged, both, decided, extreme, measured, position, reduced, running, summed
 from wengert.frontends.kinks import root
 from wengert.ir.tensor_types import element, i64, is_complex, shape, size
+from wengert.numpy import searching
 
 Dims = Sequence[int] | int | None
 
@@ -121,6 +124,16 @@ def cdist(b: AtenBuilder, x: Value, y: Value, order: float, mode: int | None = N
     left = b.expanded(b.reshape(x, [*shape(x)[:-1], 1, shape(x)[-1]]), wide)
     right = b.expanded(b.reshape(y, [*shape(y)[:-2], 1, *shape(y)[-2:]]), wide)
     return vector_norm(b, b.subtract(left, right), order, [len(wide) - 1])
+
+
+@means("_pdist_forward.default(self, p=2)", results=pairs_of_rows)
+def pdist(b: AtenBuilder, x: Value, order: float = 2) -> Value:
+    """The norm of the difference of every row and every later one: [n, k] -> [n (n - 1) / 2]."""
+    if 0 in b.extents or 0 in shape(x):
+        return b.full(0, b.type)
+    rows, columns = np.triu_indices(shape(x)[0], 1)
+    first, second = (b.by_numpy(searching.take, x, places, axis=0) for places in (rows, columns))
+    return vector_norm(b, b.subtract(first, second), order, [1])
 
 
 # -- positions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from xdsl.ir import Operation
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
+from wengert.frontends.aten.bessel import erfcx_value, log_ndtr
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.result_types.rules import boolean, floating, promoted, same_floating
+from wengert.frontends.aten.result_types.rules import boolean, floating, promoted, same, same_floating
 from wengert.frontends.aten.result_types.views import corners, upper_corners
+from wengert.frontends.kinks import declared
 from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
 
 
@@ -45,6 +48,45 @@ def hypot(b: AtenBuilder, x: Value, y: Value) -> Value:
     scale = b.select(usual, largest, b.full_like(x, 1))
     u, v = b.divide(x, scale), b.divide(y, scale)
     return b.multiply(scale, b.sqrt(b.add(b.multiply(u, u), b.multiply(v, v))))
+
+
+@means("special_ndtri.default(self)", results=floating)
+def ndtri(b: AtenBuilder, p: Value) -> Value:
+    """The inverse of the normal distribution function, by Newton's method on logarithms, so that small probabilities count."""
+    p = b.fitted(p)
+    half, zero, one = b.full_like(p, 0.5), b.full_like(p, 0), b.full_like(p, 1)
+    upper = b.compare("GT", p, half)
+    tail = b.select(upper, b.subtract(one, p), p)
+    inside = b.and_(b.compare("GT", tail, zero), b.compare("LE", tail, half))
+    q = b.stopped(b.select(inside, tail, half))
+    # Where to begin: log(q) is -y^2 / 2 - log(-y sqrt(2 pi)) far out.
+    far = b.compare("LT", q, b.full_like(q, 0.01))
+    log_q = b.log(q)
+    reach = b.subtract(b.multiply(b.full_like(q, -2), b.select(far, log_q, b.full_like(q, -9))), b.full_like(q, log(2 * pi)))
+    outer = b.negate(b.sqrt(b.subtract(reach, b.log(reach))))
+    inner = b.multiply(b.like(chlo.ErfInvOp, b.subtract(b.add(q, q), one)), b.full_like(q, sqrt(2)))
+    y = b.select(far, outer, inner)
+    for _ in range(3):
+        # d log_ndtr(y) = sqrt(2 / pi) / erfcx(-y / sqrt(2)) dy
+        slope = b.divide(b.full_like(y, sqrt(2 / pi)), erfcx_value(b, b.multiply(y, b.full_like(y, -sqrt(0.5)))))
+        y = b.subtract(y, b.divide(b.subtract(b.stopped(log_ndtr(b, y)), log_q), slope))
+    y = b.select(upper, b.negate(y), y)
+    infinite = b.select(upper, b.full_like(y, float("inf")), b.full_like(y, float("-inf")))
+    y = b.select(inside, y, b.select(b.compare("EQ", tail, zero), infinite, b.full_like(y, float("nan"))))
+    # d ndtri(p) = sqrt(2 pi) exp(y^2 / 2) dp
+    y = b.stopped(y)
+    return declared(b, y, (p, b.multiply(b.full_like(y, sqrt(2 * pi)), b.exponential(b.multiply(half, b.multiply(y, y))))))
+
+
+@means("round.decimals(self, *, decimals)", results=same)
+def round_to(b: AtenBuilder, x: Value, *, decimals: int) -> Value:
+    """x rounded to so many digits behind the point, or before it where the number is negative."""
+    if not is_float(element(x)):
+        return x
+    scale = b.full_like(x, float(10 ** abs(decimals)))
+    if decimals < 0:
+        return b.multiply(b.round_nearest_even(b.divide(x, scale)), scale)
+    return b.divide(b.round_nearest_even(b.multiply(x, scale)), scale)
 
 
 # -- bits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from wengert.dialects import core
@@ -11,6 +13,7 @@ from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_types.matrices import by_triangle, by_triangle_and_matrix, factors, packed_factors, same_matrix, solution, unpacked_factors
 from wengert.ir.tensor_types import element, i32, shape, tensor
+from wengert.numpy import conj, matrix_transpose
 from wengert.numpy import linalg as wlinalg
 from wengert.transforms.ad.building_blocks.matrices import adjoint, identity_like, keep, pivots_to_permutation, transposed
 from wengert.transforms.ad.building_blocks.matrices import lu_solve as by_factors
@@ -127,11 +130,20 @@ def lu_unpack(b: AtenBuilder, packed: Value, pivots: Value, unpack_data: bool = 
     return _permutation_matrix(b, pivots, shape(packed)[-2], packed) if unpack_pivots else None, *factors
 
 
+def _solved_by_matrix(p: Any, lower: Any, upper: Any, y: Any, left: bool, adjoint: bool) -> Any:
+    """The solution of a x = y, x a = y or the same for a^H, where a = p l u is multiplied out."""
+    a = p @ lower @ upper
+    a = conj(matrix_transpose(a)) if adjoint else a
+    if left:
+        return wlinalg.solve(a, y)
+    return matrix_transpose(wlinalg.solve(matrix_transpose(a), matrix_transpose(y)))
+
+
 @means("linalg_lu_solve.default(LU, pivots, B, *, left=True, adjoint=False)", results=by_triangle)
 def lu_solve(b: AtenBuilder, packed: Value, pivots: Value, y: Value, *, left: bool = True, adjoint: bool = False) -> Value:
     """A system by factors that are given."""
     if adjoint or not left:
-        raise b.refuse("linalg.lu_solve from the right, or with the adjoint, has no translation")
+        return b.by_numpy(_solved_by_matrix, _permutation_matrix(b, pivots, shape(packed)[-2], packed), *_unpacked(b, packed), y, left, adjoint)
     lead = np.broadcast_shapes(shape(packed)[:-2], shape(y)[:-2])
     order = b.expanded(pivots_to_permutation(b, pivots, shape(packed)[-2]), [*lead, shape(packed)[-2]])
     made = packed.owner

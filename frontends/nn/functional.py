@@ -23,6 +23,8 @@ from wengert.nn.padding import interpolate, pad
 Function = Callable[..., Any]
 windows: Any = import_module("wengert.nn.windows")  # the package, which asks this module for names that it has not, is still being imported
 unpooling: Any = import_module("wengert.nn.unpooling")
+sampling: Any = import_module("wengert.nn.sampling")
+attention: Any = import_module("wengert.nn.attention")
 
 # -- activations
 
@@ -253,6 +255,8 @@ FUNCTIONAL: dict[str, Function] = {
     "swish": silu,
     "log_softmax": lambda x, dim=None, dtype=None: x.log_softmax(dim, dtype=dtype),
     **LOSSES,
+    **sampling.SAMPLING,
+    "multi_head_attention_forward": attention.multi_head_attention_forward,
     "normalize": normalize,
     "group_norm": group_norm,
     "instance_norm": instance_norm,

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import test_torch_library
 import test_torch_ops
+import test_torch_sampling
 from torch_cases import Family, imported
 from xdsl.ir import Block
 
@@ -20,7 +21,7 @@ from wengert.frontends.aten.calls import call
 from wengert.frontends.aten.meanings import PLACEMENT, Meaning, meanings
 from wengert.ir.tensor_types import f32, f64, i64, tensor
 
-FAMILIES = {**test_torch_ops.FAMILIES, **test_torch_library.FAMILIES}
+FAMILIES = {**test_torch_ops.FAMILIES, **test_torch_library.FAMILIES, **test_torch_sampling.FAMILIES}
 
 
 def overload(name: str) -> Any:
@@ -46,6 +47,7 @@ def _dtype(value: Any) -> Any:
     return element_of_dtype(value) if isinstance(value, torch.dtype) else value
 
 
+@pytest.mark.filterwarnings("ignore:Since version 1.3.0, affine_grid", "ignore:A window was not provided", "ignore:stft with return_complex=False")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_types_of_results_are_those_of_pytorch(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules of the table infer the types that PyTorch has inferred for the nodes of an export."""

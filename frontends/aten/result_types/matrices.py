@@ -114,6 +114,13 @@ def distances(given: Given) -> Types:
     return (tensor((*_batch(x, y), shape(x)[-2], shape(y)[-2]), element(x)),)
 
 
+def pairs_of_rows(given: Given) -> Types:
+    """A number for each pair of two rows."""
+    x = given["self"]
+    n = shape(x)[0]
+    return (tensor((n * (n - 1) // 2,), element(x)),)
+
+
 def trilinear(given: Given) -> Types:
     """Three tensors with new dimensions, multiplied and summed over some."""
     rank = len(shape(given["i1"])) + len(given["expand1"])

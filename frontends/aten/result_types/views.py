@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from wengert.frontends.aten.axes import axes, axis
 from wengert.frontends.aten.result_types.promotion import category, complex_of, promoted_element, tensors
 from wengert.frontends.aten.result_types.rules import Types, default_element
-from wengert.ir.tensor_types import element, element_of, i1, i64, is_boolean, real_element, shape, tensor
+from wengert.ir.tensor_types import element, element_of, i1, i64, is_boolean, real_element, shape, tensor, type_of
 
 Given = Mapping[str, Any]
 Extents = Callable[[Given], tuple[int, ...]]
@@ -205,6 +205,18 @@ def with_mask(given: Given) -> Types:
     """As many elements, and a boolean for each."""
     x = tensors(given.values())[0]
     return tensor(shape(x), element(x)), tensor(shape(x), i1)
+
+
+def chosen(given: Given) -> Types:
+    """So many positions along the last dimension."""
+    x = tensors(given.values())[0]
+    return (tensor((*shape(x)[:-1], given["num_samples"]), i64),)
+
+
+def noisy(given: Given) -> Types:
+    """As many elements, and what each is multiplied by."""
+    x = tensors(given.values())[0]
+    return type_of(x), type_of(x)
 
 
 def frequencies(given: Given) -> Types:

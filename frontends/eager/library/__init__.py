@@ -21,10 +21,11 @@ def functions() -> Mapping[str, Function]:
     from wengert.eager.library.linalg import OLD_NAMES
     from wengert.eager.library.reductions import REDUCTIONS
     from wengert.eager.library.shapes import SHAPES
+    from wengert.eager.library.signals import SIGNALS
     from wengert.eager.library.statistics import STATISTICS
     from wengert.eager.operations.memory_layout import MEMORY
 
-    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY}
+    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY, **SIGNALS}
 
 
 class Namespace:
@@ -61,8 +62,9 @@ def _fft() -> Mapping[str, Function]:
 def _special() -> Mapping[str, Function]:
     from wengert.eager.library.elementwise import SPECIAL
     from wengert.eager.library.polynomials import POLYNOMIALS
+    from wengert.eager.library.signals import GAMMAS
 
-    return {**SPECIAL, **POLYNOMIALS}
+    return {**SPECIAL, **POLYNOMIALS, **GAMMAS}
 
 
 def _masked() -> Mapping[str, Function]:

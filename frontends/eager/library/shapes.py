@@ -271,6 +271,7 @@ def searchsorted(sequence: Any, x: Any, *, right: bool = False, side: str | None
 
 
 SHAPES: dict[str, Function] = {
+    **{name: aten(f"{name}.default") for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator")},
     "repeat": repeat,
     "tile": tile,
     "roll": roll,
