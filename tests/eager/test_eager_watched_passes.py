@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from typing import Any
+from weakref import ref
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from side_by_side import Snippet, Snippets, agree, kind_of_error, leaf
 
 import wengert.eager as eager
 import wengert.nn as nn
+from wengert.eager import graph
 
 snippets = Snippets()
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")  # PyTorch's advice
@@ -297,3 +300,26 @@ def test_anomaly_names_the_node_and_the_place(capsys: pytest.CaptureFixture[str]
         with pytest.raises(eager.ModifiedError):
             modified()  # here warnings are errors
     assert "Error detected in PowBackward0" in capsys.readouterr().err
+
+
+def test_a_pass_leaves_nothing_to_the_collector():
+    for deep, walked in ((1, False), (1, True), (6, False)):
+        x = leaf(eager, 1.0, 2.0)
+        largest = graph.LARGEST
+        try:
+            graph.LARGEST = 0 if walked else largest
+            for _ in range(graph.COMPILE_AFTER + 1):
+                y = x
+                for _ in range(deep):
+                    y = (y * x).sin()
+                root = y.sum()
+                record = ref(root.grad_fn)
+                gc.collect()
+                gc.disable()
+                root.backward()
+                del y, root
+                assert record() is None
+                gc.enable()
+        finally:
+            gc.enable()
+            graph.LARGEST = largest

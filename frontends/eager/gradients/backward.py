@@ -70,8 +70,8 @@ class Sweep:
         self._finished: set[int] = set()
         self._last: dict[int, int] = {}
         """For every leaf, by identity, the number of the record that contributes to its gradient last, where hooks have to see that in time."""
-        self.finish: Callable[[Tensor, Tensor, bool], None] | None = None
-        """What is done with the gradient of a leaf once it is complete: (leaf, gradient, whether nobody else holds its array)."""
+        self.finish: Callable[[Tensor, Tensor, bool, bool], None] | None = None
+        """What is done with the gradient of a leaf once it is complete: (leaf, gradient, whether it is recorded, whether nobody else holds its array)."""
         self.early = False
         """Whether values inside are captured before hooks on them run, as in PyTorch's ``grad`` where the pass goes on behind them."""
 
@@ -244,31 +244,31 @@ class Sweep:
                     self._complete(record)
                 continue
             self._observe(record, cotangents, inside)
+            some = True  # of cotangents that are waiting, one has arrived
             if record.node_prehooks and (record in needed or not self.early):
                 cotangents = before_node(record, cotangents)
-            if record in needed and any(c is not None for c in cotangents):
+                some = any(c is not None for c in cotangents)
+            if some and record in needed:
                 self.current = record
-                for source, cotangent in zip(record.inputs, self._pulled(record, cotangents), strict=True):
+                unwatched = not record.node_hooks
+                arrived = self._checked(record, cotangents) if STATE.anomaly else pull(record, cotangents, self.create)
+                if record.node_hooks:  # those that were registered while it ran come too late to see what it was given
+                    arrived = after_node(record, arrived, [None] * len(cotangents) if unwatched else cotangents)
+                for source, cotangent in zip(record.inputs, arrived, strict=True):
                     if cotangent is not None:
                         self._arrive(source, cotangent)
             if self._last:
                 self._complete(record)
         self.current = None
 
-    def _pulled(self, record: Record, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """The cotangents of a record's operands, after hooks on it."""
-        watched = bool(record.node_hooks)
-        if STATE.anomaly:
-            try:
-                arrived = pull(record, cotangents, self.create)
-                anomaly.check(record, arrived)
-            except Exception:
-                anomaly.report(record)
-                raise
-        else:
+    def _checked(self, record: Record, cotangents: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """The cotangents of a record's operands, which are looked at; an error is reported with the place in the forward code."""
+        try:
             arrived = pull(record, cotangents, self.create)
-        if record.node_hooks:  # those that were registered while it ran come too late to see what it was given
-            arrived = after_node(record, arrived, cotangents if watched else [None] * len(cotangents))
+            anomaly.check(record, arrived)
+        except Exception:
+            anomaly.report(record)
+            raise
         return arrived
 
     def _complete(self, record: Record) -> None:
@@ -280,13 +280,15 @@ class Sweep:
     def _finish_leaf(self, key: int) -> None:
         self._finished.add(key)
         assert self.finish is not None
-        self.finish(*self.leaves[key], key in self.fresh)
+        self.finish(*self.leaves[key], self.create, key in self.fresh)
 
     def finish_leaves(self) -> None:
         """Finishes all leaves that are not finished yet."""
-        for key in list(self.leaves):
-            if key not in self._finished:
-                self._finish_leaf(key)
+        finish, create, fresh, finished = self.finish, self.create, self.fresh, self._finished
+        assert finish is not None
+        for key, (leaf, cotangent) in list(self.leaves.items()):
+            if key not in finished:
+                finish(leaf, cotangent, create, key in fresh)
 
     def _needed(self, records: Sequence[Record], inside: set[tuple[int, int]]) -> set[Record]:
         """The records that lead to what is wanted."""

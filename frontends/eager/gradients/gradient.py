@@ -43,7 +43,7 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
                 )
             if y.array.dtype.kind == "c":
                 raise NonScalarError("grad can be implicitly created only for real scalar outputs; the gradient of a complex one needs a cotangent")
-            cotangent = dispatch.constant(np.ones(y.array.shape, y.array.dtype))
+            cotangent = dispatch.constant(np.array(1, y.array.dtype).reshape(y.array.shape))
         elif cotangent.array.shape != y.array.shape:
             raise ShapeError(
                 f"Mismatch in shape: grad_output[{number}] has a shape of {cotangent.array.shape} and output[{number}] has a shape of {y.array.shape}."
@@ -53,7 +53,7 @@ def _roots(outputs: Sequence[Tensor], given: Any) -> list[tuple[Tensor, Tensor]]
                 f"output[{number}] and grad_output[{number}] are required to have the same dtype:"
                 f" found {y.array.dtype.name} and {cotangent.array.dtype.name}, which is complex"
             )
-        roots.append((y, cotangent.to(y.array.dtype)))
+        roots.append((y, cotangent if cotangent.array.dtype == y.array.dtype else cotangent.to(y.array.dtype)))
     return roots
 
 
@@ -83,12 +83,12 @@ def backward(
 def _accumulate_all(sweep: Sweep, wanted: Sequence[Tensor] | None) -> None:
     """Runs a backward pass and adds what arrives to ``grad``."""
 
-    def finish(leaf: Tensor, cotangent: Tensor, fresh: bool) -> None:
-        if wanted is None or any(x is leaf for x in wanted):
-            hooks = leaf.leaf_hooks
-            accumulate(leaf, run_hooks(hooks, cotangent) if hooks else cotangent, sweep.create, fresh and not hooks)
+    # What the pass holds must not hold the pass: what is in a cycle lives on until the collector comes.
+    def finish(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
+        if any(x is leaf for x in wanted or ()):
+            accumulate(leaf, cotangent, create, fresh)
 
-    sweep.finish = finish
+    sweep.finish = accumulate if wanted is None else finish
     sweep.run()
     sweep.finish_leaves()
     for x in wanted or ():
@@ -102,8 +102,14 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
 
     A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
     """
+    if leaf.leaf_hooks and leaf.source is None:
+        cotangent, fresh = run_hooks(leaf.leaf_hooks, cotangent), False
     known = leaf.accumulator
     node = known if isinstance(known, AccumulateGrad) else None  # no hooks otherwise
+    if node is None and not leaf.accumulate_hooks:
+        with _ADDING:
+            _add(leaf, cotangent, create, fresh)
+        return
     for hook in list(node.prehooks) if node is not None else ():
         replacement = hook((cotangent,))
         if replacement is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def to(x: Tensor, *given: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor in another dtype, which may be that of another tensor; itself if it has it. Devices are names for where it is anyway."""
     for value in given:
-        dtype = value.array.dtype if hasattr(value, "array") else dtype if isinstance(value, str | bool) or value is None else value
+        if isinstance(value, np.dtype | type):  # first, as it is the usual case, and as asking it for an attribute takes long
+            dtype = cast(Any, value)
+        else:
+            dtype = value.array.dtype if hasattr(value, "array") else dtype if isinstance(value, str | bool) or value is None else value
     if dtype is None:
         return clone(x) if copy else x
     dtype = np.dtype(dtype)
