@@ -37,7 +37,7 @@ def emit_run(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: Po
         rows, columns, count = _rectangle(builder, plan, number, builder.binary("sub nuw nsw", "i64", end, number))
         extents = (builder.multiply(rows, plan.blocks.rows), builder.multiply(columns, plan.blocks.columns))
         _call_numbered(builder, plan, name, pointers, number, extents, finish)
-        loop.carry(builder.add(number, count))
+        loop.carry(str(builder.add(number, count)))
 
 
 def _rectangle(builder: FunctionBuilder, plan: MatmulPlan, number: str, left: str) -> tuple[Index, Index, Index]:
