@@ -81,6 +81,7 @@ PASS_PATHS = {
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
     "order-updates": "wengert.transforms.fuse.updates.order:OrderUpdatesPass",
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
+    "double-windows": "wengert.transforms.fuse.wide_windows:DoubleWindowsPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
     "split-complex-products": "wengert.transforms.fuse.complex_products:SplitComplexProductsPass",
     "pick-elements": "wengert.transforms.fuse.single_elements:PickElementsPass",
@@ -165,7 +166,10 @@ TO_UPSTREAM = (
 )
 """From StableHLO or core-level IR to upstream MLIR's ``linalg``, ``scf``, ``arith`` and ``math`` on tensors."""
 
-CANONICALIZE = "promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},split-complex-products,expand-short-products"
+CANONICALIZE = (
+    "double-windows{reassociate=true},promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},"
+    "split-complex-products,expand-short-products"
+)
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
 KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"

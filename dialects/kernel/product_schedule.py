@@ -5,8 +5,8 @@ the other, on one thread::
 
     #kernel.product_schedule<kernel = packed, copied = [lhs], exchanged, tile = {rows = 6, columns = 2, lanes = 8}, accumulators = 8, unrolled = 24,
                              parallel = {over = columns, chunk = 128, nanoseconds = 60000}>
-    #kernel.product_schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 504, columns = 512, depth = 256}, normalised,
-                             parallel = {over = blocks, chunk = 1, nanoseconds = 1700000}>
+    #kernel.product_schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 518, columns = 256, depth = 256}, together = 1024,
+                             normalised, parallel = {over = blocks, chunk = 1, nanoseconds = 1700000}>
 
 In this order it says:
 
@@ -22,6 +22,8 @@ In this order it says:
   ``dot`` the columns are single ones, and a register holds ``lanes`` terms of a sum.
 - ``blocks``: of a ``blocked`` product, the rows and columns of a block of C, and how many terms of its sums are added up in registers before they are added
   to it. The order of additions follows from ``depth`` alone.
+- ``together``: of a ``blocked`` product that threads share by its blocks, neighbouring blocks that one thread computes one after the other are computed as
+  one, whose operands are copied once, with up to so many columns. By default every block is computed on its own.
 - ``normalised``: of a ``blocked`` product, panels that hold subnormal numbers are multiplied by a power of two, and the sums by its inverse.
 - ``last``: the tile of the last part, where that is smaller than the others; by default as much of ``tile`` as fits.
 - ``accumulators``: a smaller tile is there several times (at most four), for neighbouring terms, until so many registers add up.
@@ -93,6 +95,7 @@ class ProductSchedule(Struct, frozen=True):
     turned: bool = False
     tile: Tile = Tile()
     blocks: Blocks | None = None
+    together: int = 0
     normalised: bool = False
     last: Tile | None = None
     accumulators: int = 1
@@ -105,6 +108,7 @@ class ProductSchedule(Struct, frozen=True):
         entries += ["exchanged"] * self.exchanged + ["turned"] * self.turned
         entries += [f"tile = {self.tile}"] if self.tile != Tile() else []
         entries += [f"blocks = {self.blocks}"] if self.blocks is not None else []
+        entries += [f"together = {self.together}"] if self.together else []
         entries += ["normalised"] * self.normalised
         entries += [f"last = {self.last}"] if self.last is not None else []
         entries += [f"accumulators = {self.accumulators}"] if self.accumulators != 1 else []
@@ -124,6 +128,8 @@ class ProductSchedule(Struct, frozen=True):
                 raise VerifyException(f"lanes = {tile.lanes} must be 1 to {MOST_LANES}")
         if self.blocks is not None and min(self.blocks.rows, self.blocks.columns, self.blocks.depth) < 1:
             raise VerifyException(f"blocks = {self.blocks}: they have at least one row, column and term")
+        if self.together and (self.blocks is None or self.together < self.blocks.columns or self.together % self.blocks.columns):
+            raise VerifyException(f"together = {self.together} must be a multiple of the columns of the blocks")
         if not 1 <= self.accumulators <= MOST_REGISTERS:
             raise VerifyException(f"accumulators = {self.accumulators} must be 1 to {MOST_REGISTERS}")
         if not 0 <= self.unrolled <= MOST_UNROLLED:
@@ -156,6 +162,7 @@ _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "copied": _sides,
     "tile": _tile,
     "blocks": _blocks,
+    "together": AttrParser.parse_integer,
     "last": _tile,
     "accumulators": AttrParser.parse_integer,
     "unrolled": AttrParser.parse_integer,

@@ -1,7 +1,9 @@
 """The thread pool of compiled programs: machine code of its own, made once per process.
 
 A *job* is a function ``task(frame, chunk, scratch)`` and a number of chunks. The shared state of a job is one word,
-``generation << 32 | chunks left``: a thread that exchanges it for one that is less by 1 has claimed a chunk. The caller publishes the word,
+``generation << 32 | chunks left``: a thread that exchanges it for one that is less by 1 has claimed a chunk. (Where neighbouring
+chunks take less together, it claims its share of what is left at once, as in C. Polychronopoulos and D. Kuck, "Guided self-scheduling", IEEE Transactions on
+Computers 36, 1987; a caller without workers all of them.) The caller publishes the word,
 claims chunks like the workers, and at the end waits for the chunks that workers have claimed; it never waits for a worker that
 has not started. Workers look at the word for some microseconds before they sleep on a futex, and are woken only for jobs that
 are worth it; where sharing has cost more than it saved, some jobs are not shared. (Workers pay for the coordination, not the

@@ -57,7 +57,7 @@ _TEXT = """
 @gap0 = internal global [128 x i8] zeroinitializer, align 128
 @pending = internal global i64 0, align 128           ; chunks that are not finished
 @gap1 = internal global [128 x i8] zeroinitializer, align 128
-@job = internal global [4 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory
+@job = internal global [5 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, whether chunks may be joined
 @gap2 = internal global [128 x i8] zeroinitializer, align 128
 @busy = internal global i32 0, align 128              ; whether a caller has the pool
 @wanted = internal global i32 0, align 4              ; workers that take part
@@ -82,7 +82,8 @@ declare i64 @syscall(i64, ...)
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 
-; Claims and runs chunks until none is left, or the job at hand needs more private memory than there is; tells how many.
+; Claims and runs chunks until none is left, or the job at hand needs more private memory than there is; tells how many. Of chunks that may be joined
+; a thread claims its share of what is left, for all that take part and one more: so the last ones are single, and end about together.
 define internal i64 @drain(ptr %scratch, i64 %capacity) {
   br label %look
 look:
@@ -96,18 +97,30 @@ read:                                       ; another job may be written over th
   %frame = load atomic ptr, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   %chunks = load atomic i64, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
   %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
+  %joined = load atomic i64, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
+  %workers = load atomic i32, ptr @wanted monotonic, align 4
+  %several = zext i32 %workers to i64
+  %parts = add i64 %several, 2
+  %rounding = add i64 %several, 1
+  %up = add i64 %left, %rounding
+  %share = udiv i64 %up, %parts
+  %many = icmp ne i64 %joined, 0
+  %count = select i1 %many, i64 %share, i64 1
   %fits = icmp ule i64 %bytes, %capacity
   br i1 %fits, label %claim, label %done
 claim:
-  %less = add i64 %seen, -1
+  %less = sub i64 %seen, %count
   %pair = cmpxchg ptr @word, i64 %seen, i64 %less acq_rel acquire, align 128
   %mine = extractvalue {i64, i1} %pair, 1
   br i1 %mine, label %run, label %look
 run:
-  %chunk = sub i64 %chunks, %left
+  %first = sub i64 %chunks, %left
+  %others = add i64 %count, -1
+  %others.high = shl i64 %others, 32
+  %chunk = or i64 %first, %others.high
   call void %task(ptr %frame, i64 %chunk, ptr %scratch)
-  %before = atomicrmw sub ptr @pending, i64 1 acq_rel, align 128
-  %ran.next = add i64 %ran, 1
+  %before = atomicrmw sub ptr @pending, i64 %count acq_rel, align 128
+  %ran.next = add i64 %ran, %count
   br label %look
 done:
   ret i64 %ran
@@ -272,8 +285,9 @@ done:
   ret void
 }
 
-; Runs task(frame, chunk, private memory) for all chunks. The caller's private memory is %scratch, of %bytes bytes.
-define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds) {
+; Runs task(frame, chunk, private memory) for all chunks. The caller's private memory is %scratch, of %bytes bytes. Of chunks that may be joined, the upper
+; half of `chunk` is how many more are run at once.
+define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds, i1 %joined) {
   %wanted = load atomic i32, ptr @wanted monotonic, align 4
   %several = icmp sgt i32 %wanted, 0
   br i1 %several, label %lock, label %alone
@@ -316,6 +330,8 @@ publish:
   store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
   store atomic i64 %bytes, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
+  %joined.word = zext i1 %joined to i64
+  store atomic i64 %joined.word, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
   store atomic i64 %chunks, ptr @pending monotonic, align 128
   %old = load atomic i64, ptr @word monotonic, align 128
   %generation = lshr i64 %old, 32
@@ -368,7 +384,12 @@ unlock:
   ret void
 
 alone:
-  br label %next
+  br i1 %joined, label %at.once, label %next
+at.once:
+  %following = add i64 %chunks, -1
+  %all = shl i64 %following, 32
+  call void %task(ptr %frame, i64 %all, ptr %scratch)
+  ret void
 next:
   %chunk = phi i64 [0, %alone], [%chunk.next, %next]
   call void %task(ptr %frame, i64 %chunk, ptr %scratch)

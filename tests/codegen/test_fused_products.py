@@ -158,7 +158,9 @@ def by_hand(product: str = BLOCKED, nest: str = "", read: str = "d0, d1", write:
 
 
 @pytest.mark.parametrize("nest", ["", "schedule<lanes = 4>", "schedule<lanes = 8>", "schedule<lanes = 2, interleave = 2>"])
-@pytest.mark.parametrize("share", ["", ", parallel = {over = blocks, chunk = 1, nanoseconds = 90000}"])
+@pytest.mark.parametrize(
+    "share", ["", *(f", {more}parallel = {{over = blocks, chunk = 1, nanoseconds = 90000}}" for more in ("", "together = 12, ", "together = 8, "))]
+)
 def test_small_blocks_by_hand(nest: str, share: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENGERT_CACHE", "off")
     text = by_hand(BLOCKED.replace("}>", "}" + share + ">"), nest)

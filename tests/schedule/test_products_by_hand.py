@@ -35,6 +35,9 @@ PROGRAMS = {
     "converted": """func.func @main(%x: tensor<12x20xf32>, %y: tensor<20x30xf32>) -> tensor<12x30xf64> {
         %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<12x20xf32>, tensor<20x30xf32>) -> tensor<12x30xf64>
         return %0 : tensor<12x30xf64> }""",
+    "narrow": """func.func @main(%x: tensor<12x20xbf16>, %y: tensor<20x30xbf16>) -> tensor<12x30xbf16> {
+        %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<12x20xbf16>, tensor<20x30xbf16>) -> tensor<12x30xbf16>
+        return %0 : tensor<12x30xbf16> }""",
     "complex": """func.func @main(%x: tensor<5x4xcomplex<f32>>, %y: tensor<4x5xcomplex<f32>>) -> tensor<5x5xcomplex<f32>> {
         %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<5x4xcomplex<f32>>, tensor<4x5xcomplex<f32>>) -> tensor<5x5xcomplex<f32>>
         return %0 : tensor<5x5xcomplex<f32>> }""",
@@ -73,6 +76,11 @@ OBEYED = {
         "kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {rows = 100, columns = 100, depth = 100}",
         "kernel = blocked, tile = {rows = 5, columns = 1, lanes = 4}, blocks = {rows = 6, columns = 9, depth = 20}, "
         "parallel = {over = blocks, chunk = 3, nanoseconds = 50000}",
+        "kernel = blocked, tile = {rows = 5, columns = 1, lanes = 4}, blocks = {rows = 5, columns = 8, depth = 8}, together = 24, "
+        "parallel = {over = blocks, chunk = 1, nanoseconds = 50000}",
+        "kernel = blocked, tile = {rows = 5, columns = 1, lanes = 4}, blocks = {rows = 5, columns = 6, depth = 8}, together = 12, "
+        "parallel = {over = blocks, chunk = 2, nanoseconds = 50000}",
+        "kernel = blocked, tile = {rows = 5, columns = 1, lanes = 4}, blocks = {rows = 5, columns = 8, depth = 8}, together = 8",
         "copied = [lhs], kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 4, columns = 8, depth = 8}",
         "copied = [lhs, rhs], tile = {rows = 2, columns = 2, lanes = 8}, unrolled = 100",
         "tile = {rows = 2, columns = 1, lanes = 8}, parallel = {over = rows, chunk = 5, nanoseconds = 50000}",
@@ -89,6 +97,8 @@ OBEYED = {
     ],
     "batch": [
         "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, "
+        "parallel = {over = blocks, chunk = 5, nanoseconds = 50000}",
+        "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, together = 16, "
         "parallel = {over = blocks, chunk = 5, nanoseconds = 50000}",
         "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, "
         "parallel = {over = loop, chunk = 2, nanoseconds = 50000}",
@@ -132,6 +142,11 @@ REFUSED = [
         "plain",
         "kernel = blocked, blocks = {rows = 6, columns = 30, depth = 4}, parallel = {over = blocks, chunk = 3, nanoseconds = 9}",
         "parts of 3 blocks, but there are 2",
+    ),
+    (
+        "narrow",
+        "kernel = blocked, blocks = {rows = 4, columns = 8, depth = 4}, together = 16",
+        "16 columns together, but sums of another type than the result are kept for one block",
     ),
     ("plain", "turned", "B to be turned, but only 'dot' reads it so"),
     ("plain", "kernel = blas, tile = {rows = 2, columns = 1, lanes = 1}", "a tile, but the kernel 'blas' has none"),

@@ -16,7 +16,7 @@ from wengert.transforms.schedule.versions import choose_pieces, choose_version
 from wengert.transforms.schedule.work import may_be_shared
 
 
-def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callable[[], bool] = lambda: False, parallel: bool = True) -> Schedule:
+def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callable[[], bool] = lambda: False, parallel: bool = True, runs: int = 1) -> Schedule:
     """Chooses how a nest runs on a processor.
 
     Args:
@@ -26,6 +26,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
         in_place: whether a result lies where an operand does, so that no iteration may run twice. It is asked where the answer matters: before there are
             buffers it takes placing them all to know.
         parallel: threads may share the nest: it is not inside of something that they share already.
+        runs: how often the loops around the nest run it, as far as that is known.
     """
     if not op.extents or 0 in op.extents:
         return Schedule()
@@ -48,7 +49,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
         interleave = 1
     width = lanes * interleave
     repeatable = width > 1 and placement.only_stores()
-    pieces = choose_pieces(placement, width) if repeatable else ()
+    pieces = choose_pieces(placement, width, runs) if repeatable else ()
     version = choose_version(placement, width) if repeatable else None
     remainder = "masked" if pieces else choose_remainder(placement, width, repeatable=repeatable)
     if (pieces or version or remainder == "repeated") and in_place():

@@ -20,6 +20,7 @@ class Split(Struct, frozen=True):
     """Iterations in chunks of ``grain`` (the last may have fewer), and about how many nanoseconds all of them take.
 
     ``step`` is not 1 where an iteration is a range of elements from ``min(iteration * step, last)`` on, ranges which overlap at the end.
+    ``joined``: neighbouring chunks may be run as one, which takes less than each of them alone.
     """
 
     iterations: int
@@ -27,6 +28,7 @@ class Split(Struct, frozen=True):
     nanoseconds: int
     step: int = 1
     last: int = 0
+    joined: bool = False
 
     @property
     def chunks(self) -> int:

@@ -13,12 +13,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from wengert.dialects import core
 from wengert.dialects.kernel import FusedOp, MatmulOp, NativeOp, NestOp, StripMineOp
 from wengert.dialects.kernel.buffers import LaunchOp, StripLoopOp, is_bufferized, runs_in_place, scratch_room
 from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import Parallel, Schedule, ScheduleAttr
 from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
+from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.schedule.choice import choose
 from wengert.transforms.schedule.chunks import split
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
@@ -61,7 +63,13 @@ def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
     return lambda nest: nest in nests()
 
 
-def schedule(root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True) -> None:
+UNCOUNTED = 16
+"""The iterations that a loop is taken to have if they are not known."""
+
+
+def schedule(
+    root: Operation, target: Target, *, strict: bool = False, in_place: Callable[[NestOp], bool] = lambda op: False, parallel: bool = True, runs: int = 1
+) -> None:
     """Chooses schedules for the kernels and strip loops inside of an op that have none, and checks those that are there.
 
     A nest on values may have a schedule by which iterations run twice though it might overwrite what it reads: then ``bufferize`` does not let it.
@@ -72,6 +80,7 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
         strict: sums keep their order.
         in_place: whether a nest overwrites what it reads.
         parallel: whether kernels may be shared by the thread pool.
+        runs: how often loops around the op run it.
 
     Raises:
         DiagnosticError: a schedule that is there cannot be obeyed.
@@ -82,7 +91,9 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                 inside = parallel
                 if isinstance(op, NestOp):
                     if op.schedule is None:
-                        op.properties["schedule"] = ScheduleAttr(choose(op, target, strict=strict, in_place=partial(in_place, op), parallel=parallel))
+                        op.properties["schedule"] = ScheduleAttr(
+                            choose(op, target, strict=strict, in_place=partial(in_place, op), parallel=parallel, runs=runs)
+                        )
                     else:
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
@@ -96,7 +107,15 @@ def schedule(root: Operation, target: Target, *, strict: bool = False, in_place:
                     op.properties["schedule"] = ScheduleAttr(choose_strips(op, target, parallel=parallel))
                 if isinstance(op, StripMineOp | StripLoopOp):
                     inside = parallel and (op.schedule is None or op.schedule.data.parallel is None)
-                schedule(op, target, strict=strict, in_place=in_place, parallel=inside)
+                schedule(op, target, strict=strict, in_place=in_place, parallel=inside, runs=runs * _iterations(op))
+
+
+def _iterations(op: Operation) -> int:
+    """How often an op runs what is inside of it, as far as that is known."""
+    if not isinstance(op, core.ForOp | core.WhileOp):
+        return 1
+    known = constant_integer(op.trip_count) if isinstance(op, core.ForOp) else None
+    return UNCOUNTED if known is None else max(known, 1)
 
 
 def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int | None) -> None:

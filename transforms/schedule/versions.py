@@ -24,7 +24,9 @@ LONG = 4
 MOST = 3
 """If there were more long pieces, only the longest is split off: each repeats the machine code of the body."""
 CUT_FROM = 2048
-"""Nests of fewer iterations keep all masks: the body is generated up to seven times otherwise."""
+"""Nests of fewer iterations, in all runs that loops around them make, keep all masks: the body is generated up to seven times otherwise."""
+CUT_IN_LOOPS = 256
+"""Nests of fewer iterations keep all masks however often they run: no more than a few registers are spared them."""
 TWICE_FROM = 16384
 """Nests of fewer iterations have one version, which looks at all guards."""
 
@@ -40,12 +42,15 @@ def choose_version(placement: Placement, width: int) -> Version | None:
     return Version(tuple([guard for guard, value in likely.items() if value]), tuple([guard for guard, value in likely.items() if not value]))
 
 
-def choose_pieces(placement: Placement, width: int) -> tuple[Piece, ...]:
-    """The pieces that the innermost loop is split into at guards, if that gains anything and iterations may run twice."""
-    if prod(placement.extents) < CUT_FROM:
+def choose_pieces(placement: Placement, width: int, runs: int = 1) -> tuple[Piece, ...]:
+    """The pieces that the innermost loop is split into at guards, if that gains anything and iterations may run twice; loops run it ``runs`` times."""
+    if not placement.guards:
         return ()
     chosen = pieces(placement.guards, placement.inner, placement.extents[placement.inner], width)
-    return () if len(chosen) == 1 and chosen[0].masked else tuple(chosen)
+    if len(chosen) == 1:
+        return () if chosen[0].masked else tuple(chosen)  # all guards are decided, and the body is there once
+    iterations = prod(placement.extents)
+    return tuple(chosen) if iterations * runs >= CUT_FROM and iterations >= CUT_IN_LOOPS else ()
 
 
 def pieces(guards: Sequence[tuple[Guard, Position]], inner: int, extent: int, width: int) -> list[Piece]:

@@ -92,7 +92,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
-      // expected-error@below {{a schedule has no entry 'lanes'; its entries are kernel, copied, tile, blocks, last, accumulators, unrolled, parallel, exchanged, turned}}
+      // expected-error@below {{a schedule has no entry 'lanes'; its entries are kernel, copied, tile, blocks, together, last, accumulators, unrolled, parallel, exchanged, turned}}
       schedule<lanes = 4> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
@@ -220,4 +220,13 @@ func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
     kernel.yield %2 : tensor<6xf32>
   }
   return %0 : tensor<6xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x, contracting_dims = [1] x [0]
+      // expected-error@below {{together = 3 must be a multiple of the columns of the blocks}}
+      schedule<kernel = blocked, blocks = {rows = 2, columns = 2, depth = 2}, together = 3> : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
 }

@@ -53,7 +53,7 @@ func.func @empty(%x: tensor<5x0xf32>, %y: tensor<0x5xf32>) -> tensor<5x5xf32> {
 }
 
 // CHECK-LABEL: @large
-// CHECK: schedule<kernel = blocked, tile = {rows = 6, columns = 2, lanes = 4}, blocks = {rows = 162, columns = 176, depth = 304}, parallel = {over = blocks, chunk = 1, nanoseconds = {{[0-9]+}}}> :
+// CHECK: schedule<kernel = blocked, tile = {rows = 6, columns = 2, lanes = 4}, blocks = {rows = 162, columns = 176, depth = 96}, together = 704, parallel = {over = blocks, chunk = 1, nanoseconds = {{[0-9]+}}}> :
 func.func @large(%x: tensor<640x600xf64>, %y: tensor<600x700xf64>) -> tensor<640x700xf64> {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<640x600xf64>, tensor<600x700xf64>) -> tensor<640x700xf64>
   return %0 : tensor<640x700xf64>

@@ -3,7 +3,7 @@
 // Processors that compute slowly with subnormal numbers have the panels of large products of floats made normal.
 
 // CHECK-LABEL: @floats
-// CHECK: schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {{{[^}]*}}}, normalised, parallel
+// CHECK: schedule<kernel = blocked, tile = {rows = 14, columns = 2, lanes = 16}, blocks = {{{[^}]*}}}, together = {{[0-9]+}}, normalised, parallel
 // QUICK-LABEL: @floats
 // QUICK: schedule<kernel = blocked,
 // QUICK-NOT: normalised

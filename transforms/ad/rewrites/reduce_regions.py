@@ -39,10 +39,14 @@ from wengert.transforms.rewriter import Rewriter
 
 def expand_regions(module: ModuleOp, *, every: bool = False) -> None:
     """Expands reductions by a general region, in place: those that have a differentiable result in use, or every one."""
+    ops = ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp)
+    expand(module, [op for op in ops if every or any(has_tangent(r.type) and r.first_use is not None for r in op.results)])
+
+
+def expand(module: ModuleOp, ops: Sequence[hlo.ReduceOp | hlo.ReduceWindowOp]) -> None:
+    """Expands these reductions, in the order in which the program has them."""
     rewriter = Rewriter("expand-regions")
-    for op in ops_of(module, hlo.ReduceOp, hlo.ReduceWindowOp):
-        if not every and not any(has_tangent(r.type) and r.first_use is not None for r in op.results):
-            continue
+    for op in ops:
         rewriter.move_to(op)
         combine = Combination(rewriter, module, op.body.block)
         values = _reduced(combine, op) if isinstance(op, hlo.ReduceOp) else _windowed(combine, op)

@@ -1,7 +1,8 @@
 """Writes tasks, which are kernels that the thread pool runs in chunks, and their calls.
 
 A kernel whose outermost iterations do not depend on one another, and which takes long enough, becomes a *task*: a function
-``task(frame, chunk, scratch)`` that reads its pointers from the frame and runs the iterations ``[chunk * grain, (chunk + 1) * grain)``.
+``task(frame, chunk, scratch)`` that reads its pointers from the frame and runs the iterations ``[chunk * grain, (chunk + 1) * grain)``. Where chunks may
+be joined, the upper half of ``chunk`` is how many more follow that are run with it.
 The entry of the program fills the frame and hands the task to the pool (:mod:`wengert.runtime.cpu.pool`).
 """
 
@@ -14,7 +15,7 @@ from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split
 
 DECLARATIONS = {
-    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64)",
+    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64, i1)",
     BLAS_HOLD: f"declare void @{BLAS_HOLD}()",
     BLAS_RELEASE: f"declare void @{BLAS_RELEASE}()",
 }
@@ -40,8 +41,10 @@ def begin_task(builder: FunctionBuilder, pointers: Sequence[str], cut: Split | N
         return
     for number, pointer in enumerate(pointers):
         builder.define(pointer, f"load ptr, ptr {builder.offset(FRAME, 'ptr', number)}")
-    builder.define(BEGIN, f"mul nuw nsw i64 {CHUNK}, {cut.grain}")
-    past = builder.op(f"add nuw nsw i64 {BEGIN}, {cut.grain}")
+    first = CHUNK if not cut.joined else builder.binary("and", "i64", CHUNK, (1 << 32) - 1)
+    builder.define(BEGIN, f"mul nuw nsw i64 {first}, {cut.grain}")
+    count = cut.grain if not cut.joined else builder.multiply(builder.add(builder.binary("lshr", "i64", CHUNK, 32), 1), cut.grain)
+    past = builder.op(f"add nuw nsw i64 {BEGIN}, {count}")
     builder.define(END, f"call i64 @llvm.umin.i64(i64 {past}, i64 {cut.iterations})")
 
 
@@ -49,5 +52,13 @@ def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: 
     """Fills the frame and runs all chunks of a task; ``count`` bytes of scratch memory are private to each thread."""
     for number, pointer in enumerate(pointers):
         builder.store("ptr", pointer, builder.offset(FRAME, "ptr", number))
-    arguments = [("ptr", f"@{task}"), ("ptr", FRAME), ("i64", cut.chunks), ("ptr", scratch), ("i64", count), ("i64", cut.nanoseconds)]
+    arguments = [
+        ("ptr", f"@{task}"),
+        ("ptr", FRAME),
+        ("i64", cut.chunks),
+        ("ptr", scratch),
+        ("i64", count),
+        ("i64", cut.nanoseconds),
+        ("i1", "true" if cut.joined else "false"),
+    ]
     builder.call_void(POOL_RUN, arguments)

@@ -57,14 +57,14 @@ def _tile_rows(extent: int, rows: int) -> int:
     return rows - 1 if less < SAVED * cost else rows
 
 
-def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: float, *, parallel: bool) -> Blocks:
-    """The blocks of C and the terms at a time; ``parallel`` if threads may share the blocks."""
+def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: float, *, parallel: bool) -> tuple[Blocks, int]:
+    """The blocks of C and the terms at a time, and with how many columns neighbours are computed together; ``parallel`` if threads may share them."""
     size, width = ELEMENT_BYTES[plan.element], tile.columns * tile.lanes
     room = target.second_level_bytes // 2 // size
     columns = min(MOST_COLUMNS, max(width, room // LEAST_DEPTH), _whole(plan.n, width))
     if not parallel:
         wide = _even(plan.n, ceil(plan.n / columns), width)
-        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide))
+        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide)), 0
 
     around = prod(loop.size for loop in plan.loops)
 
@@ -77,7 +77,9 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
     alone = min(cost(*shape, 1) for shape in sizes)
     sizes = [shape for shape in sizes if cost(*shape, 1) <= MOST_LOST * alone]
     rows, wide = min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
-    return Blocks(rows, wide, _depth(plan.k, tile, size, room // wide))
+    # Sums of another type than the result are kept for one block.
+    together = columns // wide * wide if plan.element == plan.result_element else 0
+    return Blocks(rows, wide, _depth(plan.k, tile, size, room // max(wide, together))), together
 
 
 def _depth(terms: int, tile: Tile, size: int, most: int) -> int:

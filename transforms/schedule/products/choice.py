@@ -159,11 +159,11 @@ def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, p
     """The tile and the blocks, and how many of these threads take at a time."""
     tile, work = block_tile(plan, target), nanoseconds(plan, target)
     parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None
-    blocks = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
+    blocks, together = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
     count = replace(plan, blocks=blocks).block_count
     share = _ranges("blocks", count, work, most=count) if parallel else None
     normalised = target.slow_subnormals and plan.element in ("f32", "f64")
-    return replace(schedule, tile=tile, blocks=blocks, normalised=normalised, parallel=share)
+    return replace(schedule, tile=tile, blocks=blocks, together=together if share else 0, normalised=normalised, parallel=share)
 
 
 def blas_reads(core: MatmulPlan) -> bool:

@@ -90,6 +90,8 @@ def _kernel(asked: _Asked) -> Problem:
         return what, "it has no blocks" if asked.schedule.blocks is None else "it writes vectors along the rows of C"
     if kernel != "blocked" and asked.schedule.blocks is not None:
         return "blocks", f"the kernel '{kernel}' has none"
+    if asked.schedule.together and core.element != core.result_element:
+        return f"{asked.schedule.together} columns together", "sums of another type than the result are kept for one block"
     if asked.schedule.normalised and (kernel != "blocked" or core.element not in ("f32", "f64")):
         return "normalised panels", f"the kernel '{kernel}' has none" if kernel != "blocked" else "the elements are integers"
     if kernel == "blas" and (asked.schedule.exchanged or not blas_reads(core)):

@@ -81,6 +81,7 @@ class MatmulPlan(Struct, frozen=True):
     method: Method = "rows"
     tile: Tile = Tile()
     blocks: Blocks | None = None
+    together: int = 0
     normalised: bool = False
     accumulators: int = 1
     unrolled: int = 0
@@ -152,8 +153,8 @@ class MatmulPlan(Struct, frozen=True):
 
     @property
     def b_panels(self) -> int:
-        """The elements of the panels of B of one block."""
-        return self._panels(self.n, self.blocks.columns if self.blocks else 0, self.tile.columns * self.tile.lanes)
+        """The elements of the panels of B of one block, or of those that are computed together."""
+        return self._panels(self.n, max(self.blocks.columns, self.together) if self.blocks else 0, self.tile.columns * self.tile.lanes)
 
     @property
     def panel_factors(self) -> int:
@@ -208,7 +209,15 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
         core = exchanged(core)
     if schedule.turned:
         core = with_turned_b(core)
-    core = replace(core, method=schedule.kernel, tile=schedule.tile, blocks=schedule.blocks, accumulators=schedule.accumulators, unrolled=schedule.unrolled)
+    core = replace(
+        core,
+        method=schedule.kernel,
+        tile=schedule.tile,
+        blocks=schedule.blocks,
+        together=schedule.together,
+        accumulators=schedule.accumulators,
+        unrolled=schedule.unrolled,
+    )
     core = replace(core, normalised=schedule.normalised and schedule.kernel == "blocked")
     if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
         return core
@@ -228,7 +237,7 @@ def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
         return None
     whole, chunk = plan_of(product, schedule), share.chunk
     if share.over == "blocks":
-        return Parts(whole, None, 0, 0, 0, Split(whole.block_count, chunk, share.nanoseconds), share.over)
+        return Parts(whole, None, 0, 0, 0, Split(whole.block_count, chunk, share.nanoseconds, joined=whole.together > 0), share.over)
     extent, (a, b, c) = extent_of(whole, share.over), steps_of(whole, share.over)
     chunks = -(-extent // chunk)
     rest = part_of(whole, share.over, extent % chunk, last_tile(whole, schedule)) if extent % chunk else None

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.conversion import convert
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.matmul.finish import MORE, PARAMETERS, Finish, begin_finish, call_finish, shared_result
+from wengert.transforms.codegen.cpu.matmul.finish import PARAMETERS, Finish, begin_finish, call_finish, shared_result
 from wengert.transforms.codegen.cpu.matmul.normalisation import normalisation_functions, normalise_name, unequal_name
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
 from wengert.transforms.codegen.cpu.matmul.tile_function import tile_function, tile_name
@@ -176,46 +176,3 @@ def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sums: str) -> Non
 def _least(builder: FunctionBuilder, most: int, extent: Index, index: Index) -> str:
     """How many of at most so many are left from an index on."""
     return builder.intrinsic("umin", "i64", most, builder.binary("sub nuw nsw", "i64", extent, index))
-
-
-def emit_blocks(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], finish: Finish | None = None) -> None:
-    """C = A B, one block after the other; blocks below one another share the columns of B. The pointers are those of A, B, C and scratch memory."""
-    assert plan.blocks is not None
-    with builder.repeat(plan.block_columns) as column, builder.repeat(plan.block_rows) as row:
-        _call_block(builder, plan, name, pointers, row, column, finish)
-
-
-def emit_numbered_block(
-    builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], number: str, finish: Finish | None = None
-) -> None:
-    """The block of this number, of those in all iterations of the loops around the product."""
-    a, b, c, scratch = pointers
-    left = number
-    row, left = _digit(builder, left, plan.block_rows)
-    column, left = _digit(builder, left, plan.block_columns)
-    for loop in reversed(plan.loops):
-        index, left = _digit(builder, left, loop.size)
-        moved = zip((a, b, c), (*plan.stored, plan.result_element), (loop.a, loop.b, loop.c), strict=True)
-        a, b, c = (builder.offset(pointer, _bytes(element), builder.multiply(index, step)) for pointer, element, step in moved)
-    _call_block(builder, plan, name, (a, b, c, scratch), row, column, finish)
-
-
-def _digit(builder: FunctionBuilder, number: str, base: int) -> tuple[Index, str]:
-    """The last digit of a number in this base, and the number without it."""
-    if base == 1:
-        return 0, number
-    return builder.binary("urem", "i64", number, base), builder.binary("udiv", "i64", number, base)
-
-
-def _call_block(
-    builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: tuple[str, str, str, str], row: Index, column: Index, finish: Finish | None
-) -> None:
-    assert plan.blocks is not None
-    a, b, c, scratch = pointers
-    first_row, first_column = (builder.multiply(int(i) if i == "0" else i, size) for i, size in ((row, plan.blocks.rows), (column, plan.blocks.columns)))
-    a = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(first_row, plan.a_m))
-    b = builder.offset(b, _bytes(plan.stored[1]), builder.multiply(first_column, plan.b_n))
-    c = builder.offset(c, _bytes(plan.result_element), builder.linear([(first_row, plan.c_m), (first_column, plan.c_n)]))
-    rows, columns = _least(builder, plan.blocks.rows, plan.m, first_row), _least(builder, plan.blocks.columns, plan.n, first_column)
-    more: list[Operand] = [] if finish is None else [("ptr", MORE), ("i64", first_row), ("i64", first_column)]
-    builder.call_void(name, [("ptr", a), ("ptr", b), ("ptr", c), ("ptr", scratch), ("i64", rows), ("i64", columns), *more])

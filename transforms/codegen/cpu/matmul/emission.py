@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blas import emit_gemm, gemm_declaration
-from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, blocked_functions, emit_blocks
+from wengert.transforms.codegen.cpu.matmul.block_runs import emit_blocks
+from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, blocked_functions
 from wengert.transforms.codegen.cpu.matmul.dot_kernel import emit_dot
 from wengert.transforms.codegen.cpu.matmul.finish import MORE, Finish, shared_result
 from wengert.transforms.codegen.cpu.matmul.packing import copy_operand, copy_scalars

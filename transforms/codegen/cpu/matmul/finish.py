@@ -37,22 +37,37 @@ def shared_result(parameters: Sequence[str]) -> list[str]:
 
 
 def begin_finish(builder: FunctionBuilder, finish: Finish) -> str:
-    """Moves the pointers to the columns of a block; the frame of the task."""
+    """The frame of the task, with the pointers at the columns of a block."""
     frame = builder.alloca(f"[{len(finish.steps)} x ptr]", 16)
-    for number, step in enumerate(finish.steps):
-        pointer = builder.load("ptr", builder.offset(MORE, "ptr", number))
-        builder.store("ptr", builder.offset(pointer, "i8", builder.multiply("%column", step)), builder.offset(frame, "ptr", number))
+    _move(builder, finish, frame, "%column")
     return frame
 
 
+def _move(builder: FunctionBuilder, finish: Finish, frame: str, column: Index) -> None:
+    for number, step in enumerate(finish.steps):
+        pointer = builder.load("ptr", builder.offset(MORE, "ptr", number))
+        builder.store("ptr", builder.offset(pointer, "i8", builder.multiply(column, step)), builder.offset(frame, "ptr", number))
+
+
 def call_finish(builder: FunctionBuilder, plan: MatmulPlan, finish: Finish, frame: str, row: Index) -> None:
-    """Runs the task on the rows of a tile, of which this is the first one in the block."""
+    """Runs the task on the rows of a tile, of which this is the first one in the block; one block after the other, if several are computed together."""
     first = builder.binary("udiv", "i64", builder.add("%row", row), plan.tile.rows)
+    width, _ = widths(plan)
+    if not plan.together:
+        _call(builder, finish, frame, first, builder.icmp("eq", "i64", "%columns", width))
+        return
+    with builder.rotated_loop("%columns", step=width) as block:
+        _move(builder, finish, frame, builder.add("%column", block.index))
+        _call(builder, finish, frame, first, builder.icmp("uge", "i64", builder.binary("sub", "i64", "%columns", block.index), width))
+
+
+def _call(builder: FunctionBuilder, finish: Finish, frame: str, first: str, whole: str) -> None:
+    """Runs the task for all columns of a block if it is whole, or for those of a last one."""
     operands = [("ptr", frame), ("i64", first), ("ptr", "null")]
     if not finish.rest:
         builder.call_void(finish.task, operands)
         return
-    with builder.conditional(builder.icmp("eq", "i64", "%columns", widths(plan)[0])) as branches:
+    with builder.conditional(whole) as branches:
         builder.call_void(finish.task, operands)
         branches.otherwise()
         builder.call_void(finish.rest, operands)

@@ -7,7 +7,8 @@ called with other addresses; a last part that is smaller has a function of its o
 from __future__ import annotations
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
-from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, emit_numbered_block
+from wengert.transforms.codegen.cpu.matmul.block_runs import emit_run
+from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function
 from wengert.transforms.codegen.cpu.matmul.emission import emit_function
 from wengert.transforms.codegen.cpu.matmul.finish import MORE, Finish
 from wengert.transforms.codegen.cpu.tasks import BEGIN, CHUNK, END, SCRATCH, TASK_PARAMETERS, begin_task
@@ -41,6 +42,5 @@ def _block_task(divided: Parts, name: str, finish: Finish | None) -> str:
     """A task whose iterations are blocks of the result."""
     builder, plan = FunctionBuilder(), divided.part
     begin_task(builder, ["%a", "%b", "%c", *([] if finish is None else [MORE])], divided.cut)
-    with builder.rotated_loop(END, start=BEGIN) as loop:
-        emit_numbered_block(builder, plan, f"{name}.block", ("%a", "%b", "%c", SCRATCH), loop.index, finish)
+    emit_run(builder, plan, f"{name}.block", ("%a", "%b", "%c", SCRATCH), (BEGIN, END), finish)
     return block_function(plan, f"{name}.block", finish) + builder.definition(name, TASK_PARAMETERS, attributes="nounwind")
