@@ -310,3 +310,39 @@ def test_an_infinity_is_near_to_itself_only(dtype: type) -> None:
         assert agrees(case, expected)
         for wrong in (1.0, -np.inf, np.nan):
             assert not agrees(case, np.array([np.inf, np.inf, wrong]))
+
+
+WINDOWS = """func.func public @main(%x: tensor<4xf64>) -> tensor<2xf64> {
+  %one = stablehlo.constant dense<1.0> : tensor<f64>
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = "stablehlo.reduce_window"(%x, %zero) <{window_dimensions = array<i64: 3>}> ({
+  ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+    %1 = stablehlo.multiply %a, %b : tensor<f64>
+    %2 = stablehlo.OP %one, %1 : tensor<f64>
+    stablehlo.return %2 : tensor<f64>
+  }) : (tensor<4xf64>, tensor<f64>) -> tensor<2xf64>
+  return %0 : tensor<2xf64>
+}"""
+
+
+def test_windows_are_combined_in_any_order() -> None:
+    """1 + a b: (0, 2, 3, 4) makes 17 in order, 1 + (1 + 2 * 3) 4 = 29 without the initial value, which stands in front or behind."""
+    case = of_text(WINDOWS.replace("OP", "add"), np.array([2.0, 3.0, 4.0, 5.0]))
+    assert case.outputs[0].tolist() == [17.0, 26.0]
+    assert agrees(case, np.array([29.0, 66.0]))
+    assert not agrees(case, np.array([2900.0, 66.0]))
+
+
+CONTRACTED = """func.func public @main(%x: tensor<3xf64>, %y: tensor<3xf64>, %z: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = stablehlo.multiply %x, %y : tensor<3xf64>
+  %1 = stablehlo.OP %0, %z : tensor<3xf64>
+  return %1 : tensor<3xf64>
+}"""
+
+
+def test_a_product_that_is_added_to_in_one_operation_does_not_overflow() -> None:
+    x, y, z = np.array([1e200, 1e200, 2.0]), np.array([1e200, 1e108 * 1.7, 3.0]), np.array([-np.inf, -1e308, 1.0])
+    case = of_text(CONTRACTED.replace("OP", "add"), x, y, z)
+    assert np.isnan(case.outputs[0][0])
+    assert agrees(case, np.array([-np.inf, case.outputs[0][1], 7.0]))
+    assert not agrees(case, np.array([case.outputs[0][0], case.outputs[0][1], np.inf]))

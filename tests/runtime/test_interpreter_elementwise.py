@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import wengert as wg
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import run
 
@@ -214,3 +215,14 @@ def test_integers_of_four_bits_have_four_bits() -> None:
         results = run(parse_module(text.replace("TYPE", element)), [np.array(x, dtype), np.array([1, 1, 2], dtype)])
         widened = [[int(value) for value in np.asarray(result)] for result in results]
         assert widened == [[4, 2, 0], [0, 2, 4], [7, 1, 0], [x[0], 1, 0]]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_lgamma_beside_zero(dtype: type) -> None:
+    """Where 1 / x overflows, as it does within SciPy's function."""
+    x = np.array([np.finfo(dtype).smallest_subnormal, -np.finfo(dtype).smallest_subnormal, np.finfo(dtype).tiny / 4, 0.0, -0.0], dtype)
+    kind = f"tensor<5x{'f64' if dtype is np.float64 else 'f32'}>"
+    program = wg.parse(f"func.func @main(%x: {kind}) -> {kind} {{ %0 = chlo.lgamma %x : {kind} -> {kind}\n return %0 : {kind} }}")
+    expected = [-np.log(np.abs(x[:3].astype(np.longdouble))), [np.inf, np.inf]]
+    for backend in ("interpreter", "cpu"):
+        np.testing.assert_allclose(program.compile(backend=backend)(x)[0], np.concatenate(expected).astype(dtype), rtol=4 * np.finfo(dtype).eps)

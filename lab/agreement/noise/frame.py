@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.tensor_types import element, is_complex
+from wengert.ir.tensor_types import element, is_complex, shape
 from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
 from wengert.lab.agreement.noise.disturbance import per_batch
 from wengert.lab.agreement.noise.floats import are_near, as_array, bits, finfo, has_few_bits, part, wider
@@ -35,6 +35,7 @@ from wengert.lab.agreement.noise.kinds import (
 )
 from wengert.lab.agreement.noise.machine import NoisyMachine
 from wengert.runtime.interpreter.machine import Frame
+from wengert.runtime.interpreter.ops.windows import windows_of
 
 
 class NoisyFrame(Frame):
@@ -49,7 +50,7 @@ class NoisyFrame(Frame):
         name = op.name.split(".", 1)[-1]
         if name == "bitcast_convert" and is_inexact(op.operands[0]):
             return self._scrambled(op, exact)
-        if isinstance(op, stablehlo.ReduceOp) and not is_named(op):
+        if isinstance(op, stablehlo.ReduceOp | stablehlo.ReduceWindowOp) and not is_named(op):
             exact = self._in_any_order(op, exact)
         if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(is_inexact(v) for v in op.results):
             return exact
@@ -57,6 +58,8 @@ class NoisyFrame(Frame):
             return self._after(exact, self.machine.noise.signs)
         if name == "divide" and self.machine.noise.flushing:
             exact = self._quotients(exact)
+        if name in ("add", "subtract") and any(isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands):
+            exact = self._contracted(op, exact)
         if name in ARITHMETIC:
             if name in ("multiply", "divide", "square", "sqrt") and any(is_complex(element(v)) for v in op.results):
                 return self._complex(exact)
@@ -113,6 +116,26 @@ class NoisyFrame(Frame):
             with np.errstate(all="ignore"):
                 above = np.where(self.machine.noise.coins(result.shape), result * np.inf, result * 0)
                 return np.where(small, above, np.where(great, result * 0, result)).astype(result.dtype)[()]
+
+        return noisy
+
+    def _contracted(self, op: Operation, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A sum of products that may be one operation, so that a product beyond the largest number is none before it is added to."""
+        of_product = [isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands]
+
+        def noisy(x: Any, y: Any) -> Any:
+            result = as_array(exact(x, y))
+            if result.dtype.kind not in "fV" or np.isfinite(result).all():
+                return result[()]
+            most = float(finfo(result.dtype).max)
+            moved = [v.astype(np.longdouble) for v in (as_array(x), as_array(y))]
+            for number in (n for n, product in enumerate(of_product) if product):
+                beyond = np.isinf(moved[number]) & self.machine.noise.coins(np.shape(moved[number]))
+                sizes = np.longdouble(most) * (1 + self.machine.noise.rng.random(np.shape(beyond)))
+                moved[number] = np.where(beyond, np.copysign(sizes, moved[number]), moved[number])
+            with np.errstate(all="ignore"):
+                total = moved[0] + moved[1] if op.name.endswith("add") else moved[0] - moved[1]
+                return np.where(np.isfinite(result), result, total.astype(result.dtype)).astype(result.dtype)[()]
 
         return noisy
 
@@ -190,19 +213,19 @@ class NoisyFrame(Frame):
 
         return noisy
 
-    def _in_any_order(self, op: stablehlo.ReduceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+    def _in_any_order(self, op: stablehlo.ReduceOp | stablehlo.ReduceWindowOp, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A reduction by a region of any kind: neighbours before of their results in some of the runs, and the initial value in front, behind, or nowhere.
 
         The specification leaves open over which tree elements are combined, and where and how often the initial value is among them.
         """
-        body, dims, n = self.scalar_region(op.body), sorted(ints(op.dimensions)), len(op.results)
+        body, n = self.scalar_region(op.body), len(op.results)
 
         def noisy(*operands: Any) -> Any:
             xs, inits = operands[:n], operands[n:]
-            if xs[0].size == 0 or self.machine.noise.rng.random() < 0.5:
+            rows = _rows(op, xs, inits)
+            if not rows or xs[0].size == 0 or self.machine.noise.rng.random() < 0.5:
                 return exact(*operands)
-            kept = [extent for d, extent in enumerate(xs[0].shape) if d not in dims]
-            rows = list(zip(*[np.moveaxis(x, dims, range(len(dims))).reshape((-1, *kept)) for x in xs], strict=True))
+            kept = np.shape(rows[0][0])
             while len(rows) > 1:
                 pairs = [body(*a, *b) for a, b in zip(rows[::2], rows[1::2], strict=False)]
                 rows = pairs + rows[len(pairs) * 2 :]
@@ -244,3 +267,14 @@ class NoisyFrame(Frame):
             return np.choose(np.where(per_batch(met, result), chosen, 0), [result, np.full_like(result, np.nan), np.zeros_like(result)])
 
         return noisy
+
+
+def _rows(op: stablehlo.ReduceOp | stablehlo.ReduceWindowOp, xs: tuple[Any, ...], inits: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """What a reduction combines, in order: for each place within what is reduced the elements there, of each operand."""
+    if isinstance(op, stablehlo.ReduceWindowOp):
+        windows = windows_of(op, np.ndim(xs[0]), shape(op.results[0]))
+        surrounded = [windows.padded(x, init) for x, init in zip(xs, inits, strict=True)]
+        return [tuple(x[position] for x in surrounded) for position in windows.positions()]
+    dims = sorted(ints(op.dimensions))
+    kept = [extent for d, extent in enumerate(xs[0].shape) if d not in dims]
+    return list(zip(*[np.moveaxis(x, dims, range(len(dims))).reshape((-1, *kept)) for x in xs], strict=True))

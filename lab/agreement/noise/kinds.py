@@ -132,7 +132,7 @@ def combines_exactly(op: Operation) -> bool:
     return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
 
 
-def is_named(op: stablehlo.ReduceOp) -> bool:
+def is_named(op: stablehlo.ReduceOp | stablehlo.ReduceWindowOp) -> bool:
     """Whether a reduction combines its two elements by one op that is commutative, and associative but for rounding."""
     inner, *others = op.body.block.ops
     if len(op.results) > 1 or len(others) != 1 or inner.name.split(".", 1)[-1] not in ("add", "multiply", "maximum", "minimum", "and", "or", "xor"):

@@ -65,8 +65,9 @@ def bessel_i1e(x: Any) -> Any:
 
 
 def lgamma(x: Any) -> Any:
-    """log |gamma(x)|; infinite at the poles of gamma and at both infinities."""
-    return _where(np.isinf(x), np.inf, sp.gammaln(x))
+    """log |gamma(x)|; infinite at the poles of gamma and at both infinities. Beside zero it is -log |x|, where SciPy's overflows."""
+    small = (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)
+    return _where(np.isinf(x), np.inf, _where(small, -np.log(np.abs(_where(small, x, 1.0))), sp.gammaln(x)))
 
 
 def zeta(x: Any, q: Any) -> Any:

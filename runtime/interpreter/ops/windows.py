@@ -45,7 +45,9 @@ class Windows(Struct, frozen=True):
             yield tuple(slice(s, s + n * k, k) if n else slice(0, 0) for s, n, k in zip(starts, self.out, self.strides, strict=True))
 
 
-def _windows_of(op: stablehlo.ReduceWindowOp | stablehlo.SelectAndScatterOp, n: int, out: tuple[int, ...]) -> Windows:
+def windows_of(op: stablehlo.ReduceWindowOp | stablehlo.SelectAndScatterOp, n: int, out: tuple[int, ...]) -> Windows:
+    """The windows of an op over an array of ``n`` dimensions; ``out``: how many there are in each."""
+
     def listed(name: str) -> tuple[int, ...]:
         attribute = getattr(op, name, None)
         return ints(attribute) if attribute is not None else (1,) * n
@@ -57,7 +59,7 @@ def _windows_of(op: stablehlo.ReduceWindowOp | stablehlo.SelectAndScatterOp, n: 
 @evaluates_in_scope(stablehlo.ReduceWindowOp)
 def reduce_window(op: stablehlo.ReduceWindowOp, scope: Scope) -> Function:
     """Folds every window from the initial value; padding holds the initial value too."""
-    windows = _windows_of(op, rank(op.inputs[0]), shape(op.results[0]))
+    windows = windows_of(op, rank(op.inputs[0]), shape(op.results[0]))
     kind, count = kind_of(op.body), len(op.inputs)
     if kind is not None and kind is not Kind.set:
         element_type = element(op.results[0])
@@ -106,7 +108,7 @@ def select_and_scatter(op: stablehlo.SelectAndScatterOp, scope: Scope) -> Functi
 
     An element stays selected as long as ``select(selected, candidate)`` holds; source values are combined in order.
     """
-    windows = _windows_of(op, rank(op.operand), shape(op.source))
+    windows = windows_of(op, rank(op.operand), shape(op.source))
     select, scatter, kind = scope.scalar_region(op.select), scope.scalar_region(op.scatter), kind_of(op.scatter)
     size, dtype = int(np.prod(shape(op.operand))), dtype_of(element(op.result))
 
