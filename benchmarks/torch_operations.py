@@ -75,7 +75,7 @@ def compared(op: Any, sample: Any) -> tuple[str, str]:
     try:
         imported = wg.from_torch(exported, seed=0)
         arguments = imported.arguments(*(x.detach() for x in inputs))
-        bars = cotangents([expected[j] for j in of])
+        bars = [bar.astype(_array(expected[j]).dtype) for bar, j in zip(cotangents([expected[j] for j in of]), of, strict=True)]
         first = len(imported.parameters) + len([b for b in imported.buffers if b != "random state"])
         program = imported.program.vjp([first + i for i in wrt], of) if of else imported.program
         actual = program.compile("interpreter")(*arguments, *(np.conj(bar) for bar in bars))

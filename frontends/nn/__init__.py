@@ -18,6 +18,7 @@ Names, arguments and layouts are those of ``torch.nn.functional`` and ``torch.nn
 if __name__ != "wengert.nn":
     raise ImportError(f"{__name__} has another name: import it as wengert.nn")
 
+from importlib import import_module
 from typing import Any
 
 from wengert.eager.errors import missing
@@ -51,15 +52,23 @@ from wengert.nn.modules import (
 from wengert.nn.normalization import batch_norm, layer_norm
 from wengert.nn.pooling import avg_pool2d, max_pool2d
 
+_LATER = {
+    **dict.fromkeys(("GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"), "recurrent"),
+    **dict.fromkeys(("MultiheadAttention", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"), "transformer"),
+}
+"""Modules that are loaded when one is first asked for, and where they are."""
+
 
 def __getattr__(name: str) -> Any:
-    """Functions beyond those above, which are loaded when one is first asked for."""
+    """Modules and functions beyond those above, which are loaded when one is first asked for."""
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _LATER:
+        return getattr(import_module(f"wengert.nn.{_LATER[name]}"), name)
     from wengert.nn.functional import FUNCTIONAL
 
     if name not in FUNCTIONAL:
-        raise missing(f"module 'wengert.nn' has no attribute {name!r}", name, [*__all__, *FUNCTIONAL])
+        raise missing(f"module 'wengert.nn' has no attribute {name!r}", name, [*__all__, *_LATER, *FUNCTIONAL])
     return FUNCTIONAL[name]
 
 

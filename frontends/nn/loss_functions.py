@@ -15,7 +15,8 @@ from wengert.eager.library import functions
 from wengert.eager.operations.elementwise import where
 from wengert.eager.recording import dispatch
 from wengert.nn.activations import logsigmoid
-from wengert.nn.losses import reduced
+from wengert.nn.layers import linear
+from wengert.nn.losses import cross_entropy, reduced
 
 Function = Callable[..., Any]
 
@@ -170,7 +171,28 @@ def multi_margin_loss(
     return reduced(made if x.array.ndim > 1 else made.reshape(()), reduction)
 
 
+def linear_cross_entropy(
+    x: Any,
+    linear_weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    weight: Any = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Any:
+    """The cross entropy of ``linear(x, linear_weight)``; ``options``, which say how PyTorch divides the work, are without consequence."""
+    classes, *features, width = linear_weight.array.shape
+    logits = linear(x, linear_weight.reshape(-1, width), None if linear_bias is None else linear_bias.reshape(-1))
+    logits = logits.reshape(*x.array.shape[:-1], classes, *features)
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)
+
+
 LOSSES: dict[str, Function] = {
+    "linear_cross_entropy": linear_cross_entropy,
     "l1_loss": _of_elements(lambda x, target, weight=None: (x - target).abs() if weight is None else (x - target).abs() * weight),
     "smooth_l1_loss": _of_elements(_smooth),
     "huber_loss": _of_elements(_huber),

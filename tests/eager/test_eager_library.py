@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from side_by_side import Snippet, Snippets, agree, leaf
 
 import wengert.eager as eager
@@ -118,3 +119,26 @@ def test_what_is_refused(action: Any, message: str) -> None:
 def test_names_that_are_not_there(missing: Any) -> None:
     with pytest.raises(AttributeError):
         missing()
+
+
+def test_ranks_with_absolute_bounds_and_of_nothing() -> None:
+    values = np.diag([4.0, 1.0, 0.1])
+    for options in ({"atol": 0.5}, {"atol": 0.05, "rtol": 0.3}, {"atol": 2.0, "hermitian": True}, {}):
+        theirs = torch.linalg.matrix_rank(torch.tensor(values), **options)
+        assert eager.linalg.matrix_rank(eager.tensor(values), **options).item() == theirs.item()
+    assert eager.linalg.matrix_rank(eager.zeros(2, 0, 3)).tolist() == [0, 0]
+    assert [x.shape for x in eager.geqrf(eager.zeros(5, 0))] == [(5, 0), (0,)]
+
+
+def test_cross_entropy_of_a_linear_layer() -> None:
+    rng = np.random.default_rng(0)
+    x, w, b = rng.standard_normal((4, 3)), rng.standard_normal((5, 2, 3)), rng.standard_normal((5, 2))
+    target = np.array([[0, 4], [1, 2], [3, 3], [2, 0]])
+    results: list[Any] = []
+    for T, f in ((torch, torch.nn.functional.linear_cross_entropy), (eager, nn.linear_cross_entropy)):
+        leaves = [T.tensor(v, requires_grad=True) for v in (x, w, b)]
+        loss = f(leaves[0], leaves[1], T.tensor(target), linear_bias=leaves[2], label_smoothing=0.1)
+        loss.backward()
+        results.append([loss.detach().numpy(), *(leaf.grad.numpy() for leaf in leaves)])
+    for ours, theirs in zip(results[1], results[0], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)

@@ -41,9 +41,9 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: 
 
 def _geqrf(x: Any) -> Any:
     (a,) = arrays("geqrf", x)
-    flat = a.reshape(-1, *a.shape[-2:])
-    raw = [numpy.linalg.qr(m, mode="raw") for m in flat]
-    if not raw:
+    flat = a.reshape(-1, *a.shape[-2:]) if a.size else a
+    raw = [numpy.linalg.qr(m, mode="raw") for m in flat] if a.size else []
+    if not a.size:
         return made((a.copy(), numpy.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)))
     packed, tau = numpy.stack([h.T for h, _ in raw]), numpy.stack([t for _, t in raw])
     return made((numpy.ascontiguousarray(packed.reshape(a.shape)), tau.reshape(*a.shape[:-2], tau.shape[-1])))

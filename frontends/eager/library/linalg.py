@@ -172,8 +172,19 @@ def _pinv_of_constant_rank(x: Any, value: Any, order: int = 2) -> Any:
 
 
 def _matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
-    _no_bound("matrix_rank", tol if tol is not None else atol)
+    atol = tol if tol is not None else atol
+    if atol is not None and 0 not in x.array.shape:
+        values = _SVDVALS(_symmetric(x, "L") if hermitian else x).detach()
+        bound = values.amax(-1, True) * (0.0 if rtol is None else _column(rtol))
+        return (values > bound.maximum(_column(atol) + 0 * values)).sum(-1)
+    if 0 in x.array.shape:
+        return zeros(*x.array.shape[:-2], dtype="int64")
     return _RANK(_symmetric(x, "L") if hermitian else x, rtol=rtol)
+
+
+def _column(bound: Any) -> Any:
+    """A bound for each matrix, beside its singular values."""
+    return bound.unsqueeze(-1) if hasattr(bound, "array") and bound.array.ndim else bound
 
 
 def _no_bound(name: str, bound: Any) -> None:
