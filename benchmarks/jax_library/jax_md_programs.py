@@ -102,7 +102,7 @@ def descent() -> Made:
 
 
 PROGRAMS = (
-    Program("jax_md", "Lennard-Jones of all pairs", pairs, second=True),
+    Program("jax_md", "Lennard-Jones of all pairs", pairs, second=True, only="f64"),
     Program("jax_md", "forces: soft sphere, Morse", forces, second=True),
     Program("jax_md", "Lennard-Jones by neighbours", neighbours, second=True),
     Program("jax_md", "five steps of NVE", nve),

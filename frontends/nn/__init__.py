@@ -32,14 +32,11 @@ from wengert.nn.module import Module, Parameter, StateDictError
 from wengert.nn.modules import (
     GELU,
     AvgPool2d,
-    BatchNorm1d,
-    BatchNorm2d,
     Conv2d,
     CrossEntropyLoss,
     Dropout,
     Embedding,
     Flatten,
-    LayerNorm,
     Linear,
     MaxPool2d,
     MSELoss,
@@ -50,6 +47,17 @@ from wengert.nn.modules import (
     Unflatten,
 )
 from wengert.nn.normalization import batch_norm, layer_norm
+from wengert.nn.normalization_modules import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    RMSNorm,
+)
 from wengert.nn.pooling import avg_pool2d, max_pool2d
 
 _LATER = {
@@ -77,12 +85,17 @@ __all__ = [
     "AvgPool2d",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
     "Conv2d",
     "CrossEntropyLoss",
     "DataParallel",
     "Dropout",
     "Embedding",
     "Flatten",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "LayerNorm",
     "Linear",
     "MSELoss",
@@ -90,6 +103,7 @@ __all__ = [
     "Module",
     "ModuleList",
     "Parameter",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "SiLU",

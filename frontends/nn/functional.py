@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.eager.containers import listed
 from wengert.eager.library import functions
 from wengert.eager.operations.creation import rand
 from wengert.eager.operations.elementwise import where
 from wengert.eager.recording import dispatch
 from wengert.nn.activations import dropout, logsigmoid, silu, softplus
 from wengert.nn.loss_functions import LOSSES
+from wengert.nn.normalization import group_norm, instance_norm, rms_norm
 from wengert.nn.padding import interpolate, pad
 
 Function = Callable[..., Any]
@@ -98,44 +98,6 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 def normalize(x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
     """x divided by its norm along a dimension."""
     return x / x.norm(p, dim, True).clamp(min=eps)
-
-
-def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Groups of channels with mean 0 and variance 1, scaled and shifted by channel."""
-    grouped = x.reshape(x.array.shape[0], num_groups, -1)
-    made = ((grouped - grouped.mean(2, True)) * (grouped.var(2, False, True) + eps).rsqrt()).reshape(*x.array.shape)
-    return _by_channel(made, weight, bias)
-
-
-def _by_channel(x: Any, weight: Any, bias: Any) -> Any:
-    shape = (-1, *(1,) * (x.array.ndim - 2))
-    x = x if weight is None else x * weight.reshape(*shape)
-    return x if bias is None else x + bias.reshape(*shape)
-
-
-def instance_norm(
-    x: Any,
-    running_mean: Any = None,
-    running_var: Any = None,
-    weight: Any = None,
-    bias: Any = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Any:
-    """Each channel of each image with mean 0 and variance 1, or by running statistics."""
-    if not use_input_stats:
-        made = _by_channel(_by_channel(x, None, -running_mean), (running_var + eps).rsqrt(), None)
-        return _by_channel(made, weight, bias)
-    return group_norm(x, x.array.shape[1], weight, bias, eps)
-
-
-def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
-    """x divided by the root of its mean square over the last dimensions."""
-    dims = tuple(range(-len(listed(normalized_shape)), 0))
-    small = float(np.finfo(x.array.dtype).eps) if eps is None else eps
-    made = x * ((x * x).mean(dims, True) + small).rsqrt()
-    return made if weight is None else made * weight
 
 
 def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:

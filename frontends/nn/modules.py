@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.eager import int64, no_grad, ones, zeros
+from wengert.eager import no_grad, zeros
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations.views import dimension
 from wengert.eager.tensor import Tensor
-from wengert.nn import activations, convolution, init, layers, losses, normalization, pooling
+from wengert.nn import activations, convolution, init, layers, losses, pooling
 from wengert.nn.convolution import Pair
 from wengert.nn.module import Module, Parameter
 
@@ -93,67 +93,6 @@ class Embedding(Module):
 
     def extra_repr(self) -> str:
         return ", ".join(str(n) for n in self.weight.shape)
-
-
-class LayerNorm(Module):
-    """x normalized over its last dimensions, times ``weight`` plus ``bias``, both of shape ``normalized_shape``."""
-
-    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, dtype: Any = None):
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps = eps
-        self.weight = Parameter(ones(*self.normalized_shape, dtype=dtype)) if elementwise_affine else None
-        self.bias = _parameter(*self.normalized_shape, dtype=dtype) if elementwise_affine and bias else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        return normalization.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}"
-
-
-class _BatchNorm(Module):
-    """``x: [n, num_features, ...]`` normalized for each feature, times ``weight`` plus ``bias``.
-
-    In training by the statistics of the batch, towards which the buffers ``running_mean`` and ``running_var`` move; otherwise by these.
-    """
-
-    ranks: tuple[int, ...] = ()
-
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, dtype: Any = None):
-        self.eps, self.momentum = eps, momentum
-        self.weight = Parameter(ones(num_features, dtype=dtype)) if affine else None
-        self.bias = _parameter(num_features, dtype=dtype) if affine else None
-        self.running_mean: Tensor | None = None
-        self.running_var: Tensor | None = None
-        self.num_batches_tracked: Tensor | None = None
-        if track_running_stats:
-            self.register_buffer("running_mean", zeros(num_features, dtype=dtype))
-            self.register_buffer("running_var", ones(num_features, dtype=dtype))
-            self.register_buffer("num_batches_tracked", zeros((), dtype=int64))
-
-    def forward(self, x: Tensor) -> Tensor:
-        if x.ndim not in self.ranks:
-            expected = " or ".join(str(rank) for rank in self.ranks)
-            raise ShapeError(f"{type(self).__name__}: expected {expected} dimensions, found {list(x.shape)}")
-        if self.training and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-        by_batch = self.training or self.running_mean is None
-        return normalization.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, self.momentum, self.eps)
-
-    def extra_repr(self) -> str:
-        return f"eps={self.eps}, momentum={self.momentum}"
-
-
-class BatchNorm1d(_BatchNorm):
-    """Batch norm of ``[n, c]`` or ``[n, c, length]``."""
-
-    ranks = (2, 3)
-
-
-class BatchNorm2d(_BatchNorm):
-    """Batch norm of ``[n, c, h, w]``."""
-
-    ranks = (4,)
 
 
 # -- layers without

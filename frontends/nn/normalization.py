@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager import no_grad
+from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations.elementwise import broadcast
 from wengert.eager.operations.reduction import mean_of, spread
@@ -102,3 +105,49 @@ def batch_norm(
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(x.var(dims) * momentum)
     return dispatch.apply(BATCH_NORM_TRAIN, (x, *_given(weight, bias)), eps)
+
+
+def group_norm(x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Groups of channels with mean 0 and variance 1, scaled and shifted by channel."""
+    grouped = x.reshape(x.array.shape[0], num_groups, -1)
+    made = ((grouped - grouped.mean(2, True)) * (grouped.var(2, False, True) + eps).rsqrt()).reshape(*x.array.shape)
+    return _by_channel(made, weight, bias)
+
+
+def _by_channel(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    shape = (-1, *(1,) * (x.array.ndim - 2))
+    x = x if weight is None else x * weight.reshape(*shape)
+    return x if bias is None else x + bias.reshape(*shape)
+
+
+def instance_norm(
+    x: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each image with mean 0 and variance 1, or by running statistics, which move towards the means of those of the images otherwise."""
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise ShapeError("instance_norm: running statistics are needed where those of the input are not used")
+        made = _by_channel(_by_channel(x, None, -running_mean), (running_var + eps).rsqrt(), None)
+        return _by_channel(made, weight, bias)
+    places = list(range(2, x.array.ndim))
+    with no_grad():
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(x.mean(places).mean(0) * momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(x.var(places).mean(0) * momentum)
+    return group_norm(x, x.array.shape[1], weight, bias, eps)
+
+
+def rms_norm(x: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """x divided by the root of its mean square over the last dimensions."""
+    dims = tuple(range(-len(listed(normalized_shape)), 0))
+    small = float(np.finfo(x.array.dtype).eps) if eps is None else eps
+    made = x * ((x * x).mean(dims, True) + small).rsqrt()
+    return made if weight is None else made * weight
