@@ -79,6 +79,7 @@ PASS_PATHS = {
     # transforms/fuse: core-level IR in forms for which there is better code, then kernels
     "check-compilable": "wengert.transforms.fuse.check:CheckCompilablePass",
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
+    "convert-operands": "wengert.transforms.fuse.operand_conversions:ConvertOperandsPass",
     "order-updates": "wengert.transforms.fuse.updates.order:OrderUpdatesPass",
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "double-windows": "wengert.transforms.fuse.wide_windows:DoubleWindowsPass",
@@ -178,7 +179,7 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 TILES = "pick-elements,tile-products{reassociate=true}"
 """Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole; single elements of rows first."""
 
-LOWER = f"expand-functions,check-compilable,{CANONICALIZE},{TILES},fuse,{KERNELS}"
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},convert-operands,{TILES},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 GPU_KERNELS = (

@@ -78,6 +78,14 @@ def pulled_back(function):
     return both
 
 
+def pooled(x, window, strides):
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, strides, "SAME")
+
+
+def integers(x, y):
+    return jax.lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=jnp.int32)
+
+
 def spread(x):
     return x @ jnp.swapaxes(x, -1, -2) + 8 * jnp.eye(x.shape[-1], dtype=x.dtype)
 
@@ -111,10 +119,18 @@ CASES = {
     "a product in blocks": (lambda x, y: x.T @ y, floats(100, 701), floats(100, 302)),
     "a product of bf16 in blocks": (lambda x, y: x.T @ y, floats(100, 701).astype(jnp.bfloat16), floats(100, 302).astype(jnp.bfloat16)),
     "a batch of products in blocks": (lambda x, y: jnp.swapaxes(x, 1, 2) @ y, floats(3, 170, 201), floats(3, 170, 190)),
+    "a product of narrow integers": (
+        integers,
+        np.arange(-60, 60, dtype=np.int8).reshape(60, 2).repeat(20, 1),
+        np.arange(120, dtype=np.int8).reshape(40, 3).repeat(30, 1),
+    ),
     "a batch of products": (spread, floats(50, 7, 7)),
     "sort": (lambda x: jnp.sort(x, axis=1), floats(20, 50, 3)),
     "top k": (lambda x: jax.lax.top_k(x, 3), floats(60, 50)),
     "position of the largest": (lambda x: jnp.argmax(x, 1), floats(10, 20, 50)),
+    "gradient of pooling": (jax.grad(lambda x: jnp.sum(pooled(x, (1, 3, 3, 1), (1, 2, 2, 1)) ** 2)), floats(6, 15, 16, 5)),
+    "gradient of pooling, channels first": (jax.grad(lambda x: jnp.sum(pooled(x, (1, 1, 2, 3), (1, 1, 1, 2)) ** 2)), floats(3, 4, 15, 16)),
+    "gradient of pooling of images": (jax.grad(lambda x: jnp.sum(pooled(x, (2, 3), (1, 2)) ** 2)), floats(40, 30)),
     "cumulative": (lambda x: jnp.cumsum(x, 1), floats(20, 50, 40)),
     "Cholesky": (lambda x: jnp.linalg.cholesky(spread(x)), floats(40, 20, 20)),
     "triangular": (lambda x, y: jax.scipy.linalg.solve_triangular(spread(x), y, lower=True), floats(30, 5, 5), floats(30, 5, 2)),

@@ -93,13 +93,17 @@ class Fold(NativeKernel):
     def emit(self, builder: KernelBuilder) -> None:
         if 0 in self.out:
             return
+        with builder.parallel_loops(self.out[:-1]) as outer:
+            self.elements(builder, outer)
+
+    def elements(self, builder: KernelBuilder, outer: list[Index]) -> None:
+        """The elements of the result at these outer indices: a row, or the only one."""
         if not self.out:
             self._element(builder, Lanes(1, 1, []))
             return
-        with builder.parallel_loops(self.out[:-1]) as outer:
-            first, last = self._interior()
-            for start, end, interior in ((0, first, False), (first, last, True), (last, self.out[-1], False)):
-                self._row(builder, outer, start, end, interior=interior)
+        first, last = self._interior()
+        for start, end, interior in ((0, first, False), (first, last, True), (last, self.out[-1], False)):
+            self._row(builder, outer, start, end, interior=interior)
 
     def _row(self, builder: KernelBuilder, outer: list[Index], start: int, end: int, *, interior: bool) -> None:
         """The elements of a row from ``start`` to ``end``."""

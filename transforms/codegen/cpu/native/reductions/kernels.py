@@ -21,6 +21,9 @@ from wengert.transforms.codegen.llvm.scalars import Value, neutral
 from wengert.transforms.codegen.llvm.types import Element, splat
 from wengert.transforms.schedule.target import Target
 
+SELECTED_NS = 2.0
+"""What it takes to combine a source with the element that its window has selected."""
+
 
 def nest_kind(kind: Kind, boolean: bool) -> str:
     """The name by which scalars combine; booleans do so by and, or."""
@@ -193,7 +196,10 @@ class ArgReduce(Fold):
 
 @native(stablehlo.SelectAndScatterOp)
 class SelectAndScatter(Fold):
-    """Window by window: finds the element that is selected, and combines the source's value into the result there."""
+    """Window by window: finds the element that is selected, and combines the source's value into the result there.
+
+    Windows overlap, so that those of one image are gone through in order; images, and channels that come before rows, are independent.
+    """
 
     most_lanes = 1
 
@@ -210,13 +216,28 @@ class SelectAndScatter(Fold):
         return is_inlinable(op.select) and is_inlinable(op.scatter) and element_type(op.source) == element_type(op.operand)
 
     def parallel_work(self) -> tuple[int, float]:
-        return 1, 0.0  # windows overlap, and each changes an element of the result
+        return prod(self.out[: self._apart]), prod(self.out) * (prod(self.folded) + SELECTED_NS)
+
+    @property
+    def _apart(self) -> int:
+        """The number of leading dimensions along which a window is one element, that of its own index; the last dimension is none of them."""
+        extents, count = shape(self.op.operand), 0
+        for axis, extent, out, width in zip(self.axes[:-1], extents, self.out, self.folded, strict=False):
+            if (width, out, axis.out_step, axis.low, axis.base) != (1, extent, 1, 0, 1):
+                break
+            count += 1
+        return count
 
     def emit(self, builder: KernelBuilder) -> None:
-        initial = builder.memory().load(self.element, "%p2")
-        with builder.loop(0, prod(shape(self.op.operand))) as loop:
-            builder.memory().store(self.element, initial, builder.address("%q0", self.element, loop.index))
-        super().emit(builder)
+        extents, apart, initial = shape(self.op.operand), self._apart, builder.memory().load(self.element, "%p2")
+        with builder.parallel_loops(self.out[:apart]) as images:
+            count = prod(extents[apart:])
+            first = builder.linear([(image, prod(extents[d + 1 :])) for d, image in enumerate(images)])
+            with builder.loop(0, count) as loop:
+                builder.memory().store(self.element, initial, builder.address("%q0", self.element, builder.add(first, loop.index)))
+            if 0 not in self.out:
+                with builder.loops(self.out[apart:-1]) as rows:
+                    self.elements(builder, [*images, *rows])
 
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         zero = {"f": "0.0", "c": "0.0", "b": "false"}.get(self.element.kind, "0")
