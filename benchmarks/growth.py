@@ -5,8 +5,8 @@ double; an exponent is the slope of the logarithm of the processor time over tha
 grows with the program itself has the exponent 1; the largest that is allowed is 1.3.
 
 Loops and branches nested in each other are the exception. A value that an inner loop needs again is kept for every iteration of the loops around it; so each
-of the derivative hands on what is kept for those inside; the derivative itself has a number of values that grows with the depth squared, and every level is
-derived as a copy of what is inside of it. Text nests at most 64 deep.
+of the derivative hands on what is kept for those inside; the derivative itself has a number of values that grows with the depth squared, and with its cube
+where the loops are of unknown length, each of which keeps positions on the tapes of all loops inside. Text nests at most 64 deep.
 """
 
 from __future__ import annotations
@@ -87,6 +87,26 @@ def loops_nested(n: int) -> str:
     for k in reversed(range(n)):
         inside, result = _loop(str(k), inside, "%x" if k == 0 else f"%c{k - 1}", result), f"%r{k}#1"
     return function(["x"], [V], [*_COUNTS, *inside], result, V)
+
+
+def whiles_nested(n: int) -> str:
+    """n loops inside of each other that nobody knows the length of: how far each gets depends on what is inside of it."""
+    scalar = "tensor<f64>"
+    inside, result = [f"%d = stablehlo.sine %c{n - 1} : {scalar}"], "%d"
+    for k in reversed(range(n)):
+        inside = [
+            f"%r{k}:2 = stablehlo.while(%i{k} = %one, %c{k} = {'%x' if k == 0 else f'%c{k - 1}'}) : {scalar}, {scalar}",
+            f"cond {{ %p{k} = stablehlo.compare LT, %i{k}, %three : ({scalar}, {scalar}) -> tensor<i1>",
+            f"stablehlo.return %p{k} : tensor<i1> }}",
+            f"do {{ %q{k} = stablehlo.multiply %c{k}, %c{k} : {scalar}",
+            f"%s{k} = stablehlo.add %q{k}, %one : {scalar}",
+            f"%j{k} = stablehlo.add %i{k}, %s{k} : {scalar}",
+            *inside,
+            f"stablehlo.return %j{k}, {result} : {scalar}, {scalar} }}",
+        ]
+        result = f"%r{k}#1"
+    ends = [f"%{name} = stablehlo.constant dense<{value}> : {scalar}" for name, value in (("one", 1.0), ("three", 3.0))]
+    return function(["x"], [scalar], [*ends, *inside], result, scalar)
 
 
 def branches_nested(n: int) -> str:
@@ -182,6 +202,7 @@ FAMILIES = {
     "parts": Family(parts, doubling(125, 2000)),
     "loops in sequence": Family(loops_in_sequence, doubling(10, 160)),
     "loops nested": Family(loops_nested, (2, 4, 8, 16), bounded=False),
+    "loops of unknown length nested": Family(whiles_nested, (2, 4, 8, 16), bounded=False),
     "branches in sequence": Family(branches_in_sequence, doubling(20, 320)),
     "branches nested": Family(branches_nested, doubling(3, 48), bounded=False),
     "calls nested": Family(calls_nested, doubling(125, 2000)),

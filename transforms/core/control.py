@@ -17,11 +17,10 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core.control import keep_policy
 from wengert.ir.attributes import int_attr, int_of
-from wengert.ir.construction import copy_region
 from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import i32, i64, tensor
-from wengert.ir.traversal import ops_of
-from wengert.transforms.core.closing import close_regions, copy_ops, dependencies
+from wengert.ir.traversal import ops_in, ops_of
+from wengert.transforms.core.closing import close_regions, dependencies, take_ops, take_regions
 from wengert.transforms.core.counting import Counter, constant_integer, find_counter, induction_value, step_of, trip_count
 from wengert.transforms.rewriter import Rewriter
 
@@ -49,7 +48,7 @@ def open_control(module: ModuleOp) -> None:
 
 def close_branches(b: OpBuilder, op: hlo.CaseOp | hlo.IfOp) -> Sequence[SSAValue]:
     """A case or if as a core.case, whose index is 0 for the branch taken if the predicate holds."""
-    regions = [copy_region(region) for region in op.regions]
+    regions = take_regions(op)
     inputs = close_regions(regions)
     index = op.index if isinstance(op, hlo.CaseOp) else b.convert(b.not_(op.pred), i32)
     return b.create(core.CaseOp, [index, *inputs], [r.type for r in op.results], {}, regions)
@@ -57,15 +56,15 @@ def close_branches(b: OpBuilder, op: hlo.CaseOp | hlo.IfOp) -> Sequence[SSAValue
 
 def open_case(b: OpBuilder, op: core.CaseOp) -> Sequence[SSAValue]:
     """core.case as a case whose branches capture what they use."""
-    regions = [_opened(region.block, op.inputs) for region in op.branches]
+    regions = [_opened(region.block, op.inputs) for region in take_regions(op)]
     return b.create(hlo.CaseOp, [op.index], [r.type for r in op.results], {}, regions)
 
 
 def _opened(block: Block, values: Sequence[SSAValue], arguments: Sequence[SSAValue] = ()) -> Region:
-    """A copy of a closed block whose first arguments are values from outside, and whose others are those of a new block."""
+    """What is in a closed block, taken from it; its first arguments are values from outside, the others those of a new block."""
     opened = Block(arg_types=[argument.type for argument in arguments])
     env: dict[SSAValue, SSAValue] = dict(zip(block.args, [*values, *opened.args], strict=True))
-    copy_ops(OpBuilder(opened), list(block.ops), env)
+    take_ops(OpBuilder(opened), ops_in(block), env)
     return Region([opened])
 
 
@@ -73,11 +72,11 @@ def _opened(block: Block, values: Sequence[SSAValue], arguments: Sequence[SSAVal
 
 
 class _Loop:
-    """A while with closed copies of its regions, and what is known of each value that it carries."""
+    """A while with its regions, which are taken from it and closed, and what is known of each value that it carries."""
 
     def __init__(self, op: hlo.WhileOp):
         self.op = op
-        regions = [copy_region(region) for region in op.regions]
+        regions = take_regions(op)
         self.captured = close_regions(regions)
         self.condition, self.body = regions[0].block, regions[1].block
         last = self.body.last_op
@@ -171,14 +170,16 @@ def _outer(b: OpBuilder, loop: _Loop, bound: SSAValue) -> SSAValue:
 
 
 def _rebuilt(target: Block, env: dict[SSAValue, SSAValue], block: Block, roots: list[SSAValue], builder: OpBuilder | None = None) -> Region:
-    """The part of a block that its roots depend on, with the roots returned."""
+    """The part of a block that its roots depend on, with the roots returned. Takes over what is in the block."""
     effects = [op for op in list(block.ops)[:-1] if _only_acts(op)]
     reads = dependencies([*roots, *(operand for op in effects for inner in op.walk() for operand in inner.operands)])
     b = builder or OpBuilder(target)
-    copy_ops(b, [op for op in list(block.ops)[:-1] if op in effects or not reads.isdisjoint(op.results)], env)
+    take_ops(b, [op for op in list(block.ops)[:-1] if op in effects or not reads.isdisjoint(op.results)], env)
     last = block.last_op
     assert last is not None
     target.add_op(hlo.ReturnOp.create(operands=[env[root] for root in roots], location=last.location))
+    for op in ops_in(block):
+        op.drop_all_references()  # what is left uses nothing of what was moved
     return Region([target])
 
 
@@ -210,20 +211,23 @@ def open_for(b: OpBuilder, op: core.ForOp) -> Sequence[SSAValue]:
     condition.add_op(hlo.ReturnOp.create(operands=[test.compare("LT", condition.args[0], limit)]))
     body = Block(arg_types=[v.type for v in carried])
     inner = OpBuilder(body, location=rewritten(op.location, op.name, "from-core"))
-    block = op.block
+    (taken,) = take_regions(op)
+    block = taken.block
     env: dict[SSAValue, SSAValue] = {block.args[0]: body.args[0]}
     env.update(zip(block.args[1:], [*op.inputs[:fixed], *body.args[1:]], strict=True))
-    ops = list(block.ops)
-    copy_ops(inner, ops[:-1], env)
+    *ops, end = ops_in(block)
+    returned = list(end.operands)
+    end.drop_all_references()
+    take_ops(inner, ops, env)
     following = inner.add(body.args[0], inner.scalar(1, i64))
-    body.add_op(hlo.ReturnOp.create(operands=[following, *(env[o] for o in ops[-1].operands)]))
+    body.add_op(hlo.ReturnOp.create(operands=[following, *(env[value] for value in returned)]))
     return b.create(hlo.WhileOp, carried, [v.type for v in carried], {}, [Region([condition]), Region([body])])[1:]
 
 
 def open_while(b: OpBuilder, op: core.WhileOp) -> Sequence[SSAValue]:
     """core.while as a while whose regions capture the constants."""
     fixed = int_of(op.constants)
-    regions = [_opened(region.block, op.inputs[:fixed], op.initial) for region in (op.condition, op.body)]
+    regions = [_opened(region.block, op.inputs[:fixed], op.initial) for region in take_regions(op)]
     return b.create(hlo.WhileOp, op.initial, [r.type for r in op.results], {}, regions)
 
 

@@ -72,6 +72,10 @@ class _Sharer:
     def __init__(self) -> None:
         self._numbers: dict[Attribute, int] = {}
         self._known: dict[int, tuple[int, Attribute]] = {}
+        self._bodies: dict[Any, int] = {}
+        self._closed: dict[Operation, int] = {}
+        self._shareable: dict[Operation, bool] = {}
+        self._sizes: dict[Operation, int] = {}
 
     def share(self, block: Block, tables: Tables) -> bool:
         """Shares the block's ops with one another and with those in the tables, the first of which is the block's own."""
@@ -83,15 +87,9 @@ class _Sharer:
                 around = () if type(op) in CLOSED else tables
                 for inner in region.blocks:
                     changed |= self.share(inner, ({}, *around))
-            if is_shareable(op):
-                key = self._key(op, {})
-                earlier = None
-                for table in tables:
-                    if (earlier := table.get(key)) is not None:
-                        break
-                if earlier is None:
-                    tables[0][key] = op
-                elif self._may_merge(op):
+            if is_shareable(op, self._shareable):
+                earlier = self._equal_before(op, tables)
+                if earlier is not None and self._may_merge(op):
                     self._merge(op, earlier)
                     changed = True
             op = following
@@ -118,7 +116,7 @@ class _Sharer:
             operands = tuple([inner.get(o, o) for o in operands])
         properties = self._named(op.properties) if op.properties else ()
         attributes = self._named(op.attributes) if op.attributes else ()
-        regions = tuple([self._region_key(region, dict(inner)) for region in op.regions]) if op.regions else ()
+        regions: Any = self._regions_key(op, inner) if op.regions else ()
         return type(op), operands, properties, attributes, regions, tuple([number(r.type) for r in op.results])
 
     def _operands(self, op: Operation) -> Sequence[SSAValue]:
@@ -127,6 +125,59 @@ class _Sharer:
 
     def _named(self, attributes: Mapping[str, Attribute]) -> tuple[tuple[str, int], ...]:
         return tuple([(name, self._number(attributes[name])) for name in (sorted(attributes) if len(attributes) > 1 else attributes)])
+
+    def _equal_before(self, op: Operation, tables: Tables) -> Operation | None:
+        """The op in the tables that is equal to this one, which is put there if there is none."""
+        if op.regions and type(op) not in CLOSED:
+            return self._equal_around_regions(op, tables)
+        key = self._key(op, {})
+        for table in tables:
+            if (earlier := table.get(key)) is not None:
+                return earlier
+        tables[0][key] = op
+        return None
+
+    def _equal_around_regions(self, op: Operation, tables: Tables) -> Operation | None:
+        """As :meth:`_equal_before`, for regions that use values from outside. What is in them is keyed only where another op looks the same from outside:
+        it would be keyed again at every level at which such ops are nested."""
+        outside = ("outside", self._key_outside(op), self._size(op))
+        key = None
+        for table in tables:
+            first = table.get(outside)
+            if first is None:
+                continue
+            table.setdefault(self._key(first, {}), first)
+            key = key or self._key(op, {})
+            if (earlier := table.get(key)) is not None:
+                return earlier
+        if outside in tables[0]:
+            tables[0][key] = op
+        else:
+            tables[0][outside] = op
+        return None
+
+    def _size(self, op: Operation) -> int:
+        """The number of ops in an op whose insides the walk has left."""
+        size = self._sizes.get(op)
+        if size is None:
+            size = self._sizes[op] = 1 + sum(self._size(inner) if inner.regions else 1 for region in op.regions for b in region.blocks for inner in ops_in(b))
+        return size
+
+    def _key_outside(self, op: Operation) -> Any:
+        """Equal for ops that are equal but for what is in their regions."""
+        return type(op), self._operands(op), self._named(op.properties), self._named(op.attributes), tuple([self._number(r.type) for r in op.results])
+
+    def _body_number(self, op: Operation) -> int:
+        """The number of what is in an op with closed regions, equal for equal ones. It is asked for when the walk has been there, so that it stays the same for
+        the ops around."""
+        number = self._closed.get(op)
+        if number is None:
+            key = tuple([self._region_key(region, {}) for region in op.regions])
+            number = self._closed[op] = self._bodies.setdefault(key, len(self._bodies))
+        return number
+
+    def _regions_key(self, op: Operation, inner: dict[SSAValue, int]) -> Any:
+        return self._body_number(op) if type(op) in CLOSED else tuple([self._region_key(region, dict(inner)) for region in op.regions])
 
     def _region_key(self, region: Region, inner: dict[SSAValue, int]) -> Any:
         keys: list[Any] = []

@@ -47,16 +47,24 @@ def is_removable(op: Operation) -> bool:
     return False
 
 
-def is_shareable(op: Operation) -> bool:
-    """Whether an equal op that ran before gives the same results: pure ops, and control flow around nothing but pure ops."""
+def is_shareable(op: Operation, known: dict[Operation, bool] | None = None) -> bool:
+    """Whether an equal op that ran before gives the same results: pure ops, and control flow around nothing but pure ops.
+
+    ``known`` remembers it for ops with regions, for a walk that asks for ops inside of each other.
+    """
     cls = type(op)
     if is_pure(cls) and not op.regions:
         return True
     if not (is_pure(cls) or cls.has_trait(RecursiveMemoryEffect, value_if_unregistered=False)):
         return False
-    return all(
-        is_shareable(inner) or inner.has_trait(IsTerminator, value_if_unregistered=False)
+    if known is not None and op in known:
+        return known[op]
+    shareable = all(
+        is_shareable(inner, known) or inner.has_trait(IsTerminator, value_if_unregistered=False)
         for region in op.regions
         for block in region.blocks
         for inner in block.ops
     )
+    if known is not None:
+        known[op] = shareable
+    return shareable

@@ -12,9 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.ir.construction import copy_op
 from wengert.ir.location.locations import Role, rewritten
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import no_rule, refuse
+from wengert.transforms.ad.forward.activity import Known
+from wengert.transforms.ad.forward.lengths import Lengths
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.shift_invariance import invariant_values
 from wengert.transforms.ad.forward.tangents import has_tangent
@@ -33,6 +36,8 @@ class ForwardSweep:
         self.primals: dict[SSAValue, Value] = {}
         self.tangents: dict[SSAValue, Tangent] = {}
         self.invariant: set[SSAValue] = set()
+        self.activity: Known = {}
+        self.lengths = Lengths()
 
     def bind(self, old: Sequence[SSAValue], new: Sequence[Value], tangents: Sequence[Tangent]) -> None:
         """Maps values of the old function to their primals and tangents in the new one."""
@@ -64,7 +69,9 @@ class ForwardSweep:
     def nested(self, primal: Block, linear: Block, tangents: Iterable[Value]) -> ForwardSweep:
         """A sweep over the body of an op, into blocks of its own; the body is closed, so the maps start empty."""
         b = OpBuilder(primal, location=self.b.location, pass_name=self.b.pass_name)
-        return ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
+        inner = ForwardSweep(b, LinearBuilder(linear, b, tangents), self.module, self.policy)
+        inner.activity, inner.lengths = self.activity, self.lengths
+        return inner
 
     def set(self, old: Sequence[SSAValue], primals: Sequence[Value], tangents: Sequence[Tangent]) -> None:
         """Binds results of an op with regions, and marks their tangents as linear.
@@ -119,7 +126,7 @@ class ForwardSweep:
             owner = results[0].owner if results else self.b.block.last_op
             assert isinstance(owner, Operation)
             return owner
-        return self.b.insert(op.clone(value_mapper=dict(self.primals)))
+        return self.b.insert(copy_op(op, self.primals))
 
     def _captures_tangent(self, op: Operation) -> bool:
         if not op.regions:

@@ -27,10 +27,14 @@ class Cotangents:
 
     A sum is located at the op that makes the value, whose location says that its tangent is computed there; where values are ``primal``, at what is
     derived from their op. Arguments of a block are at their own locations (or those given as ``places``), if they have any, else at what is being built.
+
+    Where the linear program is ``owned`` by the walk, a transpose may take what is in an op's regions for its own: bodies in bodies are then not copied
+    again at every level.
     """
 
-    def __init__(self, b: OpBuilder, *, primal: bool = False, places: Mapping[SSAValue, LocationAttr] = NO_PLACES):
+    def __init__(self, b: OpBuilder, *, primal: bool = False, owned: bool = False, places: Mapping[SSAValue, LocationAttr] = NO_PLACES):
         self.b = b
+        self.owned = owned
         self._primal = primal
         self._places = places
         self._contributions: dict[SSAValue, list[Value]] = {}

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.facts import facts_of
+from wengert.ir.construction import copy_region
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import Role, derived, provenance, with_role
 from wengert.ir.tensor_types import type_of
@@ -25,9 +26,11 @@ from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import TRANSPOSE_STEPS, TRANSPOSES
 
 
-def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder, *, affine: bool = False) -> None:
+def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: LinearBuilder, *, affine: bool = False, take: bool = False) -> None:
     """Copies the body of a linear function, renaming by ``env``: linear ops through ``lb``, all others through its primal
     builder, so that the coefficients are in the block of the transposes.
+
+    With ``take`` the regions of ops go over to their copies, and the ops are of no use afterwards.
 
     Raises a DiagnosticError for an op that adds a nonzero term without tangents, as far as this can be decided, unless the function may be affine.
     """
@@ -37,7 +40,8 @@ def copy_linear(ops: Iterable[Operation], env: dict[SSAValue, SSAValue], lb: Lin
             operands = _with_zeros(op, operands, lb)
         target = lb.primal if lb.linear.isdisjoint(operands) else lb
         if op.regions:
-            regions = [region.clone() for region in op.regions]  # closed, so there is nothing to rename inside
+            # closed, so there is nothing to rename inside
+            regions = [op.detach_region(region) for region in list(op.regions)] if take else [copy_region(region) for region in op.regions]
             with target.at(op.location if target is lb else with_role(op.location, Role.COEFFICIENT)):
                 results = target.create(type(op), operands, [r.type for r in op.results], op.properties, regions)
         else:

@@ -36,7 +36,7 @@ def _transpose_replay(b: OpBuilder, op: ad.ReplayOp, linear: Sequence[bool], y_b
     properties: dict[str, Attribute] = {"constants": op.constants, "stacks": op.stacks, "linear_constants": int_attr(0)}
     if op.reverse is None:
         properties["reverse"] = UnitAttr()
-    results = b.create(ad.ReplayOp, operands, types, properties, [op.step.clone(), _transposed_region(b, op, shared, len(types))])
+    results = b.create(ad.ReplayOp, operands, types, properties, [op.step.clone(), _transposed_region(b, op, shared, take=cotangents.owned)])
     for operand, flag, x_bar in zip(carried, flags[count:], results, strict=False):
         if flag:
             cotangents.add(operand, x_bar)
@@ -44,7 +44,7 @@ def _transpose_replay(b: OpBuilder, op: ad.ReplayOp, linear: Sequence[bool], y_b
         cotangents.add(operand, total)
 
 
-def _transposed_region(b: OpBuilder, op: ad.ReplayOp, shared: Sequence[SSAValue], moving: int) -> Region:
+def _transposed_region(b: OpBuilder, op: ad.ReplayOp, shared: Sequence[SSAValue], *, take: bool) -> Region:
     """The linear region, transposed: it takes and returns the cotangents of what was carried and the sums for the constants."""
     old = op.linear.block
     count = int_of(op.linear_constants)
@@ -58,8 +58,8 @@ def _transposed_region(b: OpBuilder, op: ad.ReplayOp, shared: Sequence[SSAValue]
     for argument, operand in zip(constants, op.tangents, strict=False):
         env[argument] = scratch.args[shared.index(operand)] if operand in shared else materialized(inner, None, argument.type)
     env.update(zip(carried, scratch.args[len(shared) :], strict=True))
-    copy_linear(list(old.ops)[:-1], env, lb)
-    inside = Cotangents(inner)
+    copy_linear(list(old.ops)[:-1], env, lb, take=take)
+    inside = Cotangents(inner, owned=True)
     bars = block.args[fixed : fixed + len(carried)]
     for argument, total in zip(scratch.args, block.args[fixed + len(carried) :], strict=False):
         inside.add(argument, total)

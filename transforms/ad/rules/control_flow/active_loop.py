@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr
+from wengert.ir.construction import append, copy_op
 from wengert.ir.tensor_types import i64, tensor
 from wengert.transforms.ad.forward.activity import carried_activity
 from wengert.transforms.ad.forward.sweep import ForwardSweep
@@ -39,7 +40,7 @@ class ActiveLoop(Struct, frozen=True):
         dots = {i: x_dot for i, operand in enumerate(op.constant_operands) if (x_dot := sweep.tangent(operand)) is not None}
         initial_dots = [sweep.tangent(operand) for operand in op.initial]
         constants_active = [i in dots for i in range(len(op.constant_operands))]
-        flags = carried_activity(op.body.block, first, constants_active, [x_dot is not None for x_dot in initial_dots])
+        flags = carried_activity(op.body.block, first, constants_active, [x_dot is not None for x_dot in initial_dots], sweep.activity)
         carried = {i: materialized(sweep.lb, initial_dots[i], op.initial[i].type) for i, flag in enumerate(flags) if flag}
         trip_count = sweep.primal(op.trip_count) if isinstance(op, core.ForOp) else None
         constants = [sweep.primal(operand) for operand in op.constant_operands]
@@ -104,9 +105,7 @@ def _condition(loop: ActiveLoop, op: core.WhileOp, constants: Sequence[Value], c
     mapped: dict[SSAValue, SSAValue] = dict(zip(old.args[: len(loop.constants)], block.args, strict=False))
     mapped.update(zip(old.args[len(loop.constants) :], block.args[len(constants) :], strict=False))
     for inner in old.ops:
-        clone = inner.clone(value_mapper=dict(mapped))
-        block.add_op(clone)
-        mapped.update(zip(inner.results, clone.results, strict=True))
+        append(block, copy_op(inner, mapped))
     return block
 
 

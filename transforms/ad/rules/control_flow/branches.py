@@ -24,13 +24,13 @@ from wengert.transforms.ad.linear.transpose_ops import copy_linear, transpose_op
 from wengert.transforms.ad.residuals.plan import prune, residuals_of
 from wengert.transforms.ad.residuals.policies import Site
 from wengert.transforms.ad.rule import STEPS, TRANSPOSE_STEPS, Tangent
-from wengert.transforms.core.closing import copy_ops
+from wengert.transforms.core.closing import copy_ops, take_ops
 
 
 def _step(sweep: ForwardSweep, op: core.CaseOp) -> None:
     """dy = the derivative of the branch that is taken."""
     dots = {i: x_dot for i, operand in enumerate(op.inputs) if (x_dot := sweep.tangent(operand)) is not None}
-    flags = branch_activity([region.block for region in op.branches], [i in dots for i in range(len(op.inputs))])
+    flags = branch_activity([region.block for region in op.branches], [i in dots for i in range(len(op.inputs))], sweep.activity)
     active = [j for j, flag in enumerate(flags) if flag]
     (_forward_mode if sweep.fused else _linearize)(sweep, op, dots, active)
 
@@ -91,10 +91,19 @@ def _linearize(sweep: ForwardSweep, op: core.CaseOp, dots: dict[int, Value], act
         drop_dead_ops(branch.primal)
     case_results = sweep.b.create(core.CaseOp, [index, *inputs], types, {}, [Region([branch.primal]) for branch in branches])
     n = len(op.results)
+    _set_lengths(sweep, case_results[n:], stored, branches)
     operands = [index, *(inputs[i] for i in used), *case_results[n:], *dots.values()]
     y_dots = sweep.lb.create(core.CaseOp, operands, [op.results[j].type for j in active], {}, linear_regions)
     y_dots_by_position = dict(zip(active, y_dots, strict=True))
     sweep.set(op.results, case_results[:n], [y_dots_by_position.get(j) for j in range(n)])
+
+
+def _set_lengths(sweep: ForwardSweep, results: Sequence[Value], stored: Sequence[SSAValue], branches: Sequence[_Branch]) -> None:
+    """Names the lengths of the tapes of a branch: the one that makes a tape fills it, all others return an empty one."""
+    places = [k for k, branch in enumerate(branches) for _ in branch.plan.stored]
+    for result, value, place in zip(results, stored, places, strict=True):
+        if isinstance(value.type, core.TapeType):
+            sweep.lengths.set(result, sweep.lengths.name(result.owner, place, sweep.lengths.of(value)))
 
 
 def _placeholder(b: OpBuilder, value: SSAValue) -> Value:
@@ -117,10 +126,9 @@ def _linear_region(sweep: ForwardSweep, branch: _Branch, stored: Sequence[SSAVal
     block = Block(arg_types=[v.type for v in values])
     env: dict[SSAValue, SSAValue] = dict(zip(values, block.args, strict=True))
     b = OpBuilder(block, location=sweep.lb.location, pass_name=sweep.b.pass_name)
-    copy_ops(b, [*branch.plan.recomputed, *branch.linear_ops], env)
+    copy_ops(b, branch.plan.recomputed, env)
+    take_ops(b, branch.linear_ops, env)
     block.add_op(hlo.ReturnOp.create(operands=[env[y_dot] for y_dot in branch.y_dots]))
-    for op in branch.linear_ops:
-        op.drop_all_references()
     return Region([block])
 
 
@@ -140,7 +148,7 @@ def _transpose_case(b: OpBuilder, op: core.CaseOp, linear: Sequence[bool], y_bar
         inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
         bars: dict[int, Value] = dict(zip(present, block.args[len(nonlinear_inputs) :], strict=False))
         totals: dict[SSAValue, Value] = dict(zip(sums, block.args[len(nonlinear_inputs) + len(present) :], strict=True))
-        _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(nonlinear_inputs)], bars, totals)
+        _transpose_branch(inner, region.block, op, flags, shared, block.args[: len(nonlinear_inputs)], bars, totals, take=cotangents.owned)
         drop_dead_ops(block)
         regions.append(Region([block]))
     case_results = b.create(core.CaseOp, [op.index, *inputs], [v.type for v in shared], {}, regions)
@@ -157,6 +165,8 @@ def _transpose_branch(
     nonlinear_inputs: Sequence[Value],
     bars: dict[int, Value],
     totals: dict[SSAValue, Value],
+    *,
+    take: bool,
 ) -> None:
     scratch = Block(arg_types=[v.type for v in shared])
     lb = LinearBuilder(scratch, inner, scratch.args)
@@ -165,8 +175,8 @@ def _transpose_branch(
     for argument, operand, flag in zip(old.args, op.inputs, flags, strict=True):
         env[argument] = scratch.args[shared.index(operand)] if flag else next(rest)
     ops = list(old.ops)
-    copy_linear(ops[:-1], env, lb)
-    cotangents = Cotangents(inner)
+    copy_linear(ops[:-1], env, lb, take=take)
+    cotangents = Cotangents(inner, owned=True)
     for operand, total in totals.items():
         cotangents.add(scratch.args[shared.index(operand)], total)
     for j, y_bar in bars.items():

@@ -17,6 +17,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import i64, tensor
+from wengert.transforms.ad.forward.lengths import Lengths
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import drop_dead_ops
@@ -24,7 +25,7 @@ from wengert.transforms.ad.replay.linearize import Body, linearize_with_slots, s
 from wengert.transforms.ad.residuals.plan import prune, residuals_of
 from wengert.transforms.ad.residuals.policies import Site, policy_of
 from wengert.transforms.ad.rules.control_flow.active_loop import ActiveLoop, bind, create_loop, loop_block, set_results
-from wengert.transforms.core.closing import copy_ops
+from wengert.transforms.core.closing import copy_ops, take_ops
 from wengert.transforms.core.counting import constant_integer
 
 
@@ -53,12 +54,13 @@ def linearize_loop(sweep: ForwardSweep, loop: ActiveLoop) -> None:
         primals, loop_results = linearize_with_slots(sweep, loop, swept, state, slots)
     else:
         residual_plan = policy.plan(Site(body, residuals, body.args[: loop.first + len(loop.constants)], "loop", times))
-        record = _Record.of(loop, residual_plan.stored)
-        primals, recorded, trip_count = _primal_loop(sweep.b, loop, body, returned, record)
+        record = _Record.of(loop, residual_plan.stored, sweep.lengths)
+        primals, recorded, trip_count = _primal_loop(sweep, loop, body, returned, record)
         linear_loop = _LinearLoop(loop, body, linear, linear_ops, y_dots, residual_plan.recomputed, record)
         loop_results = linear_loop.emit(sweep, recorded, trip_count)
     for op in linear_ops:
-        op.drop_all_references()
+        if op.parent is linear:
+            op.drop_all_references()
     set_results(sweep, loop, primals, dict(zip(loop.carried_dots, loop_results)))
 
 
@@ -67,10 +69,18 @@ class _Record(Struct, frozen=True):
 
     values: list[Value]
     trip_count: int | None
+    groups: list[int]
+    """For each tape of an inner loop the place of its positions: tapes of equal length share them."""
 
     @staticmethod
-    def of(loop: ActiveLoop, values: list[Value]) -> _Record:
-        return _Record(values, None if loop.trip_count is None else constant_integer(loop.trip_count))
+    def of(loop: ActiveLoop, values: list[Value], lengths: Lengths) -> _Record:
+        groups = lengths.groups([value for value in values if _grows(value.type)])
+        return _Record(values, None if loop.trip_count is None else constant_integer(loop.trip_count), groups)
+
+    @property
+    def positions(self) -> int:
+        """How many different lengths the tapes of inner loops have."""
+        return 1 + max(self.groups, default=-1)
 
     def begin(self, b: OpBuilder, type: Attribute) -> Value:
         """An empty record of values of a type."""
@@ -100,31 +110,38 @@ def _split_tapes(record: _Record) -> tuple[list[Value], list[Value]]:
     return [v for v in record.values if not _grows(v.type)], [v for v in record.values if _grows(v.type)]
 
 
-def _primal_loop(b: OpBuilder, loop: ActiveLoop, body: Block, returned: list[Value], record: _Record) -> tuple[Sequence[Value], list[Value], Value]:
+def _primal_loop(sweep: ForwardSweep, loop: ActiveLoop, body: Block, returned: list[Value], record: _Record) -> tuple[Sequence[Value], list[Value], Value]:
     """Emits the primal loop with its records; returns its results, the complete records, and the trip count.
 
-    The records are those of the tensors, then for each inner tape the positions at which the iterations begin on the outer tape, then the outer tapes.
+    The records are those of the tensors, then for the inner tapes of each length the positions at which the iterations begin on the outer tapes, then
+    the outer tapes.
     """
+    b, lengths = sweep.b, sweep.lengths
     inner = OpBuilder(body, location=b.location, pass_name=b.pass_name)
     tensors, tapes = _split_tapes(record)
     counting = loop.trip_count is None
     position = tensor((), i64)
-    empty_records = [record.begin(b, type) for type in (*(v.type for v in tensors), *[position] * len(tapes), *(v.type for v in tapes))]
+    empty_records = [record.begin(b, type) for type in (*(v.type for v in tensors), *[position] * record.positions, *(v.type for v in tapes))]
     arguments = [body.insert_arg(r.type, len(body.args)) for r in empty_records]
     extra = [b.scalar(0, i64)] if counting else []
     count = body.insert_arg(position, len(body.args)) if counting else None
     iteration = body.args[0] if loop.first else count
     written = [record.write(inner, r, v, iteration) for r, v in zip(arguments, tensors, strict=False)]
-    for r, tape in zip(arguments[len(tensors) : len(tensors) + len(tapes)], arguments[len(tensors) + len(tapes) :], strict=False):
-        start = inner.create(core.TapeSizeOp, (tape,), (position,))[0]
+    outer_tapes = arguments[len(tensors) + record.positions :]
+    for group, r in enumerate(arguments[len(tensors) : len(tensors) + record.positions]):
+        start = inner.create(core.TapeSizeOp, (outer_tapes[record.groups.index(group)],), (position,))[0]
         written.append(record.write(inner, r, start, iteration))
-    written += [record.write(inner, r, v, iteration) for r, v in zip(arguments[len(tensors) + len(tapes) :], tapes, strict=True)]
+    written += [record.write(inner, r, v, iteration) for r, v in zip(outer_tapes, tapes, strict=True)]
     next_count = [inner.add(count, inner.scalar(1, i64))] if count is not None else []
     body.add_op(hlo.ReturnOp.create(operands=[*returned, *written, *next_count]))
     drop_dead_ops(body)
     loop_results = create_loop(b, loop, loop.constants, [*loop.initial, *empty_records, *extra], body)
     n = len(loop.initial)
     trip_count = loop.trip_count if loop.trip_count is not None else loop_results[-1]
+    made = loop_results[n : n + len(empty_records)]
+    appended = [None] * (len(tensors) + record.positions) + tapes
+    for result, tape in zip(made, appended, strict=True):
+        lengths.set(result, lengths.name(result.owner, None if tape is None else lengths.of(tape)))
     return loop_results[:n], list(loop_results[n : n + len(empty_records)]), trip_count
 
 
@@ -156,7 +173,8 @@ class _LinearLoop(Struct, frozen=True):
         arguments = arguments[len(recorded) :]
         env.update(zip((a for a, _ in dots), arguments, strict=False))
         env.update(zip(self.linear.args[len(loop.constant_dots) :], arguments[len(dots) :], strict=True))
-        copy_ops(b, [*self.recomputed, *self.linear_ops], env)
+        copy_ops(b, self.recomputed, env)
+        take_ops(b, self.linear_ops, env)
         block.add_op(hlo.ReturnOp.create(operands=[env[y_dot] for y_dot in self.y_dots]))
         properties = {"constants": int_attr(len(constants))}
         return sweep.lb.create(core.ForOp, [trip_count, *constants, *carried], [v.type for v in carried], properties, [Region([block])])
@@ -165,7 +183,8 @@ class _LinearLoop(Struct, frozen=True):
         tensors, tapes = _split_tapes(self.record)
         for value, record in zip(tensors, records, strict=False):
             env[value] = self.record.read(b, record, value.type, iteration)
-        positions, outer_tapes = records[len(tensors) : len(tensors) + len(tapes)], records[len(tensors) + len(tapes) :]
-        for value, starts, tape in zip(tapes, positions, outer_tapes, strict=True):
-            start = self.record.read(b, starts, tensor((), i64), iteration)
+        positions, outer_tapes = records[len(tensors) : len(tensors) + self.record.positions], records[len(tensors) + self.record.positions :]
+        starts = [self.record.read(b, each, tensor((), i64), iteration) for each in positions]
+        for value, group, tape in zip(tapes, self.record.groups, outer_tapes, strict=True):
+            start = starts[group]
             env[value] = b.create(core.TapeFromOp, (tape, start), (value.type,))[0]

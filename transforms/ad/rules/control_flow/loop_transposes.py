@@ -39,7 +39,8 @@ def _transpose_for(b: OpBuilder, op: core.ForOp, linear: Sequence[bool], y_bars:
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     last = inner.subtract(arguments[len(loop_constants) - 1], inner.scalar(1, i64)) if static_trip_count is None else inner.scalar(static_trip_count - 1, i64)
     iteration = inner.subtract(last, block.args[0])
-    x_bars, totals = _transpose_body(inner, op, constant_flags, shared, iteration, arguments[: len(plain)], arguments[len(loop_constants) :])
+    given = arguments[: len(plain)], arguments[len(loop_constants) :]
+    x_bars, totals = _transpose_body(inner, op, constant_flags, shared, iteration, *given, take=cotangents.owned)
     starts = arguments[len(loop_constants) + len(carried_bars) :]
     for k, (total, start) in enumerate(zip(totals, starts, strict=True)):
         if incoming[k] is None:
@@ -57,7 +58,15 @@ def _transpose_for(b: OpBuilder, op: core.ForOp, linear: Sequence[bool], y_bars:
 
 
 def _transpose_body(
-    inner: OpBuilder, op: core.ForOp, flags: Sequence[bool], shared: list[SSAValue], iteration: Value, plain: Sequence[Value], bars: Sequence[Value]
+    inner: OpBuilder,
+    op: core.ForOp,
+    flags: Sequence[bool],
+    shared: list[SSAValue],
+    iteration: Value,
+    plain: Sequence[Value],
+    bars: Sequence[Value],
+    *,
+    take: bool,
 ) -> tuple[list[Value], list[Value]]:
     """Emits the transposed body; returns cotangents of the carried values before the iteration, and running sums for the constants."""
     old = op.block
@@ -70,8 +79,8 @@ def _transpose_body(
         env[argument] = scratch.args[shared.index(operand)] if flag else next(rest)
     env.update(zip(old_carried, scratch.args[len(shared) :], strict=True))
     ops = list(old.ops)
-    copy_linear(ops[:-1], env, lb)
-    cotangents = Cotangents(inner)
+    copy_linear(ops[:-1], env, lb, take=take)
+    cotangents = Cotangents(inner, owned=True)
     for argument, total in zip(scratch.args, bars[len(old_carried) :], strict=False):
         cotangents.add(argument, total)
     for value, y_bar in zip(ops[-1].operands, bars, strict=False):
