@@ -72,6 +72,7 @@ PASS_PATHS = {
     "dce": "wengert.transforms.optimize.dce:DcePass",
     "licm": "wengert.transforms.optimize.licm:LicmPass",
     # transforms/spmd: programs for many devices
+    "exchanges": "wengert.transforms.spmd.exchanges:ExchangesPass",
     "needless-collectives": "wengert.transforms.spmd.needless:NeedlessCollectivesPass",
     "place-sums": "wengert.transforms.spmd.place_sums:PlaceSumsPass",
     # transforms/linalg: factorisations of matrices for targets without libraries

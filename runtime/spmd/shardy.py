@@ -23,6 +23,7 @@ from wengert.runtime.errors import InputError
 from wengert.transforms.core.inline import inline
 from wengert.transforms.core.recognisers.communication import number_groups
 from wengert.transforms.core.symbol_dce import symbol_dce
+from wengert.transforms.spmd.exchanges import exchange_rows
 from wengert.transforms.spmd.localize import Local, declared_shardings, forget_attributes
 from wengert.transforms.spmd.whole_dimensions import keep_whole
 
@@ -171,6 +172,7 @@ def _described(module: ModuleOp) -> Local:
         for key in [key for key in op.attributes if key.startswith("sdy.")]:
             del op.attributes[key]
     module.attributes["mhlo.num_partitions"], module.attributes["mhlo.num_replicas"] = int_attr(mesh.size, 32), int_attr(1, 32)
+    exchange_rows(module)
     return Local(module, mesh, in_specs, out_specs)
 
 

@@ -13,7 +13,7 @@ from reference_programs import share
 
 pytest.importorskip("jax")
 FOLDER = Path(__file__).with_name("device_programs")
-FILES = ("algorithms", "annotations", "compositions", "learning", "rules")
+FILES = ("algorithms", "annotations", "compositions", "learning", "rules", "schedules")
 NAMES = [
     name
     for file in FILES

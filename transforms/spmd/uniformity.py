@@ -89,6 +89,15 @@ class Uniformity:
                     self.known[result] = known
         return last
 
+    def demanded(self, x: SSAValue) -> Known:
+        """What is known of one value of a program at any level, from what it is computed by; of arguments of blocks, collectives and regions nothing is."""
+        if x not in self.known:
+            op = x.owner
+            if isinstance(op, Block) or op.regions or is_collective(op):
+                return self.apart
+            self.known.update(zip(op.results, self._results(op, [self.demanded(y) for y in op.operands], ()), strict=True))
+        return self.known[x]
+
     def together(self, known: Sequence[Known]) -> Known:
         """What depends on all of these."""
         if not known:

@@ -57,6 +57,23 @@ def j_roll(x):
     return jnp.roll(x, 1, 0) - 2 * x + jnp.roll(x, -1, 0)
 
 
+@sjit(m2, (P("a", "b"),), P("a", "b"), normal(8, 6))
+def j_waves(x):
+    """Shifts along two dimensions that are split, in a loop."""
+
+    def step(u, _):
+        around = sum(jnp.roll(u, shift, axis) for axis in (0, 1) for shift in (1, -1))
+        return jnp.tanh(u + 0.1 * (around - 4 * u)), None
+
+    return jax.lax.scan(step, x, None, length=3)[0]
+
+
+@sjit(m1, (P("x"),), P("x"), normal(12, 3))
+def j_differences(x):
+    """Shifts by two rows with zeros behind the ends."""
+    return jnp.pad(x, ((2, 0), (0, 0)))[:-2] * x - jnp.pad(x, ((0, 2), (0, 0)))[2:]
+
+
 @sjit(m1, (P("x"),), P("x"), normal(8, 3))
 def j_padslice(x):
     return jnp.pad(x, ((1, 1), (0, 0)))[2:] + jnp.pad(x, ((2, 0), (0, 0)))[:-2]

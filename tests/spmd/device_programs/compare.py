@@ -23,7 +23,7 @@ import wengert as wg
 
 
 def programs():
-    for module in ("algorithms", "annotations", "compositions", "learning", "rules"):
+    for module in ("algorithms", "annotations", "compositions", "learning", "rules", "schedules"):
         import_module(module)
     return PROGRAMS
 
