@@ -103,6 +103,22 @@ def test_wrt_and_of_choose_blocks_and_arguments_without_elements_have_empty_ones
     assert largest_error([chosen] if isinstance(chosen, np.ndarray) else chosen, [np.arange(3.0)]) == 0
 
 
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+def test_values_without_elements_take_no_part(order: str):
+    """A loop carries one, and a product of two of them is the number zero."""
+
+    def f(x):
+        carried, _, number = fori_loop(0, 3, lambda i, c: (c[0] * x, wnp.sin(c[1]), c[2] + 1.0), (x, x[:0], wnp.sum(x)))
+        empty = fori_loop(0, 3, lambda i, c: (wnp.sin(c[0]), c[1] * x), (x[:0], x))[0]
+        return carried, empty, wnp.dot(empty, empty) + number
+
+    x = np.array([0.3, -0.7])
+    program = program_of(f, (x,))
+    given = program.jacobian(strategy=f"eliminate{{order={order} granularity=tensors}}")(x)
+    assert [np.shape(y) for y in given] == [(2, 2), (0, 2), (2,)]
+    assert largest_error(given, [np.diag(4 * x**3), np.zeros((0, 2)), np.ones(2)]) < 1e-15
+
+
 @pytest.mark.parametrize("granularity", ["tensors", "scalars"])
 def test_what_a_selection_discards_does_not_come_through(granularity: str):
     def function(x: Any) -> Any:

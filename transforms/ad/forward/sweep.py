@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import copy_op
 from wengert.ir.location.locations import Role, rewritten
+from wengert.ir.tensor_types import size
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import no_rule, refuse
 from wengert.transforms.ad.forward.activity import Known
@@ -77,9 +78,9 @@ class ForwardSweep:
         """Binds results of an op with regions, and marks their tangents as linear.
 
         A linear map of no tangent is zero: tangents that were computed among the primals, because nothing that they are computed from depends on a
-        tangent, are structural zeros. (A value may be active by a function without a derivative, such as floor.)
+        tangent, are structural zeros. (A value may be active by a function without a derivative, such as floor.) So are those without elements.
         """
-        dots = [x_dot if x_dot is None or isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block else None for x_dot in tangents]
+        dots = [x_dot if x_dot is not None and self._is_linear(x_dot) and not _is_empty(x_dot) else None for x_dot in tangents]
         self.bind(old, primals, dots)
         self.lb.linear.update(x_dot for x_dot in dots if x_dot is not None)
 
@@ -109,8 +110,11 @@ class ForwardSweep:
         with self.b.deriving(op, Role.COEFFICIENT), self.lb.deriving(op, Role.TANGENT):
             y_dots = rule(self.b, new)(self.lb, x_dots)
         for result, y_dot in zip(op.results, y_dots, strict=True):
-            if y_dot is not None and has_tangent(result.type) and result not in self.invariant:
+            if y_dot is not None and has_tangent(result.type) and result not in self.invariant and not _is_empty(result):
                 self.tangents[result] = y_dot
+
+    def _is_linear(self, x_dot: Value) -> bool:
+        return isinstance(x_dot.owner, Block) or x_dot.owner.parent is self.lb.block
 
     def _rule(self, op: Operation, captured: bool) -> Rule:
         rule = RULES.get(type(op))
@@ -132,3 +136,8 @@ class ForwardSweep:
         if not op.regions:
             return False
         return any(operand in self.tangents for inner in op.walk() if inner is not op for operand in operands_of(inner))
+
+
+def _is_empty(value: SSAValue) -> bool:
+    """Whether a value has no elements: nothing depends on its tangent, which is a structural zero."""
+    return isinstance(value.type, TensorType) and not size(value)
