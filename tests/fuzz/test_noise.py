@@ -346,3 +346,30 @@ def test_a_product_that_is_added_to_in_one_operation_does_not_overflow() -> None
     assert np.isnan(case.outputs[0][0])
     assert agrees(case, np.array([-np.inf, case.outputs[0][1], 7.0]))
     assert not agrees(case, np.array([case.outputs[0][0], case.outputs[0][1], np.inf]))
+
+
+def test_a_product_of_vanishing_numbers_and_an_infinity_is_anything_of_its_kinds() -> None:
+    case = of_text(
+        """func.func public @main(%x: tensor<4xf32>) -> tensor<f32> {
+          %one = stablehlo.constant dense<1.0> : tensor<f32>
+          %0 = stablehlo.reduce(%x init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }""",
+        np.array([-1e-40, 1e-30, 1.0, np.inf], np.float32),
+    )
+    assert np.isnan(case.outputs[0])
+    assert agrees(case, np.array(-np.inf, np.float32))
+    finite = Case(Program(case.text, (np.array([2.0, 3.0, 1.0, 1.0], np.float32),)))
+    assert not agrees(finite, np.array(np.inf, np.float32))
+
+
+def test_windows_without_elements_have_no_order() -> None:
+    case = of_text(
+        WINDOWS.replace("OP", "add")
+        .replace("4x", "2x")
+        .replace("tensor<2xf64> {", "tensor<0xf64> {")
+        .replace("-> tensor<2xf64>\n", "-> tensor<0xf64>\n")
+        .replace("return %0 : tensor<2xf64>", "return %0 : tensor<0xf64>"),
+        np.ones(2),
+    )
+    assert agrees(case, np.zeros(0))

@@ -29,9 +29,9 @@ from wengert.lab.agreement.noise.kinds import (
     batch_rank,
     combines_exactly,
     drift,
-    has_a_formula,
     is_inexact,
     is_named,
+    overflows_by_order,
 )
 from wengert.lab.agreement.noise.machine import NoisyMachine
 from wengert.runtime.interpreter.machine import Frame
@@ -70,7 +70,7 @@ class NoisyFrame(Frame):
             few = name not in FACTORED
             if isinstance(op, stablehlo.TriangularSolveOp):
                 exact = self._by_inverse(op, exact)
-            if name == "reduce" and (len(op.results) > 1 or has_a_formula(op)):
+            if name in ("reduce", "reduce_window", "window_reduce", "cumulative") and overflows_by_order(op):
                 exact = self._after(exact, self.machine.noise.overflown)
             batch = batch_rank(op)
             if name == "convolution" or not few:
@@ -222,8 +222,10 @@ class NoisyFrame(Frame):
 
         def noisy(*operands: Any) -> Any:
             xs, inits = operands[:n], operands[n:]
+            if xs[0].size == 0 or self.machine.noise.rng.random() < 0.5:
+                return exact(*operands)
             rows = _rows(op, xs, inits)
-            if not rows or xs[0].size == 0 or self.machine.noise.rng.random() < 0.5:
+            if not rows or not np.size(rows[0][0]):
                 return exact(*operands)
             kept = np.shape(rows[0][0])
             while len(rows) > 1:

@@ -132,6 +132,16 @@ def combines_exactly(op: Operation) -> bool:
     return bool(regions) and names <= {"compare", "select", "maximum", "minimum", "and", "or", "xor", "not", "return", "constant"}
 
 
+def overflows_by_order(op: Operation) -> bool:
+    """Whether what becomes of numbers that overflow or vanish on the way depends on the order in which an op combines them: products, of which a part may
+    be zero before it meets an infinity, sums of products, which may be one operation with them, and anything by more than one op."""
+    if any(isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands) or len(op.results) > 1 or has_a_formula(op):
+        return True
+    if "kind" in op.properties:
+        return str(getattr(op.properties["kind"], "data", "")).rsplit(".", 1)[-1] == "mul"
+    return any(isinstance(inner, stablehlo.MultiplyOp) for region in op.regions for inner in region.walk())
+
+
 def is_named(op: stablehlo.ReduceOp | stablehlo.ReduceWindowOp) -> bool:
     """Whether a reduction combines its two elements by one op that is commutative, and associative but for rounding."""
     inner, *others = op.body.block.ops
