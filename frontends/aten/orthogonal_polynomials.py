@@ -8,32 +8,13 @@ from typing import Any
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
+from wengert.frontends.aten.recurrences import RECURRENCES, Step
 from wengert.frontends.aten.result_types.rules import floating
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.frontends.transforms.differentiation_control import stop_gradient
 from wengert.ir.tensor_types import dtype_of, element
 from wengert.numpy import astype, clip, int64, trunc, where
 from wengert.numpy import max as largest
-
-Step = Callable[[Any, Any, Any, Any], Any]
-"""The polynomial of degree k + 1 from x, those of degrees k and k - 1, and k."""
-
-
-def _doubling(x: Any, p: Any, q: Any, k: Any) -> Any:
-    return 2 * x * p - q
-
-
-_KINDS: dict[str, tuple[Callable[[Any], Any], Step]] = {
-    "chebyshev_polynomial_t": (lambda x: x, _doubling),
-    "chebyshev_polynomial_u": (lambda x: 2 * x, _doubling),
-    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, _doubling),
-    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, _doubling),
-    "hermite_polynomial_h": (lambda x: 2 * x, lambda x, p, q, k: 2 * x * p - 2 * k * q),
-    "hermite_polynomial_he": (lambda x: x, lambda x, p, q, k: x * p - k * q),
-    "laguerre_polynomial_l": (lambda x: 1 - x, lambda x, p, q, k: ((2 * k + 1 - x) * p - k * q) / (k + 1)),
-    "legendre_polynomial_p": (lambda x: x, lambda x, p, q, k: ((2 * k + 1) * x * p - k * q) / (k + 1)),
-}
-"""The polynomial of degree 1, and the step; that of degree 0 is 1."""
 
 
 def _values(first: Callable[[Any], Any], step: Step, x: Any, degree: Any) -> Any:
@@ -63,7 +44,7 @@ def _meaning(first: Callable[[Any], Any], step: Step, is_shifted: bool) -> Calla
     return meaning
 
 
-for _name, (_first, _step) in _KINDS.items():
+for _name, (_first, _step) in RECURRENCES.items():
     for _prefix in ("", "shifted_") if _name.startswith("chebyshev") else ("",):
         means(*(f"special_{_prefix}{_name}.{overload}(x, n)" for overload in ("default", "x_scalar", "n_scalar")), results=floating)(
             _meaning(_first, _step, bool(_prefix))

@@ -10,13 +10,7 @@ import numpy
 
 from wengert.eager.library.by_hand import of_reals
 from wengert.eager.library.calling import Function
-
-Step = Callable[[Any, Any, Any, int], Any]
-"""The polynomial of degree k + 1 from x, those of degrees k and k - 1, and k."""
-
-
-def _doubling(x: Any, p: Any, q: Any, k: int) -> Any:
-    return 2 * x * p - q
+from wengert.frontends.aten.recurrences import RECURRENCES, Step
 
 
 def _polynomial(first: Callable[[Any], Any], step: Step) -> Callable[[Any, Any], Any]:
@@ -32,18 +26,6 @@ def _polynomial(first: Callable[[Any], Any], step: Step) -> Callable[[Any, Any],
         return result
 
     return values
-
-
-_KINDS: dict[str, tuple[Callable[[Any], Any], Step]] = {
-    "chebyshev_polynomial_t": (lambda x: x, _doubling),
-    "chebyshev_polynomial_u": (lambda x: 2 * x, _doubling),
-    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, _doubling),
-    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, _doubling),
-    "hermite_polynomial_h": (lambda x: 2 * x, lambda x, p, q, k: 2 * x * p - 2 * k * q),
-    "hermite_polynomial_he": (lambda x: x, lambda x, p, q, k: x * p - k * q),
-    "laguerre_polynomial_l": (lambda x: 1 - x, lambda x, p, q, k: ((2 * k + 1 - x) * p - k * q) / (k + 1)),
-    "legendre_polynomial_p": (lambda x: x, lambda x, p, q, k: ((2 * k + 1) * x * p - k * q) / (k + 1)),
-}
 
 
 def _shifted(values: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -66,9 +48,14 @@ def _spherical(x: Any) -> Any:
     return scipy.special.spherical_jn(0, x)
 
 
+_CHEBYSHEV = {name: kind for name, kind in RECURRENCES.items() if name.startswith("chebyshev")}
 POLYNOMIALS: dict[str, Function] = {
-    **{name: of_reals(f"special.{name}", _polynomial(*kind)) for name, kind in _KINDS.items()},
-    **{f"shifted_{name}": of_reals(f"special.shifted_{name}", _shifted(_polynomial(*kind))) for name, kind in _KINDS.items() if name.startswith("chebyshev")},
+    **{name: of_reals(f"special.{name}", _polynomial(*kind)) for name, kind in RECURRENCES.items()},
+    **{
+        f"shifted_{name}": of_reals(f"special.shifted_{name}", _shifted(_polynomial(*kind)))
+        for name, kind in RECURRENCES.items()
+        if name.startswith("chebyshev")
+    },
     "airy_ai": of_reals("special.airy_ai", _of_scipy("airy", 0)),
     "spherical_bessel_j0": of_reals("special.spherical_bessel_j0", _spherical),
     **{f"bessel_{n}": of_reals(f"special.bessel_{n}", _of_scipy(n)) for n in ("j0", "j1", "y0", "y1")},
