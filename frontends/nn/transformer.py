@@ -14,7 +14,8 @@ from wengert.nn import activations, init
 from wengert.nn.attention import multi_head_attention_forward
 from wengert.nn.containers import ModuleList
 from wengert.nn.module import Module, Parameter
-from wengert.nn.modules import Dropout, LayerNorm, Linear
+from wengert.nn.modules import Dropout, Linear
+from wengert.nn.normalization_modules import LayerNorm
 
 
 def _xavier(*shape: int, dtype: Any) -> Tensor:

@@ -15,7 +15,9 @@ Kept = tuple[str, str]
 """The symbol of a shared function, and the name of its object file in the cache."""
 
 _loaded: dict[str, tuple[Library, str]] = {}
-"""The machine code by its symbol, for as long as the process lives; the name of its object file."""
+"""The machine code by its symbol; the name of its object file."""
+_kept: list[Library] = []
+"""All machine code that LLVM was told the address of, for as long as the process lives: LLVM forgets no symbol, and programs may have been linked to it."""
 
 
 @locked
@@ -46,5 +48,6 @@ def load_kept(functions: Sequence[Kept]) -> bool:
 
 def _link(symbol: str, image: bytes, name: str) -> None:
     library = Library(image)
+    _kept.append(library)
     llvm_binding().add_symbol(symbol, library.address(symbol))
     _loaded[symbol] = (library, name)
