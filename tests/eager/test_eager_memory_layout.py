@@ -343,3 +343,14 @@ def test_complex_numbers_stand_above_floats(first: str, second: str) -> None:
     ours, theirs = (T.ones(2).to(getattr(T, first)) * 2j for T in (eager, torch))
     assert ours.dtype == theirs.numpy().dtype
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_as_strided_of_elements_beside_the_tensors_own_is_refused_where_gradients_flow() -> None:
+    """PyTorch reads them, and gives them no gradient."""
+    base = eager.tensor(np.arange(20.0), requires_grad=True)
+    view = base[5:15]
+    with pytest.raises(eager.AutogradError, match="of elements of the tensor"):
+        eager.as_strided(view, (2, 2), (1, 2), 0)
+    (eager.as_strided(base[::2], (3,), (4,), 2) ** 2).sum().backward()
+    assert base.grad is not None
+    np.testing.assert_array_equal(base.grad.numpy(), [0, 0, 4, 0, 0, 0, 12, 0, 0, 0, 20, *[0] * 9])

@@ -70,12 +70,19 @@ def _order(x: Array) -> Ints | None:
     return order if x.transpose(order).flags.c_contiguous else None
 
 
+def _is_within(sizes: Ints, steps: Ints, first: int, x: Tensor) -> bool:
+    """Whether all places are those of elements of a tensor: to others of its memory no gradient flows."""
+    own = _positions((x.array.shape, tuple(s // x.array.itemsize for s in x.array.strides), layout.storage_offset(x), ()))
+    return bool(np.isin(_positions((sizes, steps, first, ())), own).all())
+
+
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of memory by the extents, and the steps and the first position in elements.
 
     Raises:
         ShapeError: it would reach beyond the memory, or extents and steps are not of one length.
-        AutogradError: the memory has gaps, or the tensor requires a gradient and what it is a view of does not.
+        AutogradError: the memory has gaps; or the tensor requires a gradient, and elements beside its own are asked for or what it is a view of requires
+            none.
     """
     sizes, steps = tuple(size), tuple(stride)
     if len(sizes) != len(steps) or min((*sizes, *steps), default=0) < 0:
@@ -85,10 +92,11 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     reach = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, steps, strict=True))
     for y, start in ((x, first - own), (x if x.view_of is None else x.view_of.base, first)):
         order = _order(y.array)
-        if order is not None and start >= 0 and (start + reach <= y.array.size or not reach) and (y.tracked or not x.tracked):
+        inside = order is not None and start >= 0 and (start + reach <= y.array.size or not reach)
+        if order is not None and inside and (y is x or not x.tracked or (y.tracked and _is_within(sizes, steps, first, x))):
             return views.see(AS_STRIDED, y, (sizes, steps, start if reach else 0, order))
-    if _order(y.array) is None or (x.tracked and not y.tracked):
-        raise AutogradError("as_strided: only of memory without gaps, and of what gradients flow to; make a clone() first")
+    if _order(y.array) is None or x.tracked:
+        raise AutogradError("as_strided: only of memory without gaps, and of elements of the tensor that gradients flow to; make a clone() first")
     raise ShapeError(
         f"as_strided: sizes {list(sizes)} and strides {list(steps)} from {first} on can access memory outside of `tensor`: {y.array.size} elements"
     )
