@@ -15,7 +15,7 @@ from wengert.ir.collector import paused
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import all_ops
-from wengert.transforms.analysis.memory import memory_of
+from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.checkpoint.graph import Graph
 from wengert.transforms.checkpoint.loops import MOST, Choice, Loops, described
 from wengert.transforms.checkpoint.order import Order, added_work, arranged, pruned
@@ -159,4 +159,4 @@ def _total(graph: Graph) -> int:
 
 def arena_of(module: ModuleOp, fn: str = "main") -> int:
     """The bytes of the arena that the compiled program allocates."""
-    return memory_of(function(placed(runnable(module), fn), fn)).arena
+    return footprint(function(placed(runnable(module), fn), fn)).arena

@@ -138,6 +138,7 @@ class _MergedNest:
         written: by result of a member, the elements that it stores for a batch element.
         writes: what the merged nest writes, by result of a member.
         numbered: values of the body by what computes them, so that each is computed once.
+        waiting: the first member and its only point, as long as there is no second one: nothing of it is in the body yet.
         forwarded, unrolled, summed: what merging gains: loads that became values, loops that were unrolled, sums that were taken apart.
     """
 
@@ -155,6 +156,7 @@ class _MergedNest:
         self.numbered: dict[tuple[Any, ...], SSAValue] = {}
         self.forwarded = 0
         self.unrolled = self.summed = False
+        self.waiting: tuple[NestOp, list[_Point]] | None = None
 
     def feeds(self, op: Operation) -> bool:
         """Whether an op, or one in its regions, uses what the members compute, or what runs after them."""
@@ -165,19 +167,34 @@ class _MergedNest:
 
     def add(self, op: NestOp, loops: int) -> bool:
         """Takes a nest in if that can be done; else nothing changes."""
-        if _batch_of(op, loops) != self.extents or not self._may_write(op) or any(value.owner in self.later for value in operands_of(op)):
+        if _batch_of(op, loops) != self.extents or any(value.owner in self.later for value in operands_of(op)):
+            return False
+        self._take_in_first()
+        if not self._may_write(op):
             return False
         points = [_Point(self, op, loops, rest) for rest in product(*map(range, op.extents[loops:]))]
         size = len(self.numbered) + len(points) * len(ops_in(op.body.block))
         if size > MOST_OPS or not all(point.reads_what_is_there() for point in points) or not self._writes_apart(op, points):
             return False
-        for point in points:
-            point.compute()
-        self._collect(op, points)
+        if self.members or len(points) > 1:
+            self._take_in(op, points)
+        else:
+            self.waiting = op, points
         self.members.append(op)
         self.passed = len(self.later)
         self.unrolled |= len(points) > 1
         return True
+
+    def _take_in_first(self) -> None:
+        """Computes the first member, if that was left until a second one comes: alone it has nothing to merge, and most stay alone."""
+        if self.waiting is not None:
+            (op, points), self.waiting = self.waiting, None
+            self._take_in(op, points)
+
+    def _take_in(self, op: NestOp, points: Sequence[_Point]) -> None:
+        for point in points:
+            point.compute()
+        self._collect(op, points)
 
     def _may_write(self, op: NestOp) -> bool:
         """Whether each value that the nest updates in place is written by this loop alone, or not used in it."""

@@ -91,11 +91,13 @@ def _rows_and_columns(product: MatmulOp) -> tuple[int, int] | None:
 def _first_reader(product: MatmulOp) -> NestOp | None:
     """The first op that reads the product, if it is a nest beside it."""
     readers = {use.operation for use in product.result.uses}
+    block = product.parent_block()
+    around = {block.find_ancestor_op_in_block(reader) for reader in readers} if block is not None else set[Operation | None]()
     following = product.next_op
-    while following is not None and following not in readers:
-        if any(inner in readers for region in following.regions for inner in region.walk()):
-            return None
+    while following is not None and following not in around:
         following = following.next_op
+    if following not in readers:
+        return None
     return following if isinstance(following, NestOp) else None
 
 

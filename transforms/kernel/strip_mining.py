@@ -109,6 +109,9 @@ def strip_mine(block: Block, *, reassociate: bool) -> None:
 def _strip_mine_run(run: list[NestOp], reassociate: bool) -> None:
     rows: dict[tuple[NestOp, int, bool], _Rows | None] = {}
     while len(run) > 1 and _bytes(value for op in run for value in (*op.inputs, *op.outputs)) >= WORTH_BYTES:
+        if not _may_pay(run[:MOST_NESTS]):
+            run = run[1:]
+            continue
         ways = [(leading, crossing) for leading in range(1, len(run[0].extents) + 1) for crossing in (False, True)[: 1 + reassociate]]
         groups = [_longest_group(run, leading, rows, crossing) for leading, crossing in ways]
         best = max(groups, key=lambda group: (group.pays, group.shared_bytes, group.leading), default=None)
@@ -118,6 +121,18 @@ def _strip_mine_run(run: list[NestOp], reassociate: bool) -> None:
         best.replace()
         rows.clear()  # what later nests read has changed
         run = run[run.index(best.members[-1].op) + 1 :]
+
+
+def _may_pay(run: Sequence[NestOp]) -> bool:
+    """Whether the first of these nests can begin a group that pays, if they all ran row by row: :attr:`_Group.pays`, with every value taken for one that
+    advances from row to row. Most runs of small programs end here, before anybody looks at rows."""
+    touched = Counter(value for op in run for value in {*op.inputs, *op.outputs})
+    sizes = {value: _bytes((value,)) for value in touched}
+    if sum((times - 1) * sizes[value] for value, times in touched.items()) < WORTH_BYTES:
+        return False
+    read = {value for op in run for value in op.inputs}
+    shared = sum(sizes[value] for op in run for value in op.outputs if value in read)
+    return shared >= WORTH_BYTES or sum(sizes.values()) >= REREAD_BYTES
 
 
 def _bytes(values: Iterable[SSAValue]) -> int:
