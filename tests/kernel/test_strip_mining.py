@@ -1,5 +1,7 @@
 """Nests over the same rows run strip by strip: which do, and that the numbers stay the same."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -211,3 +213,13 @@ def test_rows_of_subnormal_numbers(flush: bool) -> None:
         (expected,) = run(module, [np.where(np.abs(x) < 1e-38, 0 if flush else x, x).astype(np.float32)])
     np.testing.assert_allclose(actual[::2], expected[::2], rtol=2e-5, atol=1e-5)
     assert np.array_equal(np.isfinite(actual[1::2]), np.isfinite(expected[1::2]))
+
+
+@pytest.mark.parametrize("extents", [(4, 8), (8, 1024), (16, 1024), (64, 256), (100, 1024), (16, 128, 64)], ids=str)
+def test_runs_whose_rows_are_not_looked_at_have_no_strips(extents: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is decided by bytes alone, before rows are looked at, is what rows would decide."""
+    texts = [softmax(extents, more) for more in ("%y", "%y, %e", "%y, %s")]
+    quick = [strips(text) for text in texts]
+    monkeypatch.setattr("wengert.transforms.kernel.strip_mining._may_pay", bool)
+    assert [strips(text) for text in texts] == quick
+    assert any(quick) == (prod(extents) >= 1 << 14)
