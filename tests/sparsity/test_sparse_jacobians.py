@@ -146,3 +146,35 @@ def test_programs_with_open_extents():
     for refused in (program.sparsity, program.sparse_jacobian, program.sparse_hessian, lambda: program.jacobian(sparse=True)):
         with pytest.raises(InputError, match=r"p\.specialize"):
             refused()
+
+
+def test_elements_at_equal_distances_are_slices():
+    x = np.linspace(1, 2, 6)
+    derivative = wg.jit(wnp.sin).program(x).sparse_jacobian()
+    text = str(derivative.program)
+    assert "gather" not in text
+    assert "concatenate" not in text
+    np.testing.assert_allclose(derivative(x).toarray(), np.diag(np.cos(x)), rtol=1e-14)
+
+
+def test_blocks_are_read_from_the_results_that_have_them():
+    def function(x: Any, y: Any) -> Any:
+        return x * y, wnp.roll(y, 1) * y
+
+    x, y = np.linspace(1, 2, 4), np.linspace(2, 3, 4)
+    program = wg.jit(function).program(x, y)
+    expected = np.block([list(program.jacfwd()(x, y)[:2]), list(program.jacfwd()(x, y)[2:])])
+    np.testing.assert_allclose(program.sparse_jacobian()(x, y).toarray(), expected, rtol=1e-14)
+
+
+def test_matrices_share_nothing():
+    def function(x: Any) -> Any:
+        return x * x
+
+    x = np.linspace(1, 2, 6)
+    derivative = wg.jit(function).program(x).sparse_jacobian()
+    first, second = derivative(x), derivative(x)
+    first.data[:], first.indices[:], first.indptr[:] = 0, 0, 0
+    np.testing.assert_allclose(second.toarray(), np.diag(2 * x))
+    np.testing.assert_allclose(derivative(x).toarray(), np.diag(2 * x))
+    assert derivative.pattern.dtype == bool

@@ -289,7 +289,7 @@ class _Emission:
             for value in self._along(derivative):
                 self.starts[mode].append(sum(size(part) for part in parts))
                 parts.append(self.b.convert(self.b.reshape(value, [size(value)]), self.common))
-        self.whole = parts[0] if len(parts) == 1 else self.b.concatenate(parts, 0)
+        self.parts = parts
         blocks = [self._block(j, i) for j in range(len(self.tops)) for i in range(len(self.lefts))]
         return [emit(self.b, block, self._values(block)) for block in blocks]
 
@@ -320,13 +320,26 @@ class _Emission:
         number[block.elements] = np.arange(amount)
         mine = number[recovery.elements] != NONE
         places = self._places(recovery, mine)
-        values = b.gather(self.whole, b.constant(places[:, None]), READ, [1], [len(places)])
+        values = self._read(places)
         if recovery.is_direct:
             return b.convert(values, block.result.get_element_type())
         signed = b.multiply(values, b.convert(b.constant(recovery.signs[mine].astype(np.int64)), element(values)))
         zeros = b.zeros(tensor([amount], element(values)))
         summed = b.scatter(core.Kind.add, zeros, b.constant(number[recovery.elements[mine]][:, None]), signed, scatter_numbers(READ))
         return b.convert(summed, block.result.get_element_type())
+
+    def _read(self, places: Colours) -> Value:
+        """The elements at some places of the derivatives, from the parts that have them alone; those at equal distances are a slice, which can be fused."""
+        b = self.b
+        ends: Colours = np.cumsum([size(part) for part in self.parts])
+        first, last = (int(place) for place in np.searchsorted(ends, [int(places.min()), int(places.max())], side="right"))
+        parts = self.parts[first : last + 1]
+        source = parts[0] if len(parts) == 1 else b.concatenate(parts, 0)
+        inside = places - (int(ends[first - 1]) if first else 0)
+        step = int(inside[1] - inside[0]) if len(inside) > 1 else 1
+        if step > 0 and bool(np.all(np.diff(inside) == step)):
+            return b.slice(source, [int(inside[0])], [int(inside[-1]) + 1], [step])
+        return b.gather(source, b.constant(inside[:, None]), READ, [1], [len(inside)])
 
     def _places(self, recovery: Recovery, mine: Any) -> Colours:
         """Where summands are in the derivatives, which stand one after the other."""
