@@ -248,7 +248,9 @@ class Tensor:
         """The same memory, off the tape and without its version counter."""
         if STATE.tape is not None:
             STATE.tape.refuse("data is used, which shares memory without a trace")
-        return dispatch.new(self.array)
+        made = dispatch.new(self.array)
+        made.storage = dispatch.leave_books(self, Storage())
+        return made
 
     @data.setter
     def data(self, value: Tensor) -> None:

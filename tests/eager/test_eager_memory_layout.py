@@ -66,6 +66,37 @@ def strides_beyond_memory(T: Any) -> Any:
         return "refused"
 
 
+@snippets
+def strides_count_from_the_memory_of_a_detached_view(T: Any) -> Any:
+    x = leaf(T, *(float(i) for i in range(12)))
+    part = (x * 1)[4:8]
+    seen: list[Any] = []
+    for y in (part.detach(), part.detach().detach(), part.data, part[1:].detach(), part.detach()[2:], (x * 1).view(3, 4).t()[1].detach()):
+        seen += [y.storage_offset(), y.as_strided((2, 2), (1, 2), 0), y.as_strided((2,), (4,)), y.as_strided((3,), (1,), 9).storage_offset()]
+    return seen
+
+
+@snippets
+def a_change_beside_a_detached_view(T: Any) -> Any:
+    y = T.tensor([float(i) for i in range(6)])
+    beside = y[3:].detach().as_strided((2,), (2,), 0)
+    beside.mul_(10.0).add_(1.0)
+    return y, beside, y._version, beside._version, beside.requires_grad
+
+
+@snippets
+def strides_of_a_detached_view_beyond_memory(T: Any) -> Any:
+    part = T.zeros(6)[2:4].detach()
+    return part.as_strided((4,), (1,), 2), kind_of_error(lambda: part.as_strided((4,), (1,), 3)) != "none"
+
+
+@snippets
+def the_place_of_a_tensor_over_a_part_of_other_memory(T: Any) -> Any:
+    x = T.tensor([1.0, 2.0, 3.0, 4.0])
+    y = T.zeros(1).set_(x[1:])
+    return y.storage_offset(), y.as_strided((2,), (2,), 0), x.storage_offset(), x.detach().storage_offset()
+
+
 # -- other extents, other memory
 
 
@@ -354,3 +385,23 @@ def test_as_strided_of_elements_beside_the_tensors_own_is_refused_where_gradient
     (eager.as_strided(base[::2], (3,), (4,), 2) ** 2).sum().backward()
     assert base.grad is not None
     np.testing.assert_array_equal(base.grad.numpy(), [0, 0, 4, 0, 0, 0, 12, 0, 0, 0, 20, *[0] * 9])
+
+
+def test_a_tensor_that_requires_a_gradient_is_not_written_beside_a_detached_view() -> None:
+    """In PyTorch the detached view would require a gradient then; here that is refused, and the memory stays as it is."""
+    base, w = eager.tensor([1.0, 2.0, 3.0, 4.0]), eager.tensor([2.0, 2.0], requires_grad=True)
+    beside = base[2:].detach().as_strided((2,), (1,), 0)
+    with pytest.raises(eager.InPlaceError, match="elements beside those of a detached tensor"):
+        beside.mul_(w)
+    np.testing.assert_array_equal(base.numpy(), [1, 2, 3, 4])
+
+
+def test_compiled_functions_read_beside_a_detached_view_what_its_memory_holds_now() -> None:
+    """The elements are no part of what was recorded: such a function runs as it is written."""
+
+    def beside(x: eager.Tensor) -> eager.Tensor:
+        return (x * 2)[2:].detach().as_strided((2,), (1,), 0) + 1
+
+    compiled = eager.compile(beside)
+    for start in (0.0, 5.0, 7.0):
+        np.testing.assert_array_equal(compiled(eager.tensor([start, start + 1, 0.0, 0.0])).numpy(), [2 * start + 1, 2 * start + 3])

@@ -75,7 +75,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
 def detach(x: Tensor) -> Tensor:
     """The same memory, off the tape."""
     made = dispatch.new(x.array)
-    made.storage = dispatch.storage_of(x)
+    made.storage = dispatch.leave_books(x, dispatch.storage_of(x))
     if STATE.tape is not None:
         STATE.tape.note(DETACH, None, (x,), (made,))
     return made

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from wengert.eager.recording.program import Array
+
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
 
@@ -60,8 +64,17 @@ def stride(x: Tensor, dim: int | None = None) -> Any:
 
 def storage_offset(x: Tensor) -> int:
     """The place of its first element in its memory, in elements."""
-    base = x.array if x.view_of is None else x.view_of.base.array
+    base = memory(x)
     return (data_ptr(x) - base.__array_interface__["data"][0]) // x.array.dtype.itemsize
+
+
+def memory(x: Tensor) -> Array:
+    """All elements of the memory that x is a part of: those of its base, and of a detached view those of what it was a view of."""
+    if x.view_of is not None:
+        x = x.view_of.base
+    whole = None if x.storage is None else x.storage.memory
+    # After resize_ or set_ a tensor has other memory than the rest of those that shared it.
+    return x.array if whole is None or not np.may_share_memory(x.array, whole) else whole
 
 
 def data_ptr(x: Tensor) -> int:

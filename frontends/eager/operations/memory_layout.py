@@ -76,6 +76,9 @@ def _is_within(sizes: Ints, steps: Ints, first: int, x: Tensor) -> bool:
     return bool(np.isin(_positions((sizes, steps, first, ())), own).all())
 
 
+_BESIDE = "A view by strides of elements beside those of a detached tensor must not be changed in place by what requires a gradient; make a clone() first"
+
+
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of memory by the extents, and the steps and the first position in elements.
 
@@ -90,16 +93,29 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     own = layout.storage_offset(x) if x.array.size else 0
     first = own if storage_offset is None else storage_offset
     reach = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, steps, strict=True))
-    for y, start in ((x, first - own), (x if x.view_of is None else x.view_of.base, first)):
-        order = _order(y.array)
+    base = x if x.view_of is None else x.view_of.base
+    for y, start in ((x, first - own), (base, first - (layout.storage_offset(base) if base.array.size else 0))):
+        order = _order(y.array) if y.array.dtype == x.array.dtype else None
         inside = order is not None and start >= 0 and (start + reach <= y.array.size or not reach)
         if order is not None and inside and (y is x or not x.tracked or (y.tracked and _is_within(sizes, steps, first, x))):
             return views.see(AS_STRIDED, y, (sizes, steps, start if reach else 0, order))
-    if _order(y.array) is None or x.tracked:
+    memory = layout.memory(x)
+    order = _order(memory)
+    if order is None or x.tracked or base.tracked:
         raise AutogradError("as_strided: only of memory without gaps, and of elements of the tensor that gradients flow to; make a clone() first")
-    raise ShapeError(
-        f"as_strided: sizes {list(sizes)} and strides {list(steps)} from {first} on can access memory outside of `tensor`: {y.array.size} elements"
-    )
+    elements: Array = memory.transpose(order).reshape(-1).view(x.array.dtype)
+    if first < 0 or first + reach > elements.size:
+        raise ShapeError(
+            f"as_strided: sizes {list(sizes)} and strides {list(steps)} from {first} on can access memory outside of `tensor`: {elements.size} elements"
+        )
+    _untraced("as_strided of elements beside the tensor's own")
+    whole = dispatch.new(elements)
+    whole.storage = dispatch.storage_of(x)
+    made = dispatch.new(_kernel((sizes, steps, first if reach else 0, (0,)), elements))
+    made.is_inference_tensor = x.is_inference_tensor
+    if not x.is_inference_tensor:
+        views.attach(AS_STRIDED, whole, (sizes, steps, first if reach else 0, (0,)), made, _BESIDE)
+    return made
 
 
 def resize_(x: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
@@ -139,7 +155,7 @@ def set_(x: Tensor, source: Tensor) -> Tensor:
     if STATE.recording and (x.tracked or source.tracked):
         raise AutogradError("set_: the memory of a tensor that requires grad cannot be exchanged where that is recorded; do it inside no_grad()")
     _untraced("set_")
-    x.array, x.storage, x.view_of = source.array, dispatch.storage_of(source), None
+    x.array, x.storage, x.view_of = source.array, dispatch.leave_books(source, dispatch.storage_of(source)), None
     return x
 
 

@@ -131,6 +131,15 @@ def storage_of(x: Tensor) -> Storage:
     return storage
 
 
+def leave_books(x: Tensor, storage: Storage) -> Storage:
+    """The storage for a tensor that has x's memory and is not on the books as a view: it keeps what x is a part of."""
+    if x.view_of is not None:
+        storage.memory = x.view_of.base.array
+    elif x.storage is not None and storage.memory is None:
+        storage.memory = x.storage.memory
+    return storage
+
+
 # -- one operand, two operands
 
 

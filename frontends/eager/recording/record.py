@@ -32,12 +32,17 @@ NUMBERS = count()
 
 
 class Storage:
-    """The memory that a tensor shares with its views: how often it was changed in place, and where last."""
+    """The memory that a tensor shares with its views: how often it was changed in place, and where last.
 
-    __slots__ = ("place", "version")
+    Attributes:
+        memory: all of its elements, once a tensor has a part of them without being a view on the books (detached views); None before.
+    """
+
+    __slots__ = ("memory", "place", "version")
 
     def __init__(self) -> None:
         self.version = 0
+        self.memory: Array | None = None
         self.place: Place | None = None
 
 
