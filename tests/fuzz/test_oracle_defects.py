@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from fuzz.oracle import execute
+from fuzz.oracle import NotThereError, execute
 
 LOOP = """
 func.func public @main(%x: tensor<5xf64>) -> (tensor<i64>, tensor<5xf64>) {{
@@ -35,3 +35,23 @@ func.func public @main(%x: tensor<5xf64>) -> (tensor<i64>, tensor<5xf64>) {{
 def test_a_stride_need_not_divide_the_distance(start: int, direction: str, limit: int, stride: int, end: int) -> None:
     result, _ = execute(LOOP.format(start=start, direction=direction, limit=limit, stride=stride), [np.full(5, 0.5)])
     assert result == end
+
+
+AT_A_POSITION = """
+func.func public @main(%x: tensor<3201xf64>, %update: tensor<1xf64>) -> tensor<3201xf64> {{
+  %position = stablehlo.constant dense<45> : tensor<{type}>
+  %0 = stablehlo.dynamic_update_slice %x, %update, %position : (tensor<3201xf64>, tensor<1xf64>, tensor<{type}>) -> tensor<3201xf64>
+  return %0 : tensor<3201xf64>
+}}
+"""
+
+
+@pytest.mark.parametrize("type", ["i8", "ui8"])
+def test_positions_of_a_type_that_does_not_reach_the_end_are_not_asked_about(type: str) -> None:
+    with pytest.raises(NotThereError):
+        execute(AT_A_POSITION.format(type=type), [np.zeros(3201), np.ones(1)])
+
+
+def test_positions_of_a_type_that_reaches_the_end() -> None:
+    (result,) = execute(AT_A_POSITION.format(type="i16"), [np.zeros(3201), np.ones(1)])
+    np.testing.assert_array_equal(np.flatnonzero(result), [45])
