@@ -18,7 +18,7 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from wengert.ir.construction import append, copy_region, detach, replace_uses
+from wengert.ir.construction import append, copy_region, destroy, detach, replace_uses
 from wengert.ir.location.fused import merged
 from wengert.ir.location.locations import Role, derived
 from wengert.ir.pipeline import changes
@@ -130,7 +130,7 @@ class BlockBuilder:
                     replace_uses(old, new)
                 if made.location is not op.location:
                     self._share(made, op.location)
-                op.drop_all_references()
+                destroy(op)
                 return
             self._made.setdefault(key, []).append(op)
         self.place(op)

@@ -1,12 +1,12 @@
 """The garbage collector pauses while a compiler stage runs.
 
 IR is one large graph of cycles, nearly all of which is alive until the stage ends; looking for garbage in it takes up to a
-third of a stage's time, more where the process holds many other objects. When the stage ends, the objects that it made are looked through at
-once and no others: left alone, the collector would find its counters far beyond their thresholds and might go through everything
-that the process holds.
+third of a stage's time, more where the process holds many other objects. Left alone when the stage ends, the collector would find its counters far
+beyond their thresholds and might go through everything that the process holds.
 
-The first stages of a process import a few hundred modules. Their classes stay and are by far the most of what is there, so after such a stage all
-that is young counts as old without being looked through.
+What a stage made, IR and the classes of imported modules, stays for as long as a program, and ops that passes give up are taken apart at once
+(:func:`wengert.ir.construction.destroy`), so next to nothing of it is garbage. It counts as old without being looked through. Only the last stage of a
+compilation makes IR that nobody refers to when it ends; that is looked through, and no other objects.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _FROZEN_AT_START = 2000
 """Python 3.12 begins with some hundred objects frozen. Whoever freezes objects of their own freezes all there are, tens of thousands."""
 
 _MANY_MODULES = 20
-"""Imported in one stage, they make most of its objects."""
+"""Imported in a last stage, they make most of its objects."""
 
 
 @contextmanager
 def paused(*, last: bool = False) -> Generator[None]:
     """No cyclic garbage collection inside, if there was any before.
 
-    ``last`` says that what earlier stages made is mostly garbage now, and is looked through too.
+    ``last`` says that some of what is made inside is garbage at the end, which is looked for among it.
     """
     if not gc.isenabled():
         yield
@@ -42,8 +42,8 @@ def paused(*, last: bool = False) -> Generator[None]:
     finally:
         made = gc.get_count()[0]
         if made > gc.get_threshold()[0]:
-            if len(sys.modules) < modules + _MANY_MODULES or not _counted_as_old():
-                gc.collect(1 if last else 0)
+            if (last and len(sys.modules) < modules + _MANY_MODULES) or not _counted_as_old():
+                gc.collect(0)
             _balance.add(made)
         gc.enable()
 

@@ -14,7 +14,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
 from wengert.dialects.registry import foreign_ops
-from wengert.ir.construction import detach, insert_before
+from wengert.ir.construction import erase, insert_before
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.location.locations import error_at
 from wengert.ir.plugins import PluginError, is_foreign, owner_of, raised_by
@@ -155,7 +155,7 @@ def join(module: ModuleOp) -> None:
     used = {name for op in module.ops for name in references(op)}
     for linear in {pair.linear for pair in pairs}:
         if linear.sym_name.data not in used:
-            module.body.block.erase_op(linear, safe_erase=False)
+            erase(linear)
     _expand_requests(module)
 
 
@@ -163,7 +163,7 @@ def replace_function(module: ModuleOp, function: FuncOp, replacements: Sequence[
     """Replaces a function by others, in place."""
     for new in replacements:
         insert_before(function, new)
-    detach(function)
+    erase(function)
 
 
 def prepare(module: ModuleOp) -> None:

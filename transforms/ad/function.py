@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.construction import append, erase
+from wengert.ir.construction import append, empty, erase
 from wengert.ir.location.locations import Role, derived_at, rewritten
 from wengert.ir.pipeline import changes
 from wengert.ir.traits import is_pure
@@ -114,5 +114,4 @@ def drop_dead_ops(block: Block) -> None:
 
 def discard(block: Block) -> None:
     """Drops a scratch block: its ops drop their operands, so that these lose a use."""
-    for op in block.ops:
-        op.drop_all_references()
+    empty(block)

@@ -39,7 +39,7 @@ from wengert.dialects.kernel import (
 )
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import Position, constant, index, substitute
-from wengert.ir.construction import append, erase, insert_before, replace_uses
+from wengert.ir.construction import append, destroy, erase, insert_before, replace_uses
 from wengert.ir.location.fused import merged_all
 from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import operands_of, ops_in, result_of
@@ -290,7 +290,7 @@ class _MergedNest:
             append(self.body, op)
             value = self.numbered[key] = result_of(op)
         else:
-            op.drop_all_references()
+            destroy(op)
         return value
 
     def argument(self, value: SSAValue) -> SSAValue:

@@ -209,5 +209,5 @@ def _rebuild(op: Operation, operands: Sequence[SSAValue], results: list[int], co
     for i, result in zip(results, new.results, strict=True):
         result.name_hint = op.results[i].name_hint
         op.results[i].replace_all_uses_with(result)
-    block.erase_op(op, safe_erase=False)
+    erase(op)
     return new

@@ -29,6 +29,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad import LinearizeOp
 from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.construction import erase
 from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import ops_of
 from wengert.transforms.optimize.matching import splat
@@ -119,7 +120,7 @@ def _move(loop: Loop, block: Block, outside: dict[SSAValue, SSAValue], moving: S
             if any(use.operation not in gone for use in result.uses):
                 result.replace_uses_with_if(_new_constant(loop, block, outside[result]), lambda use: use.operation not in gone)
     for op in reversed(moving):
-        block.erase_op(op)
+        erase(op)
 
 
 def _new_constant(loop: Loop, block: Block, value: SSAValue) -> SSAValue:

@@ -17,7 +17,7 @@ from xdsl.ir import Block
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad_parts import RECOMPUTE, Parts, linear_arguments
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.construction import replace_uses
+from wengert.ir.construction import destroy, replace_uses
 from wengert.ir.traversal import ops_in
 from wengert.transforms.ad.function import begin_function, detach_body, finish_body, function_of, pop_return
 
@@ -55,7 +55,7 @@ def join_bodies(b: OpBuilder, forward: Block, linear: Block, residuals: Sequence
         b.take(op)
     outputs = [value for k, value in enumerate(values) if k not in residuals]
     z = list(returned.operands)  # read after equal ops have been merged
-    returned.drop_all_references()
+    destroy(returned)
     return finish_body(forward, [*outputs, *z])
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.ad_parts import RECOMPUTE, linear_arguments, mark_linear
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.construction import detach
+from wengert.ir.construction import destroy, detach
 from wengert.ir.location.locations import Role, derived_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
@@ -61,7 +61,7 @@ def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: 
     transpose_ops(b, reversed(linear_ops), linear, cotangents)
     x_bars = [materialized(b, cotangents.take(x), x.type) for x in tangents]
     for op in linear_ops:
-        op.drop_all_references()
+        destroy(op)
     for x in tangents:
         block.erase_arg(x)
     return finish_body(block, x_bars)
