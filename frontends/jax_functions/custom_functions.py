@@ -210,7 +210,6 @@ class CustomFunctions:
         active = [i for i in moving_positions([v.aval for v in eqn.invars]) if levels[i]]
         rule = self._inside(lambda: rule_of(eqn, active, self._maps))
         name = _name(eqn)
-        check_closed(name, rule.parts)
         at_first = self._maps, _key(eqn.primitive.name, body, rule.parts, rule.refused)
         if same := self._same_call(at_first, levels, rule.parts):
             return same

@@ -90,13 +90,15 @@ class Rule:
 def rule_of(eqn: Any, active: Sequence[int], maps: Sequence[Around] = ()) -> Rule:
     """The rule of an equation, for tangents of the operands ``active`` as far as it takes them: a rule that raises says that it refuses.
 
-    ``maps`` are the ``shard_map``s around it.
+    So does one that uses values of the function around it: they are there only as long as JAX traces that function. ``maps`` are the ``shard_map``s around it.
 
     Raises:
-        InputError: the rule uses values of the function around it.
+        InputError: the functions of a linear solve use values of the function around it.
     """
     if eqn.primitive.name == linear_solves.NAME:
-        return Rule(linear_solves.rules_of(eqn))
+        parts = linear_solves.rules_of(eqn)
+        check_closed("solve", parts)
+        return Rule(parts)
     if eqn.primitive.name == BETA:
         return Rule([beta_rule(eqn.params["call_jaxpr"].jaxpr.eqns[0])], active)
     return rule_of_call(call_of(eqn, maps), active)
@@ -128,7 +130,9 @@ def reason_of(error: Exception) -> str:
 
 
 def _parts(call: Call, active: Sequence[int]) -> list[Any]:
-    return (_vjp_parts if call.kind == "custom_vjp_call" else _jvp_parts)(call, active)
+    parts = (_vjp_parts if call.kind == "custom_vjp_call" else _jvp_parts)(call, active)
+    check_closed(call.name, parts)
+    return parts
 
 
 def check_closed(name: str, parts: Sequence[Any]) -> None:

@@ -320,14 +320,28 @@ def test_rules_that_refuse_some_tangents() -> None:
 
 
 def test_rules_that_use_values_around_them() -> None:
+    """They are refused where they are asked for: the function itself, and derivatives that need no such rule, are there."""
+
     def around(x: Any) -> Any:
         y = jnp.sin(x)
         g = jax.custom_jvp(lambda z: z * 2)
         g.defjvp(lambda p, t: (2 * p[0], y * t[0]))
         return g(x)
 
-    with pytest.raises(InputError, match="the rule of <lambda> uses values of the function around it"):
-        wg.from_jax(around, X)
+    program = wg.from_jax(around, X).program
+    np.testing.assert_allclose(program(X)[0], 2 * X, rtol=1e-12)
+    with pytest.raises(DiagnosticError, match="the rule of <lambda> uses values of the function around it"):
+        str(program.vjp())
+
+
+def test_a_rule_that_uses_its_own_constant_for_the_second_derivative() -> None:
+    """The rule of the exponential integral calls the function of the order below, whose order is a value of the first rule. JAX has no second derivative either."""
+    program = wg.from_jax(lambda x: jax.scipy.special.exp1(x).sum(), np.abs(X) + 0.5).program
+    x = np.abs(X) + 0.5
+    np.testing.assert_allclose(program(x)[0], scipy.special.exp1(x).sum(), rtol=1e-12)
+    np.testing.assert_allclose(program.vjp()(x, 1.0)[1], -np.exp(-x) / x, rtol=1e-12)
+    with pytest.raises(DiagnosticError, match="the rule of expn uses values of the function around it"):
+        str(program.vjp().jvp())
 
 
 def test_rules_without_end() -> None:
