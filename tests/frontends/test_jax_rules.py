@@ -19,7 +19,6 @@ from jax import lax
 import wengert as wg
 import wengert.numpy as wnp
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.runtime.errors import InputError
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
 
