@@ -122,6 +122,36 @@ def test_inverse_roots_with_a_subnormal_part(double: bool) -> None:
             assert max(off(a, b, abs(b), kind) for a, b in ((y.real, w.real), (y.imag, w.imag))) <= ULPS, (v, y, complex(w))
 
 
+def lopsided(double: bool, seed: int, count: int) -> Array:
+    """Numbers of which one part may raise the other, a subnormal one among them, from the least number to beyond the range."""
+    rng, kind = np.random.default_rng(seed), np.finfo(np.float64 if double else np.float32)
+    edge = float(np.log(kind.max))
+    large = np.concatenate(
+        [rng.uniform(-20, 20, count), rng.uniform(-2.1 * edge, 2.1 * edge, count), rng.choice([-1, 1], count) * rng.uniform(0.98, 1.05) * edge]
+    )
+    small = float(kind.smallest_subnormal) * 2.0 ** rng.uniform(0, kind.nmant * 2.5, 3 * count) * rng.choice([-1, 1], 3 * count)
+    z = np.empty(3 * count, np.complex128 if double else np.complex64)
+    z.real, z.imag = large, small
+    return z
+
+
+@pytest.mark.parametrize("double", [True, False], ids=["f64", "f32"])
+@pytest.mark.parametrize("name", ["exponential", "exponential_minus_one", "sine", "cosine", "chlo.sinh", "chlo.cosh"])
+def test_a_subnormal_part_that_is_raised(name: str, double: bool) -> None:
+    """e^x sin y where y is subnormal: all digits that y has are in the result, also where e^x alone overflows."""
+    z = lopsided(double, ROTATION, 40)
+    z = z.imag + 1j * z.real if name in ("sine", "cosine") else z
+    z = z.astype(np.complex128 if double else np.complex64)
+    kind: Any = np.finfo(z.dtype)
+    p = program(name, z.size, double)
+    for actual in (p.compile()(z)[0], p.compile("interpreter")(z)[0]):
+        for v, y in zip(z, actual, strict=True):
+            w = exactly(name, complex(v))
+            assert w is not None
+            errors = [off(a, b, abs(w) if name in BY_MODULUS else abs(b), kind) for a, b in ((y.real, w.real), (y.imag, w.imag))]
+            assert max(errors) <= ULPS, (v, y, complex(w))
+
+
 @pytest.mark.parametrize("double", [True, False], ids=["f64", "f32"])
 def test_quotients(double: bool) -> None:
     """By the modulus of the result; at zeros and infinities both backends, and C99: nonzero / 0, finite / infinity, infinity / finite."""

@@ -34,7 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=None, help="stop after so long")
     parser.add_argument("--seeds", default=None, help="first:last of the seeds; without it, seeds of their own for every run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many processes")
-    parser.add_argument("--limit", type=float, default=60, help="seconds that one program may take")
+    parser.add_argument("--limit", type=float, default=60, help="seconds of processor time that one program may take")
     parser.add_argument("--out", type=Path, default=Path("fuzz-findings"))
     parser.add_argument("--no-oracle", action="store_true", help="do not ask JAX")
     parser.add_argument("--replay", help="the folder of a finding, or a seed: its checks again")

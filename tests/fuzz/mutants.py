@@ -1,4 +1,4 @@
-"""Jobs of the mutators of texts and of files of inputs (``tests/mutants``): nothing comes of a mutant but results and documented errors."""
+"""Jobs of the mutators of texts, of files of inputs and of the disk cache (``tests/mutants``): nothing comes of a mutant but results and documented errors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def mutated_text(seed: int, begins: Callable[[str], None], oracle: bool) -> Outc
 def mutated_inputs(seed: int, begins: Callable[[str], None], oracle: bool) -> Outcome:
     """A file of inputs with mistakes in it."""
     return _mutant("npz", seed, begins)
+
+
+def mutated_cache(seed: int, begins: Callable[[str], None], oracle: bool) -> Outcome:
+    """A disk cache with mistakes in its files."""
+    return _mutant("cache", seed, begins)
 
 
 def _mutant(kind: str, seed: int, begins: Callable[[str], None]) -> Outcome:

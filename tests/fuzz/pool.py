@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from fuzz.stopwatch import Stopwatch
 from fuzz.trial import Finding, Outcome
 
 MEMORY = 12 << 30
@@ -34,13 +35,13 @@ Work = Callable[[Job, Callable[[str], None], bool], Outcome]
 
 @dataclass
 class Worker:
-    """One process, what it was told last and when."""
+    """One process, what it was told last, and how long it has been at it."""
 
     process: Any
     connection: Connection
     progress: Any
     job: Job | None = None
-    since: float = 0.0
+    time: Stopwatch | None = None
     done: int = 0
 
     @property
@@ -106,7 +107,7 @@ class Pool:
                     self._tell(i, worker, jobs)
             for i, worker in enumerate(self.workers):
                 limit = self.limit * (4 if worker.stage == REDUCING or worker.stage.startswith(ORACLES) else 1)
-                if worker.job is not None and time.monotonic() - worker.since > limit:
+                if worker.job is not None and worker.time is not None and worker.time.exceeds(limit):
                     job = worker.job
                     outcome = self._ended(worker, f"no answer in {limit:.0f} s")
                     worker.process.kill()
@@ -122,7 +123,7 @@ class Pool:
     def _tell(self, i: int, worker: Worker, jobs: Iterator[Job]) -> None:
         job = next(jobs, None)
         if job is not None:
-            worker.job, worker.since = job, time.monotonic()
+            worker.job, worker.time = job, Stopwatch(worker.process.pid)
             worker.connection.send(job)
 
     def _ended(self, worker: Worker, how: str) -> Outcome:
@@ -138,7 +139,7 @@ def _reason(code: int | None) -> str:
 
 
 def fails_in_child(test: Callable[[], bool], seconds: float) -> bool:
-    """Whether a test crashes or hangs, in a copy of this process."""
+    """Whether a test crashes or works for so long without an end, in a copy of this process."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -149,8 +150,8 @@ def fails_in_child(test: Callable[[], bool], seconds: float) -> bool:
             test()
         finally:
             os._exit(0)
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
+    watch = Stopwatch(child)
+    while not watch.exceeds(seconds):
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.WIFSIGNALED(status)

@@ -14,6 +14,7 @@ import pytest
 from reference_programs import ROTATION
 
 import wengert as wg
+from fuzz import stopwatch
 from fuzz.case import Case, noise_of
 from fuzz.checks.every_check import CHECKS
 from fuzz.findings import load, read_annotated, save
@@ -182,3 +183,19 @@ def test_crashes_and_hangs_are_findings(monkeypatch: pytest.MonkeyPatch) -> None
     assert [outcomes[s].checks for s in (0, 3)] == [1, 1]
     assert outcomes[1].finding == Finding("ending", "the process ended with SIGSEGV")
     assert outcomes[2].finding == Finding("sleeping", "no answer in 10 s")
+
+
+def test_a_process_that_gets_little_of_a_processor_has_not_hung(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = {"clock": 0.0, "used": 0.0}
+    monkeypatch.setattr(stopwatch.time, "monotonic", lambda: at["clock"])
+    monkeypatch.setattr(stopwatch, "processor_seconds", lambda process: at["used"])
+    watch = stopwatch.Stopwatch(1)
+
+    def exceeds(clock: float, used: float) -> bool:
+        at.update(clock=clock, used=used)
+        return watch.exceeds(60)
+
+    assert [exceeds(*now) for now in ((50, 2), (500, 4), (559, 4), (600, 59))] == [False] * 4
+    assert exceeds(601, 61), "it has worked for so long"
+    watch = stopwatch.Stopwatch(1)
+    assert exceeds(700, 61), "it has done nothing for so long"

@@ -68,9 +68,9 @@ def same_finding(program: Program, finding: Finding, seconds: float = REDUCTION_
     return reduced(program, fails, seconds)
 
 
-KINDS: dict[str, Kind] = {"programs": random_program, "texts": mutants.mutated_text, "files": mutants.mutated_inputs}
+KINDS: dict[str, Kind] = {"programs": random_program, "texts": mutants.mutated_text, "files": mutants.mutated_inputs, "caches": mutants.mutated_cache}
 """The kinds of jobs."""
-TURNS = ("programs",) * 6 + ("texts",) + ("programs",) * 6 + ("texts", "files")
+TURNS = (("programs",) * 6 + ("texts",) + ("programs",) * 6 + ("texts", "files")) * 3 + ("caches",)
 """The order in which the command takes them, over and over."""
 OTHERS: dict[str, Kind] = {"crash": crashing_program, "unreduced": unreduced_program}
 """Jobs that follow from others."""

@@ -18,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("mutants", "support/programs", "support/checks", "dialects")]
 
+from cache_mutants import check_cache
 from mutant_checks import FORESEEN, check_program, check_text
 from npz_mutants import check_inputs
 from text_mutants import mutant
@@ -30,6 +31,8 @@ def one(kind: str, seed: int, folder: Path) -> str:
     """How far the mutant of a seed came; raises what must not come up."""
     if kind == "npz":
         return check_inputs(seed, folder)
+    if kind == "cache":
+        return check_cache(seed, folder)
     text = mutant(seed).text
     return "no module" if check_text(text) is None else check_program(text, seed)
 
@@ -87,10 +90,10 @@ def run(kind: str, count: int, seed: int) -> tuple[Counter[str], list[tuple[int,
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description="Run mutants of texts and of files of inputs.")
+    parser = argparse.ArgumentParser(description="Run mutants of texts, of files of inputs, and of files of the disk cache.")
     parser.add_argument("--count", type=int, default=1000, help="how many (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first one (default: 0)")
-    parser.add_argument("--kind", choices=("text", "npz"), default="text", help="what is changed (default: text)")
+    parser.add_argument("--kind", choices=("text", "npz", "cache"), default="text", help="what is changed (default: text)")
     parser.add_argument("--show", action="store_true", help="print the mutant of the seed and leave")
     options = parser.parse_args()
     if options.show:

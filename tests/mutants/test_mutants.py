@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cache_mutants import check_cache
 from mutant_checks import check_program, check_text
 from mutant_sources import LOOPS, OTHER_DIALECTS, SHORT_FORMS
 from npz_mutants import check_inputs
@@ -35,6 +36,14 @@ def test_running(lot: int) -> None:
 
 def test_files_of_inputs(tmp_path: Path) -> None:
     assert {check_inputs(seed, tmp_path) for seed in range(300)} == {"refused", "read"}
+
+
+def test_files_of_the_cache(tmp_path: Path) -> None:
+    for seed in range(20):
+        try:
+            check_cache(seed, tmp_path)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
 
 
 def test_equal_seeds_give_equal_mutants() -> None:

@@ -10,6 +10,9 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import error_at
 from wengert.ir.unregistered import written_name
 
+OF_COMPLEX = "has no derivative for complex numbers, for which nothing says what it is"
+"""Why an op is refused whose typing rule takes complex numbers, as the specification's does, and which neither backend computes of them."""
+
 
 def refuse(op: Operation, why: str, hint: str = "") -> DiagnosticError:
     """The error to raise for an op that cannot be differentiated: ``file:line:col: error: <op> <why>``. For a custom call it also names the target."""

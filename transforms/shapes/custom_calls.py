@@ -50,8 +50,11 @@ def with_given_shapes(op: stablehlo.CustomCallOp) -> stablehlo.CustomCallOp:
     attribute = op.attributes[SHAPE_OPERANDS]
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         fail(f"{SHAPE_OPERANDS} must be a list of operand numbers, found {attribute}")
-    positions = [int(i) for i in elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", attribute)).reshape(-1)]
-    if len(positions) != len(op.results) or not all(0 <= i < len(op.operands) for i in positions):
+    listed = elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", attribute))
+    if listed.size != len(op.results):
+        fail(f"{SHAPE_OPERANDS} must name an operand for each of the {len(op.results)} results, found {attribute}")
+    positions = [int(i) for i in listed.reshape(-1)]
+    if not all(0 <= i < len(op.operands) for i in positions):
         fail(f"{SHAPE_OPERANDS} must name an operand for each of the {len(op.results)} results, found {positions}")
     types = [_given_type(op, i, result.type) for i, result in zip(positions, op.results, strict=True)]
     properties = dict(op.properties)

@@ -15,13 +15,14 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.dialects import stablehlo
+from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.typing.checks import compatible, fail, merged
 from wengert.dialects.stablehlo.typing.dynamic import constant_value
+from wengert.ir.attributes import int_of
 from wengert.ir.construction import retype
 from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import is_differentiable
+from wengert.ir.tensor_types import element, is_differentiable, shape, tensor
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.ir.unregistered import written_name
 from wengert.ir.verification.typing_rules import TypingError, inferred_types
@@ -256,6 +257,21 @@ def _branches(w: _Writer, op: stablehlo.CaseOp | stablehlo.IfOp, operands: Value
     return copied.results
 
 
+def _scan(w: _Writer, op: chlo.ScanOp, operands: Values) -> Values:
+    """A scan: its body takes slices of the inputs, and carried values that keep their types."""
+    dimension, count = int_of(op.dimension), len(op.inputs)
+    types: list[Attribute] = []
+    for value in operands[:count]:
+        extents, element_type = shape(value), element(value)
+        types.append(tensor([*extents[:dimension], *extents[dimension + 1 :]], element_type))
+    types += [value.type for value in operands[count:]]
+    body, returned = w.region(op.body, types)
+    for i, (value, type) in enumerate(zip(returned[len(op.outputs) :], types[count:], strict=True)):
+        if value.type != type:
+            fail(f"carries value #{i} as {type} into the first iteration and as {value.type} into the second", "what a loop carries must keep its shape")
+    return w.finish(_copied(op, operands, regions=[body]))
+
+
 def _passed(w: _Writer, op: Operation, operands: Values) -> Values:
     """An op that returns its operands."""
     made = _copied(op, operands, [v.type for v in operands])
@@ -322,6 +338,7 @@ _REFINEMENTS: dict[type[Operation], Refine] = {
     stablehlo.CustomCallOp: _custom_call,
     stablehlo.IfOp: _branches,
     stablehlo.OptimizationBarrierOp: _passed,
+    chlo.ScanOp: _scan,
     stablehlo.TupleOp: _tuple,
     stablehlo.WhileOp: _loop,
 }

@@ -71,10 +71,13 @@ def check_layout(what: str, type: Attribute, layout: Attribute) -> None:
         fail(f"{what} must be a list of type tensor<?xindex>, found {layout}")
     if isinstance(type, TupleType):
         fail(f"{what} is that of a tuple, which has none", "a single tuple as the result has the layouts of its parts")
-    order = [int(d) for d in to_numpy(cast("DenseIntOrFPElementsAttr[Any]", layout))]
     rank = len(cast(Tensor, type).get_shape()) if isinstance(type, TensorType) else 0
-    if (isinstance(type, TensorType) or order) and sorted(order) != list(range(rank)):
-        fail(f"{what} must be an order of the {rank} dimensions of {type}, found {order}")
+    # a splat may claim more entries than there is memory for, so that they are counted before they are looked at
+    (count,) = layout_type.get_shape()
+    if (isinstance(type, TensorType) or count) and (
+        count != rank or sorted(int(d) for d in to_numpy(cast("DenseIntOrFPElementsAttr[Any]", layout))) != list(range(rank))
+    ):
+        fail(f"{what} must be an order of the {rank} dimensions of {type}, found {layout}")
 
 
 def part(what: str, type: Attribute, indices: Sequence[int]) -> Attribute:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -26,6 +27,9 @@ from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i64, tensor, ui32
 from wengert.ir.verification.typing_rules import typing_rule
 
+MOST_DEVICES = 1 << 20
+"""How many numbers a table of devices may hold: a splat writes any number of them in a few characters."""
+
 
 def device_table(op: Operation, name: str) -> list[list[int]]:
     """A matrix of device numbers as rows."""
@@ -36,6 +40,8 @@ def device_table(op: Operation, name: str) -> list[list[int]]:
     type = cast(Tensor, attribute.type)
     if len(type.get_shape()) != 2 or type.element_type != i64:
         fail(f"{name} must be a matrix of device numbers of i64, found {type}")
+    if prod(type.get_shape()) > MOST_DEVICES:
+        fail(f"{name} must list {MOST_DEVICES} device numbers at most, found {type}")
     return [[int(device) for device in row] for row in to_numpy(attribute)]
 
 

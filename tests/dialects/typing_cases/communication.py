@@ -108,6 +108,14 @@ ILL_TYPED: Cases = [
         case("all_reduce", "2xf32 -> 2xf32", "replica_groups = dense<[0, 1]> : tensor<2xi64>", reducer("f32")),
         "replica_groups must be a matrix of device numbers of i64",
     ),
+    (
+        case("all_reduce", "2xf32 -> 2xf32", "replica_groups = dense<0> : tensor<1x4294967297xi64>", reducer("f32")),
+        "replica_groups must list 1048576 device numbers at most",
+    ),
+    (
+        case("collective_permute", "2xf32 -> 2xf32", "source_target_pairs = dense<0> : tensor<4294967297x2xi64>"),
+        "source_target_pairs must list 1048576 device numbers at most",
+    ),
     (case("all_reduce", "2xf32 -> 2xf32", 'replica_groups = "all"', reducer("f32")), "replica_groups must be a matrix of device numbers of i64"),
     (
         case("all_reduce", "2xf32 -> 2xf32", f"{GROUPS}, use_global_device_ids", reducer("f32")),

@@ -36,6 +36,7 @@ CALLS: Cases = [
     (_call("2x3xf32 -> 3x2xf32", f"operand_layouts = [{LAYOUT}]"), "both operand_layouts and result_layouts"),
     (_call("2x3xf32, i32 -> 3x2xf32", _layouts(LAYOUT)), "a layout for each of the 2 operands, found 1"),
     (_call("2x3xf32 -> 3x2xf32", _layouts("dense<1> : tensor<2xindex>")), "must be an order of the 2 dimensions"),
+    (_call("2x3xf32 -> 3x2xf32", _layouts("dense<0> : tensor<4294967297xindex>")), "must be an order of the 2 dimensions"),
     (_call("2x3xf32 -> 3x2xf32", _layouts("dense<[1, 0]> : tensor<2xi64>")), "tensor<?xindex>"),
     (_call("!stablehlo.token -> 3x2xf32", _layouts(LAYOUT)), "must be an order of the 0 dimensions"),
     (_call("tuple<tensor<2xf32>> -> 3x2xf32", _layouts("dense<0> : tensor<1xindex>")), "that of a tuple, which has none"),

@@ -48,11 +48,13 @@ EXACT: dict[str, Callable[[Any], Any]] = {
 
 CUT = frozenset(("log", "log_plus_one", "sqrt", "rsqrt", "cbrt", *(f"chlo.{name}" for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"))))
 """Those with branch cuts, on which the sign of a zero says which side is meant."""
+POLES: dict[str, tuple[complex, ...]] = {"log_plus_one": (-1,), "chlo.atan": (1j, -1j), "chlo.atanh": (1, -1)}
+"""Where functions are infinite on their cuts."""
 
 
 def exactly(name: str, z: complex) -> Any:
     """The function's value as mpmath has it, with digits enough for what cancels; None at zero and at poles."""
-    if z == 0:
+    if z == 0 or z in POLES.get(name, ()):
         return None
     size = sum(abs(np.log10(abs(part))) for part in (z.real, z.imag) if part != 0)  # a small part is lost in the square of a large one
     on_cut = name in CUT and 0 in (z.real, z.imag)

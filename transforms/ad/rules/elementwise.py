@@ -6,6 +6,8 @@ kinks the conventions are JAX's: |x|' = 1 at 0, and a tie of max or min gives ha
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo as hlo
@@ -13,6 +15,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import c128, element, f64, is_complex, shape, type_of
 from wengert.transforms.ad.case import Arg, Case
+from wengert.transforms.ad.errors import OF_COMPLEX, refuse
 from wengert.transforms.ad.rule import LinearMap, Partial, derivative, divide_by, elementwise, identity, inactive, negation, scale, sum_of, where
 
 Partials = tuple[Partial | None, ...]
@@ -68,6 +71,9 @@ def divide(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
 @elementwise(hlo.RemainderOp)
 def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value) -> Partials:
     # x1 rem x2 = x1 - trunc(x1 / x2) x2, so d = dx1 - trunc(x1 / x2) dx2
+    if is_complex(element(y)):
+        raise refuse(cast(Operation, y.owner), OF_COMPLEX)
+
     def negative_quotient() -> Value:
         quotient = b.divide(x1, x2)
         return b.negate(b.multiply(b.sign(quotient), b.floor(b.abs(quotient))))

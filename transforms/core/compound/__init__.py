@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -67,7 +67,8 @@ def _expansion(cls: type[Operation]) -> Expansion:
 
 def expand(b: OpBuilder, op: Operation) -> Sequence[SSAValue] | None:
     """Expands an op: the values that replace its results; None where it stays: for shapes that are not known, or because nothing is simpler."""
-    if any(DYNAMIC in shape_of_type(value.type) for value in (*op.operands, *op.results) if hasattr(value.type, "get_shape")):  # pyright: ignore[reportArgumentType]
+    types: list[Any] = [value.type for value in (*op.operands, *op.results)]
+    if any(isinstance(type, UnrankedTensorType) or (hasattr(type, "get_shape") and DYNAMIC in shape_of_type(type)) for type in types):
         return None
     return _expansion(type(op))(b, op)
 

@@ -14,8 +14,9 @@ from xdsl.ir import SSAValue
 
 from wengert.dialects import chlo, stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.attributes import int_attr, int_of
+from wengert.ir.attributes import int_attr
 from wengert.ir.tensor_types import element, i32, rank, shape, tensor
+from wengert.transforms.core.recognisers.numbering import numbers_along
 
 TARGET = "ApproxTopK"
 
@@ -26,9 +27,10 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
         return None
     options, compared = op.options, str(op.called_computations)
     dimension, k = options.get("reduction_dim"), options.get("top_k")
-    values, positions = op.inputs[0], op.inputs[1].owner
-    numbered = isinstance(positions, stablehlo.IotaOp) and int_of(positions.iota_dimension) == dimension and element(positions.output) == i32
-    if not numbered or dimension is None or k is None or [shape(result)[dimension] for result in op.results] != [k, k]:
+    values, positions = op.inputs[0], op.inputs[1]
+    if dimension is None or k is None or element(positions) != i32 or not numbers_along(positions, dimension):
+        return None
+    if [shape(result)[dimension] for result in op.results] != [k, k]:
         return None
     if ("top_k_gt" in compared) == ("top_k_lt" in compared):
         return None

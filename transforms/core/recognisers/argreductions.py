@@ -22,6 +22,7 @@ from wengert.dialects.stablehlo.attributes import ComparisonDirection, Compariso
 from wengert.ir.attributes import int_array, int_of, ints
 from wengert.ir.tensor_types import element, is_boolean, is_float, is_integer, shape, tensor
 from wengert.transforms.core.kinds import constant_scalar, neutral, returned_values
+from wengert.transforms.core.recognisers.numbering import numbers_along
 
 _COMPARE: dict[ComparisonDirection, Callable[[Any, Any], bool]] = {
     ComparisonDirection.EQ: operator.eq,
@@ -42,7 +43,7 @@ _NAN = float("nan")
 def recognise_argreduce(b: OpBuilder, op: stablehlo.ReduceOp) -> list[SSAValue] | None:
     """reduce((x, iota), (-inf, 0)) with a region that keeps the larger value and its lowest position = core.argreduce(x)."""
     dims = ints(op.dimensions)
-    if len(op.inputs) != 2 or len(dims) != 1 or not _counts_along(op.inputs[1], dims[0]):
+    if len(op.inputs) != 2 or len(dims) != 1 or not numbers_along(op.inputs[1], dims[0]):
         return None
     x, element_type = op.inputs[0], element(op.inputs[0])
     if not (is_float(element_type) or is_integer(element_type)) or element(op.results[0]) != element_type:
@@ -55,10 +56,6 @@ def recognise_argreduce(b: OpBuilder, op: stablehlo.ReduceOp) -> list[SSAValue] 
         if initial is not None and initial == neutral(kind, element_type) and _picks(op.body.block, extreme, element_type):
             return list(b.argreduce(extreme, x, dims[0], element(op.inputs[1])))
     return None
-
-
-def _counts_along(value: SSAValue, dim: int) -> bool:
-    return isinstance(value.owner, stablehlo.IotaOp) and int_of(value.owner.iota_dimension) == dim
 
 
 def _picks(block: Block, extreme: Extreme, element_type: Attribute) -> bool:

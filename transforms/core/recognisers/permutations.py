@@ -24,6 +24,7 @@ from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.tensor_types import element, i32, i64, is_integer, rank, shape, size, tensor
 from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.core.kinds import constant_scalar, region_of
+from wengert.transforms.core.recognisers.numbering import numbers_along
 
 
 class _Term(Enum):
@@ -84,8 +85,7 @@ def _exchanges(loop: core.ForOp, position: int) -> bool:
     if len(loop.initial) != 1:
         return False
     order, pivots = loop.initial[0], loop.operands[position]
-    start = order.owner
-    if not isinstance(start, hlo.IotaOp) or int_of(start.iota_dimension) != rank(order) - 1 or element(order) != i32:
+    if element(order) != i32 or not numbers_along(order, rank(order) - 1):
         return False
     if constant_integer(loop.trip_count) != shape(pivots)[-1] or shape(pivots)[:-1] != shape(order)[:-1] or shape(pivots)[-1] > shape(order)[-1]:
         return False

@@ -6,12 +6,16 @@ At kinks the conventions are JAX's: |x|' = 1 at 0, half to each side at a tie of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Operation
 
 from wengert.dialects import ad, chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.tensor_types import element, is_complex, rank, type_of
 from wengert.transforms.ad.direct.adjoint import Bars, Both, adjoint, binary, inactive, unary
+from wengert.transforms.ad.errors import OF_COMPLEX, refuse
 from wengert.transforms.ad.requests.custom import guarded_cotangent
 
 inactive(hlo.FloorOp, hlo.CeilOp, hlo.RoundNearestAfzOp, hlo.RoundNearestEvenOp, hlo.BitcastConvertOp, ad.StopGradientOp)
@@ -51,6 +55,9 @@ def divide(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
 def remainder(b: OpBuilder, x1: Value, x2: Value, y: Value, y_bar: Value) -> Both:
     # y = x1 - n x2 with n = (x1 - y) / x2 whole: x2_bar = -n y_bar, n rounded since x1 - y is not exact. Where y is NaN, use x1
     # for x1 - y: an infinite x1 has an infinite n
+    if is_complex(element(y)):
+        raise refuse(cast(Operation, y.owner), OF_COMPLEX)
+
     def whole() -> Value:
         difference = b.select(b.compare("EQ", y, y), b.subtract(x1, y), x1)
         return b.round_nearest_even(b.divide(difference, x2))

@@ -12,7 +12,7 @@ import math
 
 from wengert.transforms.codegen.llvm.math import trigonometric
 from wengert.transforms.codegen.llvm.math.complex_arithmetic import Complex
-from wengert.transforms.codegen.llvm.math.exponential import RANGE, Scale, exp_fraction, expm1_pair, reduce, vanishing
+from wengert.transforms.codegen.llvm.math.exponential import RANGE, Scale, exp_fraction, expm1_pair, reduce
 from wengert.transforms.codegen.llvm.math.exponential import exp as real_exp
 from wengert.transforms.codegen.llvm.math.exponential import expm1 as real_expm1
 from wengert.transforms.codegen.llvm.math.expressions import Float, MathBuilder
@@ -26,18 +26,21 @@ FAR = 40.0
 class Scaled(Scale, frozen=True):
     """e^x, with what may overflow or underflow apart."""
 
-    fraction: Float
+    raised: Float
+    """The fraction times 2^lift, which makes a normal number of its product with any sine, however small."""
 
     def times(self, y: Float) -> Float:
-        """y e^x for |y| <= 1: the greater powers first, the rounding at the end."""
-        return ((y * self.half) * self.fraction) * self.rest
+        """y e^x for |y| <= 1: all digits of the product first, its magnitude and the rounding of a subnormal result at the end."""
+        return ((y * self.raised) * self.half) * self.rest
 
 
 def scaled_exp(builder: MathBuilder, x: Float) -> Scaled:
-    """e^x for all x; beyond twice the range, where every product with a sine overflows, it stays what it is there (see `unbounded`)."""
-    low, high = RANGE[builder.element]
-    r, scale = reduce(builder, vanishing(builder, builder.at_most(x, 2.0 * high - 2.0), low, math.log(2)))
-    return Scaled(scale.half, scale.rest, exp_fraction(builder, r))
+    """e^x for all x. From ``highest`` on it stays what it is there: its product with the least subnormal number overflows."""
+    bias, lift = builder.format.bias, 2 * (builder.format.mantissa // 2 + 1)
+    low, highest = RANGE[builder.element][0], (2 * bias + lift) * math.log(2) - 1.0
+    x = builder.select(x < low, -(2 * bias - lift) * math.log(2), builder.at_most(x, highest))  # of 2^n two zeros are left, see `vanishing`
+    r, scale = reduce(builder, x, lift)
+    return Scaled(scale.half, scale.rest, exp_fraction(builder, r) * 2.0**lift)
 
 
 def circle(builder: MathBuilder, y: Float) -> tuple[Float, Float]:
@@ -96,7 +99,7 @@ def _hyperbolic(builder: MathBuilder, z: Complex) -> tuple[Float, Float, Float, 
     inverse = 1.0 / (t + 1.0)
     sinh, cosh = (t + t * inverse) * 0.5, ((t + 1.0) + inverse) * 0.5
     size = scaled_exp(builder, a)
-    half = Scaled(size.half * 0.5, size.rest, size.fraction)
+    half = Scaled(size.half * 0.5, size.rest, size.raised)
     endless = a.equals(INFINITY)
     along, across = (builder.select(endless, trig * INFINITY, half.times(trig)) for trig in (c, s))
     return (

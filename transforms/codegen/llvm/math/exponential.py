@@ -60,9 +60,9 @@ def power_of_two(builder: MathBuilder, biased: Float) -> Scale:
     return Scale((half << mantissa).as_float(), ((bits - half) << mantissa).as_float())
 
 
-def reduce(builder: MathBuilder, x: Float) -> tuple[Float, Scale]:
-    """(r, 2^n) with x = n ln 2 + r."""
-    biased, n = nearest_integer(builder, x, LOG2_E, 2 * builder.format.bias)
+def reduce(builder: MathBuilder, x: Float, lift: int = 0) -> tuple[Float, Scale]:
+    """(r, 2^(n - lift)) with x = n ln 2 + r."""
+    biased, n = nearest_integer(builder, x, LOG2_E, 2 * builder.format.bias - lift)
     high, low = LN2_PARTS[builder.element]
     r = builder.fma(n, -low, builder.fma(n, -high, x))
     return r, power_of_two(builder, biased)
