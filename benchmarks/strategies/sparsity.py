@@ -17,7 +17,7 @@ from benchmarks.strategies import Section
 import wengert as wg
 from wengert import numpy as wnp
 from wengert.runtime.program import Program
-from wengert.transforms.ad.jacobians.sparse import forget
+from wengert.transforms.ad.jacobians.compression import forget
 
 
 def sparsity() -> Section:

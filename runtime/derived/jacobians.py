@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.runtime.program import Program
-    from wengert.transforms.ad.jacobians.sparse import Colouring
+    from wengert.transforms.ad.jacobians.compression import Colouring
 
 
 class Jacobians(Forms):
@@ -263,6 +263,16 @@ class Jacobians(Forms):
             name_compressed(module, self.signature, results)
 
         return self._transformed("compressed-jacobian", text, dump_dir, finish)
+
+    def _elements_of_jacobian(self, text: str) -> Program:
+        """The elements of a sparse Jacobian, by the text of a pass."""
+
+        def finish(module: ModuleOp) -> None:
+            from wengert.runtime.derived.labels import name_elements
+
+            name_elements(module, self.signature)
+
+        return self._transformed("sparse-jacobian", text, None, finish)
 
     def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         """The Jacobian by ``jacfwd`` or ``jacrev``, or by another pass, as text."""

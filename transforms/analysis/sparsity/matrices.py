@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import scipy.sparse
 
 _sparse: Any = scipy.sparse
@@ -14,3 +16,26 @@ Pattern = Any
 csr_array: Any = _sparse.csr_array
 csc_array: Any = _sparse.csc_array
 vstack: Any = _sparse.vstack
+
+
+def without_checks(shape: tuple[int, int], dtype: np.dtype[Any], *, is_canonical: bool) -> Callable[[Any, Any, Any], Any]:
+    """``(data, indices, indptr) -> csr_array`` of this shape, without the checks of its constructor, which take longer than many a program.
+
+    With ``is_canonical`` the columns of each row are known to ascend; otherwise they are sorted, and what is there twice is added up.
+    """
+    example: Any = csr_array(shape, dtype=dtype)
+    cls: Any = type(example)
+    common: dict[str, Any] = dict(vars(example))
+    if is_canonical:
+        common.update(_has_canonical_format=True, _has_sorted_indices=True)
+
+    def make(data: Any, indices: Any, indptr: Any) -> Any:
+        matrix: Any = object.__new__(cls)
+        attributes = common.copy()
+        attributes["data"], attributes["indices"], attributes["indptr"] = data, indices, indptr
+        matrix.__dict__ = attributes
+        if not is_canonical:
+            matrix.sum_duplicates()
+        return matrix
+
+    return make
