@@ -12,6 +12,7 @@ from wengert.ir.pipeline.stages import staged_property
 from wengert.runtime.arguments import bind
 from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
+from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.jacobians.compression import COLOURINGS, SYMMETRIC, Colouring, Compression
 from wengert.transforms.ad.jacobians.computed_columns import has_computed_reads
 from wengert.transforms.ad.jacobians.sparse import SparsePlan, plan_of
@@ -88,10 +89,11 @@ class SparseJacobian:
     @staged_property
     def plan(self) -> SparsePlan:
         """The directions, and what is read at computed positions before."""
-        module = self.primal.optimized_module
-        request = make_request(function_named(module, "main"), self.wrt, self.of)
-        if self.colouring not in SYMMETRIC and has_computed_reads(request):
-            request = make_request(function_named(copy_module(module), "main"), self.wrt, self.of)
+        request = make_request(function_named(self.primal.optimized_module, "main"), self.wrt, self.of)
+        if self.colouring not in SYMMETRIC and has_computed_reads(request):  # the function that is cut is put into the module
+            module = copy_module(self.primal.optimized_module)
+            prepare(module)
+            request = make_request(function_named(module, "main"), self.wrt, self.of)
         return plan_of(request, self.colouring)
 
     @property
@@ -108,7 +110,7 @@ class SparseJacobian:
     def program(self) -> Program:
         """``(inputs) -> the elements, row by row``; where the structure depends on the arguments, followed by the column of each."""
         text = f"sparse-jacobian{{colouring={self.colouring} wrt={positions_text(self.wrt)} of={positions_text(self.of)}}}"
-        return self.primal._elements_of_jacobian(text)  # pyright: ignore[reportPrivateUsage]
+        return self.primal._elements_of_jacobian(text, self.wrt, self.of, lambda: self.plan)  # pyright: ignore[reportPrivateUsage]
 
     def __call__(self, *inputs: Any) -> Any:
         """The Jacobian at the arguments, as a ``csr_array``."""
@@ -128,13 +130,8 @@ class SparseJacobian:
         """Makes matrices of the program's results."""
         pattern, parts = self.compression.pattern, self.plan.cut
         shape, dtype = (sum(self._heights), sum(self._widths)), self.program.signature.results[0].dtype
-        made = without_checks(shape, dtype, is_canonical=parts is None or parts.is_canonical)
-        indices, starts = pattern.indices, pattern.indptr.astype(pattern.indices.dtype if parts is None else parts.index_dtype)
-
-        def assemble(data: Array, columns: Array | None = None) -> Any:
-            return made(data, indices.copy() if columns is None else columns, starts.copy())
-
-        return assemble
+        starts = pattern.indptr.astype(pattern.indices.dtype if parts is None else parts.index_dtype)
+        return without_checks(shape, dtype, pattern.indices, starts, is_canonical=parts is None or parts.is_canonical)
 
     def __repr__(self) -> str:
         height, width = sum(self._heights), sum(self._widths)

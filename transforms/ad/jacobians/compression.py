@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides
-from wengert.transforms.ad.colouring.columns import NONE, Colours, coloured, coloured_with_fewer, count
+from wengert.transforms.ad.colouring.columns import NONE, Colours, coloured, coloured_with_fewer, count, fullest
 from wengert.transforms.ad.colouring.recovery import NotRecoverableError, Recovery, read_directly, read_symmetric, substituted
 from wengert.transforms.ad.colouring.symmetric import acyclic_coloured, star_coloured
 from wengert.transforms.ad.jacobians.batched import Mode
@@ -111,10 +111,18 @@ def _compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None 
 
 def _best(pattern: Pattern) -> Compression:
     """The fewer directions of the two modes; both together only where that takes clearly fewer, since each mode runs the function once more."""
-    columns, turned = coloured(pattern), csr_array(pattern.T)
+    turned = csr_array(pattern.T)
     same = np.array_equal(turned.indptr, pattern.indptr) and np.array_equal(turned.indices, pattern.indices)
-    rows = None if same else coloured_with_fewer(turned, count(columns))
-    one = compressed(pattern, "columns", columns) if rows is None else compressed(pattern, "rows", rows)
+    if same or fullest(pattern) <= fullest(turned):  # the side that may take fewer is coloured first, so that the other one is often ruled out
+        columns = coloured(pattern)
+        rows = None if same else coloured_with_fewer(turned, count(columns))
+    else:
+        rows = coloured(turned)
+        columns = coloured_with_fewer(pattern, count(rows) + 1)
+    if rows is None or (columns is not None and count(columns) <= count(rows)):
+        one = compressed(pattern, "columns", columns)
+    else:
+        one = compressed(pattern, "rows", rows)
     fewest = one.forward + one.reverse
     if fewest <= FEW:
         return one

@@ -73,7 +73,7 @@ def sparse_derivative(module: ModuleOp, pass_name: str, request: Request, plan: 
     function = finish_function(block, emit(recovered), fn, primal)
     function.arg_attrs = primal.arg_attrs
     module.body.block.insert_op_before(function, primal)
-    for done in (primal,) if cut is None else (primal, cut.request.function):
+    for done in (primal,) if cut is None or cut.request.module is not module else (primal, cut.request.function):
         done.detach()
         done.erase()
     for derivative in derivatives.values():

@@ -70,15 +70,16 @@ def sparse_jacobian(
     wrt: Sequence[int] | None = None,
     of: Sequence[int] | None = None,
     strategy: str = DEFAULT,
+    plan: SparsePlan | None = None,
 ) -> SparsePlan:
-    """Replaces ``fn`` by the elements of its Jacobian, in place; how it is computed.
+    """Replaces ``fn`` by the elements of its Jacobian, in place; how it is computed, which may be known of a copy of the module.
 
     ``star`` and ``acyclic`` are for Jacobians that are symmetric, such as those of gradients. Raises DiagnosticError for what cannot be differentiated or
     batched, and for these colourings where the Jacobian is not square, by name and place.
     """
     prepare(module)
     request = make_request(function_named(module, fn), wrt, of)
-    plan = plan_of(request, colouring)
+    plan = plan_of(request, colouring) if plan is None else plan
     sparse_derivative(module, NAME, request, plan.compression, strategy, Recovered.matrix, plan.cut)
     return plan
 
