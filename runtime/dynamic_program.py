@@ -43,7 +43,7 @@ from wengert.transforms.shapes.argument_shapes import shape_text
 if TYPE_CHECKING:
     from wengert.runtime.derived.linear_program import LinearProgram
     from wengert.runtime.derived.sparsity import SparseJacobian
-    from wengert.transforms.ad.jacobians.sparse import Colouring
+    from wengert.transforms.ad.jacobians.compression import Colouring
 
 Shape = tuple[int, ...]
 Shapes = tuple[Shape | None, ...]

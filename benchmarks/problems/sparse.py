@@ -96,3 +96,29 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def bundle_adjustment(np: Any, cameras: Any, points: Any, weights: Any, of_camera: Any, of_point: Any, features: Any) -> Any:
+    """Reprojection errors of observations, each of a point by a camera that indices name, and what keeps weights near 1.
+
+    Args:
+        np: a namespace of arrays.
+        cameras: ``[m, 9]``: a rotation as a vector, a centre, a focal length, two coefficients of distortion.
+        points: ``[k, 3]``.
+        weights: ``[n]``, of the observations.
+        of_camera, of_point: ``[n]`` of integers.
+        features: ``[n, 2]``: where the points are seen.
+    """
+    camera, point = cameras[of_camera], points[of_point]
+    angle = np.sqrt(np.sum(camera[:, :3] ** 2, axis=1))[:, None]
+    axis = camera[:, :3] / angle
+    ax, ay, az = (axis[:, d] for d in range(3))
+    px, py, pz = (point[:, d] for d in range(3))
+    crossed = np.stack([ay * pz - az * py, az * px - ax * pz, ax * py - ay * px], axis=1)
+    along = np.sum(axis * point, axis=1)[:, None]
+    turned = point * np.cos(angle) + crossed * np.sin(angle) + axis * along * (1 - np.cos(angle)) + camera[:, 3:6]
+    seen = turned[:, :2] / turned[:, 2:]
+    squared = np.sum(seen**2, axis=1)
+    distortion = 1 + camera[:, 7] * squared + camera[:, 8] * squared**2
+    projected = (camera[:, 6] * distortion)[:, None] * seen
+    return weights[:, None] * (projected - features), 1 - weights**2

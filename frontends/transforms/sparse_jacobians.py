@@ -15,7 +15,7 @@ from wengert.frontends.transforms.jit import Function, Traceable, jit
 if TYPE_CHECKING:
     from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.runtime.program import Program
-    from wengert.transforms.ad.jacobians.sparse import Colouring
+    from wengert.transforms.ad.jacobians.compression import Colouring
 
 
 class SparseDerivative:

@@ -38,9 +38,9 @@ from wengert.runtime.derived.jacobian_passes import MODES, jacobian_pass
 from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
+from wengert.transforms.ad.jacobians.compression import Colouring
 from wengert.transforms.ad.jacobians.mixed import cuts, cuts_at_loops
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
-from wengert.transforms.ad.jacobians.sparse import Colouring
 from wengert.transforms.ad.residuals.policies import policies_for
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.pipelines import OPTIMIZE

@@ -39,6 +39,7 @@ from wengert.transforms.shapes.argument_shapes import shape_text
 
 if TYPE_CHECKING:
     from wengert.runtime.program import Program
+    from wengert.transforms.ad.jacobians.sparse import SparsePlan
 
 
 def derivative_pipeline(mode: Mode, wrt: Sequence[int], of: Sequence[int], strategy: Strategy = "transpose", residuals: Residuals = "auto") -> str:
@@ -128,6 +129,15 @@ def transform(core: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
 
         observer = Dumper(folder)
     return parse_pipeline(f"{text},{OPTIMIZE}").applied(core, observer=observer)
+
+
+def sparse_elements(core: ModuleOp, plan: SparsePlan, wrt: Sequence[int], of: Sequence[int]) -> ModuleOp:
+    """The optimised program of the elements of a sparse Jacobian by a plan that is known, as a new module."""
+    from wengert.transforms.ad.jacobians.sparse import sparse_jacobian
+
+    made = copy_module(core)
+    sparse_jacobian(made, plan.compression.colouring, wrt=wrt, of=of, plan=plan)
+    return parse_pipeline(OPTIMIZE).applied(made)
 
 
 def plain_text(module: ModuleOp, *, locations: bool = False, generic: bool = False) -> str:

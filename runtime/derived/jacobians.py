@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from wengert.runtime.derived.forms import Forms
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     from wengert.runtime.derived.sparsity import SparseJacobian
     from wengert.runtime.program import Program
-    from wengert.transforms.ad.jacobians.sparse import Colouring
+    from wengert.transforms.ad.jacobians.compression import Colouring
+    from wengert.transforms.ad.jacobians.sparse import SparsePlan
 
 
 class Jacobians(Forms):
@@ -263,6 +265,19 @@ class Jacobians(Forms):
             name_compressed(module, self.signature, results)
 
         return self._transformed("compressed-jacobian", text, dump_dir, finish)
+
+    def _elements_of_jacobian(self, text: str, wrt: tuple[int, ...], of: tuple[int, ...], plan: Callable[[], SparsePlan]) -> Program:
+        """The elements of a sparse Jacobian, as the pass of this text makes them, by a plan that was made for them."""
+
+        def make(folder: Path | None) -> ModuleOp:
+            from wengert.runtime.derived.derivation import sparse_elements, transform
+            from wengert.runtime.derived.labels import name_elements
+
+            module = sparse_elements(self.optimized_module, plan(), wrt, of) if folder is None else transform(self.optimized_module, text, folder)
+            name_elements(module, self.signature)
+            return module
+
+        return self._derived(("sparse-jacobian", text), "sparse-jacobian", text, None, make)
 
     def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         """The Jacobian by ``jacfwd`` or ``jacrev``, or by another pass, as text."""

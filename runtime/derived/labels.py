@@ -38,6 +38,13 @@ def name_compressed(module: ModuleOp, primal: Signature, of: Sequence[Parameter]
     main.res_attrs = _named("jax.result_info", [f"columns of {_shown(y)}" for y in of])
 
 
+def name_elements(module: ModuleOp, primal: Signature) -> None:
+    """Names the arguments of a sparse Jacobian after those of the program, and its results after what they hold."""
+    main = entry_function(module, "main")
+    main.arg_attrs = _attributes("jax.arg_info", primal.arguments, (), "")
+    main.res_attrs = _named("jax.result_info", ["elements", "columns"][: len(main.function_type.outputs)])
+
+
 def name_linear(module: ModuleOp, residuals: int, given: Sequence[Parameter], derived: Sequence[Parameter], noun: str) -> None:
     """Names the arguments and results of a linear map: residuals, then tangents (or cotangents) of these parameters, to those of others."""
     main = entry_function(module, "main")

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.ir.construction import copy_module
 from wengert.ir.pipeline.stages import staged_property
 from wengert.runtime.arguments import bind
 from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
-from wengert.transforms.ad.jacobians.sparse import COLOURINGS, SYMMETRIC, Colouring, Compression, compressed
+from wengert.transforms.ad.derive import prepare
+from wengert.transforms.ad.jacobians.compression import COLOURINGS, SYMMETRIC, Colouring, Compression
+from wengert.transforms.ad.jacobians.computed_columns import has_computed_reads
+from wengert.transforms.ad.jacobians.sparse import SparsePlan, plan_of
 from wengert.transforms.ad.requests.request import function_named, make_request
-from wengert.transforms.analysis.sparsity.matrices import Pattern
+from wengert.transforms.analysis.sparsity.matrices import Pattern, without_checks
 from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
+    from wengert.runtime.compiled_program import CompiledProgram
     from wengert.runtime.program import Array, Program
     from wengert.transforms.analysis.sparsity.known import Evaluator
 
@@ -83,9 +87,19 @@ class SparseJacobian:
         return pattern_of(self.primal, self.wrt, self.of)
 
     @staged_property
+    def plan(self) -> SparsePlan:
+        """The directions, and what is read at computed positions before."""
+        request = make_request(function_named(self.primal.optimized_module, "main"), self.wrt, self.of)
+        if self.colouring not in SYMMETRIC and has_computed_reads(request):  # the function that is cut is put into the module
+            module = copy_module(self.primal.optimized_module)
+            prepare(module)
+            request = make_request(function_named(module, "main"), self.wrt, self.of)
+        return plan_of(request, self.colouring)
+
+    @property
     def compression(self) -> Compression:
         """The directions, and where the elements are in the derivatives along them."""
-        return compressed(self.pattern, self.colouring)
+        return self.plan.compression
 
     @property
     def directions(self) -> tuple[int, int]:
@@ -94,36 +108,36 @@ class SparseJacobian:
 
     @staged_property
     def program(self) -> Program:
-        """``(inputs) -> for each result and each argument, a vector of the elements of the pattern in this block, row by row``."""
+        """``(inputs) -> the elements, row by row``; where the structure depends on the arguments, followed by the column of each."""
         text = f"sparse-jacobian{{colouring={self.colouring} wrt={positions_text(self.wrt)} of={positions_text(self.of)}}}"
-        return self.primal._jacobian(text, self.wrt, self.of, False, None)  # pyright: ignore[reportPrivateUsage]
+        return self.primal._elements_of_jacobian(text, self.wrt, self.of, lambda: self.plan)  # pyright: ignore[reportPrivateUsage]
 
     def __call__(self, *inputs: Any) -> Any:
         """The Jacobian at the arguments, as a ``csr_array``."""
-        return self.assembled(self.program(*inputs))
-
-    def assembled(self, blocks: Sequence[Array]) -> Any:
-        """The matrix of what :attr:`program` returns."""
-        data = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)[self._order]
-        matrix = copy(self.pattern)  # without the checks of a constructor, which take longer than many a program
-        matrix.data, matrix.indices, matrix.indptr = data, self.pattern.indices.copy(), self.pattern.indptr.copy()
-        return matrix
+        return self._assemble(*self._compiled(*inputs))
 
     @staged_property
-    def _order(self) -> Any:
-        """For each element of the pattern, its number where the blocks stand one after the other."""
-        places = self.pattern.tocoo()
-        down = np.searchsorted(np.cumsum(self._heights), np.asarray(places.row), side="right")
-        across = np.searchsorted(np.cumsum(self._widths), np.asarray(places.col), side="right")
-        order = np.empty(self.pattern.nnz, np.int64)
-        order[np.argsort(down * len(self.wrt) + across, kind="stable")] = np.arange(self.pattern.nnz)
-        return order
+    def _compiled(self) -> CompiledProgram:
+        """The program on the default backend, without what a request for it takes."""
+        return self.program.compile()
+
+    def assembled(self, elements: Sequence[Array]) -> Any:
+        """The matrix of what :attr:`program` returns."""
+        return self._assemble(*elements)
+
+    @staged_property
+    def _assemble(self) -> Callable[..., Any]:
+        """Makes matrices of the program's results."""
+        pattern, parts = self.compression.pattern, self.plan.cut
+        shape, dtype = (sum(self._heights), sum(self._widths)), self.program.signature.results[0].dtype
+        starts = pattern.indptr.astype(pattern.indices.dtype if parts is None else parts.index_dtype)
+        return without_checks(shape, dtype, pattern.indices, starts, is_canonical=parts is None or parts.is_canonical)
 
     def __repr__(self) -> str:
-        height, width = self.pattern.shape
+        height, width = sum(self._heights), sum(self._widths)
         forward, reverse = self.directions
         ways = " and ".join(f"{count} by {mode} mode" for count, mode in ((forward, "forward"), (reverse, "reverse")) if count) or "none"
-        return f"<SparseJacobian of {self.primal.name}: {height} x {width} with {self.pattern.nnz} elements; directions: {ways}>"
+        return f"<SparseJacobian of {self.primal.name}: {height} x {width} with {self.compression.pattern.nnz} elements; directions: {ways}>"
 
 
 def sparse_hessian(program: Program, wrt: tuple[int, ...], of: tuple[int, ...], colouring: Colouring) -> SparseJacobian:

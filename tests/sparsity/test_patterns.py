@@ -32,6 +32,8 @@ EXACT: list[tuple[str, Callable[..., Any], tuple[int, ...]]] = [
     ("a loop that writes in place", lambda x: fori_loop(1, 6, lambda i, y: wnp.at(y)[i].set(y[i] * y[i - 1]), x), (6,)),
     ("a scan of rows", lambda x: scan(lambda carry, row: (carry, wnp.sin(row)), 0.0, x)[1], (4, 3)),
     ("a loop of known length", lambda x: fori_loop(0, 2, lambda i, y: y + wnp.roll(y, 1) * y, x), (6,)),
+    ("a loop that depends on no more after a few iterations", lambda x: fori_loop(0, 12, lambda i, y: y + wnp.sin(wnp.roll(y, 1)), x), (4,)),
+    ("a loop whose last iteration is another", lambda x: fori_loop(0, 9, lambda i, y: wnp.where(i == 8, x, y * wnp.sum(y)), x), (4,)),
     ("linear algebra of a batch", wnp.linalg.inv, (2, 2, 2)),
     ("selection by a comparison of positions", lambda x: wnp.where(np.arange(6) < 3, x, wnp.flip(x)), (6,)),
 ]

@@ -32,7 +32,7 @@ def coloured(pattern: Pattern, orders: Sequence[str] = tuple(ORDERS)) -> Colours
 
 def coloured_with_fewer(pattern: Pattern, than: int, orders: Sequence[str] = tuple(ORDERS)) -> Colours | None:
     """The same; None if that takes at least so many: never fewer than the fullest row has columns."""
-    least = int(np.diff(pattern.indptr).max(initial=0))
+    least = fullest(pattern)
     if least >= than:
         return None
     best: Colours | None = None
@@ -43,6 +43,11 @@ def coloured_with_fewer(pattern: Pattern, than: int, orders: Sequence[str] = tup
             if than <= max(least, 1):
                 break
     return best
+
+
+def fullest(pattern: Pattern) -> int:
+    """How many columns the fullest row has: fewer colours are not enough."""
+    return int(np.diff(pattern.indptr).max(initial=0))
 
 
 def _orders(pattern: Pattern, names: Sequence[str]) -> Iterator[Order]:

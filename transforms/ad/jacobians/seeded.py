@@ -26,7 +26,10 @@ from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_number
 from wengert.transforms.ad.colouring.columns import coloured_with_fewer, count
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.jacobians.batched import size_of
-from wengert.transforms.ad.jacobians.sparse import READ, Block, Colouring, checked_pattern, compressed, sparse_derivative
+from wengert.transforms.ad.jacobians.compression import Colouring, compressed
+from wengert.transforms.ad.jacobians.places import READ
+from wengert.transforms.ad.jacobians.recovered import Block, sparse_derivative
+from wengert.transforms.ad.jacobians.sparse import checked_pattern
 from wengert.transforms.ad.requests.request import function_named, make_request
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
 from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
@@ -61,7 +64,7 @@ def seeded_jacobian(
     prepare(module)
     request = make_request(function_named(module, fn), wrt, of)
     plan = compressed(checked_pattern(request, colouring), colouring)
-    sparse_derivative(module, NAME, request, plan, strategy, dense_block)
+    sparse_derivative(module, NAME, request, plan, strategy, lambda made: [dense_block(made.b, block, values) for block, values in made.blocks()])
 
 
 def dense_block(b: OpBuilder, block: Block, values: Value) -> Value:

@@ -110,6 +110,13 @@ class IndexSets(Struct, frozen=True):
         matrix.sort_indices()
         return matrix
 
+    def equals(self, other: IndexSets) -> bool:
+        """Whether each element has the same set there."""
+        if self is other or (self.rows is other.rows and np.array_equal(self.numbers, other.numbers)):
+            return True
+        count = self.count()
+        return other.count() == count and self.united(other).count() == count
+
     def count(self) -> int:
         """The number of members of the sets of all elements. A union that adds nothing leaves it as it is."""
         return int(np.diff(self.rows.indptr)[self.numbers].sum())

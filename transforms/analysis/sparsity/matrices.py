@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import scipy.sparse
 
 _sparse: Any = scipy.sparse
@@ -14,3 +16,28 @@ Pattern = Any
 csr_array: Any = _sparse.csr_array
 csc_array: Any = _sparse.csc_array
 vstack: Any = _sparse.vstack
+
+
+def without_checks(shape: tuple[int, int], dtype: np.dtype[Any], indices: Any, indptr: Any, *, is_canonical: bool) -> Callable[..., Any]:
+    """``(data, columns) -> csr_array`` of this shape, without the checks of its constructor, which take longer than many a program.
+
+    The columns are copies of ``indices`` unless they are given. With ``is_canonical`` those of each row are known to ascend; otherwise they are sorted, and
+    what is there twice is added up.
+    """
+    example: Any = csr_array(shape, dtype=dtype)
+    cls: type[Any] = example.__class__
+    common: dict[str, Any] = example.__dict__.copy()
+    if is_canonical:
+        common.update(_has_canonical_format=True, _has_sorted_indices=True)
+    new = object.__new__
+
+    def make(data: Any, columns: Any = None) -> Any:
+        matrix: Any = new(cls)
+        attributes = common.copy()
+        attributes["data"], attributes["indices"], attributes["indptr"] = data, indices.copy() if columns is None else columns, indptr.copy()
+        matrix.__dict__ = attributes
+        if not is_canonical:
+            matrix.sum_duplicates()
+        return matrix
+
+    return make

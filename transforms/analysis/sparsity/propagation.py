@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import is_
 from typing import Any, cast
 
 import numpy as np
@@ -52,6 +53,9 @@ class Propagation:
         self.known: Known = dict(known or {})
         self.sets: dict[SSAValue, IndexSets] = {}
         self.steps = 0
+        self._passed: dict[Operation, tuple[Sequence[IndexSets], Sequence[Array | None], Sequence[IndexSets]]] = {}
+        """What an op was last given, sets and what was known, and what it passed on: in most iterations of a loop the same."""
+        self._nothing: dict[tuple[int, ...], IndexSets] = {}
         first = 0
         for x, shape in zip(arguments, extents, strict=True):
             self.sets[x] = own(shape, first, self.columns)
@@ -60,7 +64,12 @@ class Propagation:
     def of(self, value: SSAValue) -> IndexSets:
         """The sets of a value that was reached."""
         known = self.sets.get(value)
-        return known if known is not None else nothing(_extents(value.type), self.columns)
+        if known is not None:
+            return known
+        extents = _extents(value.type)
+        if extents not in self._nothing:
+            self._nothing[extents] = nothing(extents, self.columns)
+        return self._nothing[extents]
 
     def block(self, block: Block) -> Sequence[SSAValue]:
         """Follows the ops of a block; what it returns."""
@@ -91,13 +100,18 @@ class Propagation:
         return None
 
     def _passed_on(self, op: Operation) -> Sequence[IndexSets]:
-        operands = [self.of(operand) for operand in op.operands]
+        operands, known = [self.of(operand) for operand in op.operands], [self.known.get(operand) for operand in op.operands]
         if op.regions:
             return everything(op, [*operands, *(self.of(value) for value in inputs_of(op))], ())
+        last = self._passed.get(op)
+        if last is not None and all(map(is_, last[0], operands)) and all(map(_is_same, last[1], known)):
+            return last[2]
         try:
-            return rule_of(op)(op, operands, [self.known.get(operand) for operand in op.operands])
+            results = rule_of(op)(op, operands, known)
         except TooManyEntriesError:
-            return everything(op, operands, ())
+            results = everything(op, operands, ())
+        self._passed[op] = operands, known, results
+        return results
 
     def _evaluate(self, op: Operation) -> None:
         for result in op.results:
@@ -133,7 +147,7 @@ class Propagation:
         if count is not None and self._affordable(op.block, int(count)):
             for i in range(int(count)):
                 self.known[op.block.args[0]] = np.asarray(i, np.int64)
-                self._bind_all(carried, self.block(op.block))
+                self._advance(carried, self.block(op.block))
         else:
             self.known.pop(op.block.args[0], None)
             self._settle(op.block, carried)
@@ -152,8 +166,17 @@ class Propagation:
                 break
             if not again:
                 break
-            self._bind_all(carried, self.block(op.block))
+            self._advance(carried, self.block(op.block))
         self._bind_all(op.results, carried)
+
+    def _advance(self, carried: Sequence[SSAValue], returned: Sequence[SSAValue]) -> None:
+        """Binds what a loop carries to what an iteration returned. Sets that are the same as before stay the same objects, by which the ops of the next
+        iteration see that they were given them already: most loops soon depend on no more."""
+        before = [self.of(value) for value in carried]
+        self._bind_all(carried, returned)
+        for value, old in zip(carried, before, strict=True):
+            if value in self.sets and self.sets[value].equals(old):
+                self.sets[value] = old
 
     def _affordable(self, block: Block, iterations: int) -> bool:
         steps = sum(1 for _ in block.walk()) * max(iterations, 0)
@@ -195,6 +218,10 @@ class Propagation:
             for other, _ in (branch[position] for branch in results[1:]):
                 sets = sets.united(other)
             self._bind(result, sets, known if len(results) == 1 else None)
+
+
+def _is_same(one: Array | None, other: Array | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
 def _extents(type: Attribute) -> tuple[int, ...]:
