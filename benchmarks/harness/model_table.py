@@ -55,7 +55,7 @@ def run_inside(options: Namespace) -> int:
     jax.config.update("jax_enable_x64", True)
     from benchmarks.harness import report
     from benchmarks.harness.measure import machine, measure
-    from benchmarks.models import models
+    from benchmarks.models.catalogue import models
 
     peers = options.peers.split(",") if options.peers else [*ALL_PEERS] if importlib.util.find_spec("torch") else ["jax"]
     if unknown := set(peers) - set(ALL_PEERS):
