@@ -1,4 +1,7 @@
-"""Graph networks that simulate (Sanchez-Gonzalez et al., 2020): edges and nodes by perceptrons with layer norm, messages summed at their receivers; a mean square."""
+"""Graph networks that simulate (Sanchez-Gonzalez et al., 2020).
+
+Edges and nodes by perceptrons with layer norm, messages summed at their receivers; a mean square..
+"""
 
 from __future__ import annotations
 

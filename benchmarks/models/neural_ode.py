@@ -1,4 +1,7 @@
-"""Neural ordinary differential equations (Chen et al., 2018): a perceptron's flow by Runge-Kutta of order 4 in a loop, differentiated step by step; a mean square."""
+"""Neural ordinary differential equations (Chen et al., 2018).
+
+A perceptron's flow by Runge-Kutta of order 4 in a loop, differentiated step by step; a mean square..
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""U-Nets of diffusion models (Ho et al., 2020): residual blocks with group norm, SiLU and the step's embedding, attention at one resolution, skips; the loss of the noise."""
+"""U-Nets of diffusion models (Ho et al., 2020).
+
+Residual blocks with group norm, SiLU and the step's embedding, attention at one resolution, skips; the loss of the noise..
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from jax import lax
 
 @dataclass(frozen=True)
 class Size:
-    """Levels of ``channels`` times ``multiples``, each of half the resolution of the one before; attention where it is ``attended`` pixels, and in the middle."""
+    """Levels of ``channels`` times ``multiples``, each of half the resolution of the one before.
+
+    There is attention where that is ``attended`` pixels, and in the middle.
+    """
 
     batch: int
     pixels: int
