@@ -3,8 +3,8 @@
 All sides compute the value and the gradient of the same function, in turn, in one process on one core (the last one, or
 ``--core``). JAX dispatches synchronously, which is faster for small programs, and its arrays are on the device already; PyTorch runs
 as it is and compiled, with one thread. Results are compared before anything is timed. The clock is the CPU time of the process.
-Ratios are ours to theirs, of the least times and, in brackets, of the medians: less is better. The group ``models`` is measured by the
-wall, in a process for each number of threads (``--threads 1,2``).
+Ratios are ours to theirs, of the least times and, in brackets, of the medians: less is better. The group ``models`` is measured in a process for
+each number of threads (``--threads 1,2``), several threads by the wall, and beside IREE too where it is installed (``pip install 'wengert[iree]'``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-ALL_PEERS = ("jax", "torch", "torch.compile")
+ALL_PEERS = ("jax", "torch", "torch.compile", "iree")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks.problems.workloads import GROUPS
 
     asked = options.groups.split(",") if options.groups else list(GROUPS)
-    peers = options.peers.split(",") if options.peers else [*ALL_PEERS] if importlib.util.find_spec("torch") else ["jax"]
+    peers = options.peers.split(",") if options.peers else [*ALL_PEERS[:3]] if importlib.util.find_spec("torch") else ["jax"]
     for what, given, known in (("group", asked, [*GROUPS]), ("peer", peers, [*ALL_PEERS])):
         if unknown := set(given) - set(known):
             print(f"no {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}", file=sys.stderr)
@@ -69,12 +69,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for group in asked:
         for workload in GROUPS[group](options.quick):
             try:
-                add(measure(group, workload, limits, options.seconds, peers))
+                row = measure(group, workload, limits, options.seconds, peers)
             except AssertionError as error:
                 wrong.append(str(error))
                 print(f"WRONG, not timed: {error}", flush=True)
             else:
                 workloads.append(workload)
+                add(row)
+                wrong.extend(row.wrong.values())
+                for what in row.wrong.values():
+                    print(f"WRONG, not timed: {what}", flush=True)
     limits = limits.best(machine(options.seconds))  # what disturbed one of the measurements may have spared the other
     rows = [replace(row, limit=limits.limit(workload)) for row, workload in zip(rows, workloads, strict=True)]
     if options.gradbench:
@@ -94,10 +98,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", default="", help="names, separated by commas; all but models by default")
-    parser.add_argument("--peers", default="", help="out of jax, torch, torch.compile; those that are installed by default")
+    parser.add_argument("--peers", default="", help="out of jax, torch, torch.compile, iree; those that are installed by default (IREE for models only)")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--seconds", type=float, default=0.5, help="time for each side of each workload")
     parser.add_argument("--threads", default="", metavar="1,2", help="numbers of threads for the group models; 1 and all cores by default")
+    parser.add_argument("--only", default="", metavar="ViT,LSTM", help="of the group models, those whose names begin with one of these")
     parser.add_argument("--inside", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--core", type=int, default=None)
     parser.add_argument("--gradbench", metavar="FOLDER", help="run the AD benchmark kit in this folder as well")

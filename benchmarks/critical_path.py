@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from benchmarks.models import models
+from benchmarks.models.catalogue import models
 from benchmarks.problems.workloads import Workload
 from xdsl.ir import Operation, SSAValue
 

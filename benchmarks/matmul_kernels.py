@@ -1,6 +1,6 @@
 """GFLOP/s of the generated matrix products and of NumPy's BLAS, single-threaded.
 
-    python benchmarks/matmul_kernels.py [size ...]
+    python -m benchmarks.matmul_kernels [size ...]
 
 Square products of f32 and f64 in the layouts NN (both operands as they are), NT (B turned: the product of a cotangent) and TN, then
 batches of small ones. The generated function is called in a loop of generated code, NumPy from Python (a microsecond per call), and a loop of
@@ -20,6 +20,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import llvmlite.binding as llvm
 import numpy as np
+from benchmarks.harness.peak import TYPES, address_of, aligned, peak
 
 from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.codegen.cpu.symbols import register_symbols
@@ -27,17 +28,6 @@ from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.products.choice import choose
 from wengert.transforms.schedule.products.operands import product
 from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
-
-TYPES = {"f32": np.float32, "f64": np.float64}
-_engines: list[Any] = []
-
-
-def aligned(count: int, dtype: Any) -> Any:
-    """Zeros that begin at a cache line."""
-    size = count * np.dtype(dtype).itemsize
-    memory = np.zeros(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype)
 
 
 def compiled(plan: MatmulPlan, times: int) -> tuple[Any, float]:
@@ -58,37 +48,8 @@ done:
   ret void
 }}"""
     start = time.perf_counter()
-    address = _address(text, "repeat")
+    address = address_of(text, "repeat")
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address), 1e3 * (time.perf_counter() - start)
-
-
-def _address(text: str, name: str) -> int:
-    """The address of a function of a module that is compiled."""
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
-    engine.finalize_object()
-    _engines.append(engine)
-    return engine.get_function_address(name)
-
-
-def peak(element: str) -> tuple[Callable[[], object], float]:
-    """A call that does nothing but multiply and add in registers, and its flops: what a core can do at most."""
-    target = host().target
-    lanes, kind = target.vector_bytes // np.dtype(TYPES[element]).itemsize, {"f32": "float", "f64": "double"}[element]
-    vector, chains, rounds = f"<{lanes} x {kind}>", 24 if target.vector_registers > 16 else 12, 4000
-    fma = f"@llvm.fma.v{lanes}{element}"
-    phis = [f"%a{n} = phi {vector} [%x, %entry], [%b{n}, %loop]" for n in range(chains)]
-    steps = [f"%b{n} = call {vector} {fma}({vector} %x, {vector} %x, {vector} %a{n})" for n in range(chains)]
-    sums = [f"%s{n} = fadd {vector} {f'%s{n - 1}' if n > 1 else '%b0'}, %b{n}" for n in range(1, chains)]
-    lines = [
-        "define void @peak(ptr %p) {", "entry:", f"%x = load {vector}, ptr %p, align 64", "br label %loop", "loop:",
-        "%i = phi i64 [0, %entry], [%next, %loop]", *phis, *steps, "%next = add i64 %i, 1", f"%more = icmp ult i64 %next, {rounds}",
-        "br i1 %more, label %loop, label %done", "done:", *sums, f"store {vector} %s{chains - 1}, ptr %p, align 64", "ret void", "}",
-        f"declare {vector} {fma}({vector}, {vector}, {vector})",
-    ]  # fmt: skip
-    call, memory = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_address("\n".join(lines), "peak")), aligned(lanes, TYPES[element])
-    return lambda: call(memory.ctypes.data), 2.0 * lanes * chains * rounds
 
 
 def interleaved(calls: list[Callable[[], object]], rounds: int) -> list[float]:

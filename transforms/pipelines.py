@@ -82,6 +82,7 @@ PASS_PATHS = {
     "promote-accumulators": "wengert.transforms.fuse.promote:PromoteAccumulatorsPass",
     "convert-operands": "wengert.transforms.fuse.operand_conversions:ConvertOperandsPass",
     "order-updates": "wengert.transforms.fuse.updates.order:OrderUpdatesPass",
+    "distribute-products": "wengert.transforms.fuse.distribution.distribute_products:DistributeProductsPass",
     "convolution-patches": "wengert.transforms.fuse.patches:ConvolutionPatchesPass",
     "double-windows": "wengert.transforms.fuse.wide_windows:DoubleWindowsPass",
     "window-reductions": "wengert.transforms.fuse.windows:WindowReductionsPass",
@@ -169,7 +170,7 @@ TO_UPSTREAM = (
 """From StableHLO or core-level IR to upstream MLIR's ``linalg``, ``scf``, ``arith`` and ``math`` on tensors."""
 
 CANONICALIZE = (
-    "double-windows{reassociate=true},promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},"
+    "distribute-products{reassociate=true},double-windows{reassociate=true},promote-accumulators,order-updates,convolution-patches,window-reductions{reassociate=true},"
     "split-complex-products,expand-short-products"
 )
 """Core-level IR in the forms that fusion and the kernels are good at."""

@@ -1,27 +1,27 @@
 """The group ``models``: whole training steps at several numbers of threads, each in a process of its own, and what more threads gain.
 
-Every side is timed by the wall, in turn with the others, after its results have been compared with JAX's in double precision. All of a process's threads
-share as many cores as there are threads.
+Every side is timed in turn with the others, after its results have been compared with JAX's in double precision: on one thread by the CPU time of the process,
+on several by the wall. All of a process's threads share as many cores as there are threads.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-ALL_PEERS = ("jax", "torch", "torch.compile")
+ALL_PEERS = ("jax", "torch", "torch.compile", "iree")
 
 
 def run(options: Namespace) -> int:
-    """Measures all numbers of threads and prints the table; 1 if a result was wrong, 2 for numbers that are none."""
+    """Measures all numbers of threads and prints the tables; 1 if a result was wrong, 2 for numbers that are none."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = options.threads.split(",") if options.threads else ["1", *([str(cores)] if cores > 1 else [])]
     if not all(n.isdecimal() and 1 <= int(n) <= cores for n in asked):
@@ -32,14 +32,18 @@ def run(options: Namespace) -> int:
         for count in counts:
             path = Path(folder) / f"{count}.json"
             command = [sys.executable, "-m", "benchmarks", "--groups", "models", "--inside", str(count), "--json", str(path)]
-            command += ["--peers", options.peers, "--seconds", str(options.seconds), *(["--quick"] if options.quick else [])]
+            command += ["--peers", options.peers, "--seconds", str(options.seconds), "--only", options.only, *(["--quick"] if options.quick else [])]
             codes.append(subprocess.run(command, check=False).returncode)
             if not path.exists():
                 return codes[-1] or 2
             documents.append(json.loads(path.read_text()))
-    print(table(counts, documents))
+    from benchmarks.harness import model_report
+
+    print(model_report.tables(counts, documents))
     if options.json:
         Path(options.json).write_text(json.dumps({"threads": dict(zip(map(str, counts), documents, strict=True))}, indent=1))
+    if options.chart:
+        model_report.chart(counts, documents, options.chart)
     return max(codes)
 
 
@@ -53,72 +57,65 @@ def run_inside(options: Namespace) -> int:
 
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     jax.config.update("jax_enable_x64", True)
-    from benchmarks.harness import report
-    from benchmarks.harness.measure import machine, measure
-    from benchmarks.models import models
+    from benchmarks.harness import iree_peer, report
+    from benchmarks.harness.measure import Row, machine, measure
+    from benchmarks.models.catalogue import models
 
-    peers = options.peers.split(",") if options.peers else [*ALL_PEERS] if importlib.util.find_spec("torch") else ["jax"]
+    installed = {"torch": bool(importlib.util.find_spec("torch")), "iree": iree_peer.is_installed()}
+    if not options.peers:
+        print(*(f"{name} is not installed, and left out" for name, there in installed.items() if not there), sep="\n", end="", file=sys.stderr)
+    peers = options.peers.split(",") if options.peers else [p for p in ALL_PEERS if installed.get(p.partition(".")[0], True)]
     if unknown := set(peers) - set(ALL_PEERS):
         print(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(ALL_PEERS)}", file=sys.stderr)
         return 2
-    limits, rows, wrong = machine(min(options.seconds, 0.2)), list[Any](), list[str]()
-    for workload in models(options.quick):
+    names = tuple(options.only.split(","))
+    limits, rows, wrong = machine(min(options.seconds, 0.2)), list[Row](), list[str]()
+    rate = _multiply_adds() * options.inside
+    clock = time.process_time if options.inside == 1 else time.perf_counter
+    for workload in models(options.quick, lambda name: name.startswith(names)):
         print(f"{workload.name}, {options.inside} thread{'s' * (options.inside > 1)} ...", file=sys.stderr, flush=True)
         try:
-            rows.append(measure("models", workload, limits, options.seconds, peers, time.perf_counter))
+            row = measure("models", workload, limits, options.seconds, peers, clock)
         except AssertionError as error:
             wrong.append(str(error))
-            print(f"WRONG, not timed: {error}", flush=True)
-        Path(options.json).write_text(json.dumps(report.document(rows, wrong, limits, before), indent=1))
+        else:
+            rows.append(replace(row, moved=_moved(workload)))
+            wrong.extend(row.wrong.values())
+            for peer, why in row.missing.items():
+                print(f"  without {peer}: {why}", file=sys.stderr, flush=True)
+        document = report.document(rows, wrong, limits, before)
+        Path(options.json).write_text(json.dumps({**document, "flops": rate}, indent=1))
+    for what in wrong:
+        print(f"WRONG, not timed: {what}", flush=True)
     return 1 if wrong else 0
+
+
+def _multiply_adds() -> float:
+    """The flops per second of multiply-adds in registers of one thread, in f32."""
+    from benchmarks.harness.peak import peak
+    from benchmarks.harness.timing import interleaved
+
+    call, flops = peak("f32")
+    (most,) = interleaved([call], 0.2)
+    return flops / most.least
+
+
+def _moved(workload: Any) -> float:
+    """The bytes that our kernels read and write, each operand of each once, in caches or not."""
+    import jax
+
+    import wengert as wg
+    from wengert.lab.costs.compiled import compiled
+
+    program = wg.parse(jax.jit(workload.function).lower(*workload.inputs).as_text(), workload.name).vjp(wrt=workload.wrt)
+    return float(compiled(program).total("bytes").constant or 0)
 
 
 def _limit_threads(count: int) -> None:
     """As many threads as cores, for all sides, before anything starts threads; no cached objects, so that compile times are true."""
-    os.environ |= {"WENGERT_CACHE": "off", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "WENGERT_NUM_THREADS": str(count)}
+    os.environ |= {"WENGERT_CACHE": "off", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1", "WENGERT_NUM_THREADS": str(count), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if count > 1 else 'false'}"
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(count)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
-
-
-def table(counts: list[int], documents: list[Any]) -> str:
-    """Our times and their ratios to the peers' at each number of threads, what all gain from the first number to the last, and errors; as Markdown."""
-    by_name = [{row["name"]: row for row in document["rows"]} for document in documents]
-    names = [name for name in by_name[0] if all(name in rows for rows in by_name)]
-    peers = [peer for peer in ALL_PEERS if any(peer in row["peers"] for rows in by_name for row in rows.values())]
-    columns = ["training step"]
-    for count in counts:
-        columns += [f"{count} thread{'s' * (count > 1)}, ms", *[f"/ {peer}" for peer in peers]]
-    if len(counts) > 1:
-        columns += ["our gain", *[f"{peer}'s" for peer in peers]]
-    columns += ["our error", *[f"{peer}'s" for peer in peers]]
-    lines = [columns, ["---"] * len(columns)]
-    for name in names:
-        rows = [row[name] for row in by_name]
-        cells = [name]
-        for row in rows:
-            cells += [f"{1e3 * row['ours']['time']['least']:.3g}", *[f"{row['ratios'][peer]:.2f}" if peer in row["ratios"] else "-" for peer in peers]]
-        if len(counts) > 1:
-            cells += [f"{gain:.2f}" if (gain := _gain(rows, peer)) else "-" for peer in ("", *peers)]
-        cells += [f"{rows[0]['ours']['error']:.0e}", *[f"{rows[0]['peers'][peer]['error']:.0e}" if peer in rows[0]["peers"] else "-" for peer in peers]]
-        lines.append(cells)
-    means = [_means(count, list(rows.values()), peers) for count, rows in zip(counts, by_name, strict=True)]
-    load = max(document["environment"]["load at end"][0] for document in documents if document["environment"]["load at end"])
-    return "\n".join([*[f"| {' | '.join(cells)} |" for cells in lines], "", *means, f"load average {load:.1f}: times of several threads need a quiet machine"])
-
-
-def _gain(rows: list[Any], peer: str) -> float:
-    """The time with the fewest threads in units of that with the most; 0 where there is none."""
-    times = [row["peers"].get(peer) if peer else row["ours"] for row in rows]
-    return times[0]["time"]["least"] / times[-1]["time"]["least"] if times[0] and times[-1] else 0.0
-
-
-def _means(count: int, rows: list[Any], peers: list[str]) -> str:
-    shown: list[str] = []
-    for peer in peers:
-        ratios = [row["ratios"][peer] for row in rows if peer in row["ratios"]]
-        if ratios:
-            shown.append(f"to {peer} {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, worst {max(ratios):.2f}")
-    return f"{count} thread{'s' * (count > 1)}: geometric mean {'; '.join(shown)}"

@@ -6,6 +6,7 @@ other programs want that core too, waiting for it does not count. Several thread
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -39,6 +40,11 @@ def interleaved(calls: Sequence[Callable[[], object]], seconds: float, rounds: i
                 call()
             call_times.append((clock() - start) / count)
     return [Time(min(call_times), statistics.median(call_times)) for call_times in windows]
+
+
+def processor_seconds() -> float:
+    """The CPU time of this process and of those that it started and that have ended, such as compilers."""
+    return sum(os.times()[:4])
 
 
 def _once(call: Callable[[], object], clock: Clock) -> float:

@@ -3,6 +3,7 @@
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import torch
@@ -105,34 +106,8 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     return a @ b
 
 
-def gpt(*inputs: Tensor, heads: int, layers: int) -> Tensor:
-    embedding, places, *rest, tokens, wanted = inputs
-    x = embedding[tokens.long()] + places
-    n, t, d = x.shape
-    for layer in range(layers):
-        g, b, w, bias, out, out_bias, h, c, up, up_bias, down, down_bias = rest[12 * layer : 12 * layer + 12]
-        q, k, v = [part.reshape(n, t, heads, d // heads).transpose(1, 2) for part in (nn.layer_norm(x, (d,), g, b) @ w + bias).split(d, -1)]
-        mixed = nn.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, t, d)
-        x = x + mixed @ out + out_bias
-        x = x + nn.gelu(nn.layer_norm(x, (d,), h, c) @ up + up_bias, approximate="tanh") @ down + down_bias
-    g, b, head = rest[12 * layers :]
-    return nn.cross_entropy((nn.layer_norm(x, (d,), g, b) @ head).reshape(n * t, -1), wanted.long().reshape(-1))
-
-
-def residual(*inputs: Tensor) -> Tensor:
-    # the workload's arrays are NHWC and HWIO, which PyTorch takes as views
-    first, *kernels, head, images, wanted = inputs
-
-    def convolve(x: Tensor, w: Tensor) -> Tensor:
-        return nn.conv2d(x, w.permute(3, 2, 0, 1), padding="same")
-
-    x = torch.relu(convolve(images.permute(0, 3, 1, 2), first))
-    for v, w in zip(kernels[::2], kernels[1::2], strict=True):
-        x = torch.relu(x + convolve(torch.relu(convolve(x, v)), w))
-    return nn.cross_entropy(x.mean((2, 3)) @ head, wanted.long())
-
-
 def function(name: str, options: dict[str, Any]) -> Any:
-    """The function of this name with its static arguments."""
-    f = globals()[name]
+    """The function of this name, here or as ``module:name``, with its static arguments."""
+    module, _, name = name.rpartition(":")
+    f = getattr(importlib.import_module(module), name) if module else globals()[name]
     return (lambda *inputs: f(*inputs, **options)) if options else f

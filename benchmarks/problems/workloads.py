@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 class Workload:
     """A scalar function, its inputs, and with respect to which of them the gradient is asked (of none: the value alone).
 
-    ``torch`` names the function in PyTorch, with its static arguments.
+    ``torch`` names the function in PyTorch (of ``torch_workloads.py``, or ``module:name``), with its static arguments.
     """
 
     name: str
