@@ -103,6 +103,7 @@ OBEYED = {
         "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, "
         "parallel = {over = loop, chunk = 2, nanoseconds = 50000}",
         "tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loop, chunk = 3, nanoseconds = 50000}",
+        "tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loops, chunk = 2, nanoseconds = 50000}",
     ],
     "converted": [
         "kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 8, columns = 16, depth = 8}, "
@@ -155,6 +156,7 @@ REFUSED = [
     ("plain", "tile = {rows = 4, columns = 1, lanes = 8}, parallel = {over = rows, chunk = 3, nanoseconds = 9}", "a tile of 4 by 1 registers"),
     ("plain", "last = {rows = 1, columns = 1, lanes = 1}", "a tile of the last part, but all parts have the same rows and columns"),
     ("plain", "parallel = {over = loop, chunk = 1, nanoseconds = 9}", "parts of 1 iterations, but there is no loop around the product"),
+    ("plain", "parallel = {over = loops, chunk = 1, nanoseconds = 9}", "parts of 1 iterations, but there is no loop around the product"),
     ("plain", "parallel = {over = rows, chunk = 13, nanoseconds = 9}", "parts of 13 rows, but there are 12"),
     ("plain", "copied = [lhs], parallel = {over = rows, chunk = 6, nanoseconds = 9}", "parts of 6 rows, but all of an operand or of the result is converted"),
     ("plain", "copied = [rhs], parallel = {over = columns, chunk = 6, nanoseconds = 9}", "parts of 6 columns, but all of B is copied in one piece"),
