@@ -15,6 +15,7 @@ from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import error_at
+from wengert.transforms.schedule.computed_positions import apart_in
 from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
 from wengert.transforms.schedule.placement import Placement, guards_of
@@ -90,6 +91,8 @@ def _loops(op: NestOp, schedule: Schedule, *, strict: bool) -> Problem:
 
 def _needs_order(op: NestOp, write: Write, sequence: list[int], *, strict: bool) -> str:
     """Why a write does not allow loops in this sequence (a loop that is cut stands in it twice); empty if it does."""
+    if sequence[1:] == list(range(len(op.extents))) and sequence[0] in apart_in(op, write):
+        return ""  # ranges of a loop whose iterations update different elements, each in the same order as before
     if write.base is not None and write.kind == STORE and Placement(op).depth[write.base] >= 0:
         return "the nest stores at computed positions, where the last iteration's value stays"
     if not strict or write.kind not in ("add", "mul") or element_format(write.value.type).kind not in "fc":
