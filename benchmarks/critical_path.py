@@ -94,9 +94,14 @@ def steps(program: wg.Program, arguments: list[Any], runs: int) -> list[Step]:
     ticks = np.min([[each.run(arguments).ticks for each in (timed, apart)] for _ in range(runs)], axis=0)
     least, least_apart = ticks / timed.ticks_per_second * 1e6
     return [
-        Step(float(time), max(float(time), float(by_itself)), chunks(op), *_buffers(op))
+        Step(float(time), max(float(time), float(by_itself) if _is_joined(op) else 0.0), chunks(op), *_buffers(op))
         for op, time, by_itself in zip(timed.ops, least, least_apart, strict=True)
     ]
+
+
+def _is_joined(op: Operation) -> bool:
+    """Whether it is a product of which one thread computes neighbouring blocks together."""
+    return any(isinstance(inside, MatmulOp) and inside.schedule is not None and inside.schedule.data.together for inside in op.walk())
 
 
 def _with_blocks_apart(module: ModuleOp) -> ModuleOp:

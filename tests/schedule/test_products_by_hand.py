@@ -122,6 +122,7 @@ OBEYED = {
         "cut = {loop = 1, size = 2}, parallel = {chunk = 3, nanoseconds = 50000}",
         "cut = {loop = 0, size = 6}",
         "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 2, size = 1}, parallel = {chunk = 5, nanoseconds = 50000}",
     ],
 }
 REFUSED = [
@@ -169,6 +170,8 @@ REFUSED = [
     ("sort", "cut = {loop = 0, size = 3}", "ranges of 3 iterations of loop 0, but the kernel has no rows that may be cut"),
     ("convolution", "cut = {loop = 0, size = 5}", "ranges of 5 iterations of loop 0, but the kernel has 12 rows that may be cut, into equal ranges"),
     ("convolution", "cut = {loop = 1, size = 3}", "ranges of 3 iterations of loop 1, but the kernel has 8 terms that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 2, size = 2}", "ranges of 2 iterations of loop 2, but the kernel has 3 rows of terms that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 3, size = 2}", "ranges of 2 iterations of loop 3, but the kernel has 12 rows that may be cut, into equal ranges"),
     ("convolution", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
     ("one factorisation", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
 ]

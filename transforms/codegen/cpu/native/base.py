@@ -94,6 +94,10 @@ class NativeKernel(ABC):
         """The number of terms of every sum that the schedule may cut into equal ranges, which are added up at the end; 0: there is no such form."""
         return 0
 
+    def term_rows_to_cut(self) -> int:
+        """The number of rows of the terms of every sum that the schedule may cut into equal ranges, where each term is one of its own; 0: there are none."""
+        return 0
+
     def common_bytes(self) -> int:
         """The bytes of scratch memory, before what is private to a thread, into which all chunks write what is made into results at the end."""
         return 0
