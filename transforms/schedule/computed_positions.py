@@ -7,6 +7,7 @@ added to are apart, and batch elements that are scattered within their own rows.
 
 from __future__ import annotations
 
+from math import gcd
 from typing import cast
 
 from xdsl.ir import SSAValue
@@ -15,7 +16,7 @@ from wengert.dialects.kernel import STORE, ApplyOp, NestOp, Write
 from wengert.dialects.kernel.body_ops import ConstantOp
 from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.iterators import apart_loops, stored_apart
-from wengert.dialects.kernel.positions import Position
+from wengert.dialects.kernel.positions import Position, span
 from wengert.ir.elements import Elements, splat_value
 from wengert.ir.traversal import operands_of
 from wengert.transforms.schedule.placement import Placement
@@ -42,6 +43,25 @@ def updated_apart(placement: Placement, write: Write) -> set[int]:
     count = len(extents)
     terms = tuple([(count + n, step) for n, (step, _) in enumerate(start[1])])
     return {d for d in apart_loops(at.plus(Position(start[0], terms)), [*extents, *[times for _, times in start[1]]]) if d < count}
+
+
+def window_unit(placement: Placement) -> int:
+    """A number of elements such that all that an update's inner loops reach lies within one multiple of it, wherever the update is; 0: there is none known.
+
+    The inner loops are those that the computed position does not depend on. The nest has this one write.
+    """
+    if len(placement.writes) != 1 or (base := (write := placement.writes[0]).base) is None or placement.op.tied[write.target] < 0:
+        return 0
+    level, at, start = placement.depth[base], placement.loops[write.at], steps(base)
+    if start is None or not 0 <= level < placement.inner or not at.is_affine():
+        return 0
+    inside = Position(at.offset + start[0], tuple([term for term in at.terms if isinstance(term[0], int) and term[0] > level]))
+    others = [*start[1], *[(c, placement.extents[d]) for d, c in at.terms if isinstance(d, int) and d <= level]]
+    low, high = span(inside, placement.extents)
+    unit = gcd(*[step for step, count in others if count > 1 and abs(step) > high - low])
+    small = [(step, count) for step, count in others if unit and step % unit]
+    low, high = low + sum([min(step * (n - 1), 0) for step, n in small]), high + sum([max(step * (n - 1), 0) for step, n in small])
+    return unit if unit and low // unit == high // unit else 0
 
 
 def apart_in(op: NestOp, write: Write) -> set[int]:

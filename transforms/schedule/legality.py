@@ -15,7 +15,7 @@ from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import error_at
-from wengert.transforms.schedule.computed_positions import apart_in
+from wengert.transforms.schedule.computed_positions import apart_in, window_unit
 from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
 from wengert.transforms.schedule.placement import Placement, guards_of
@@ -115,11 +115,15 @@ def _inside(asked: _Asked, parallel: bool) -> Problem:
 
 def _shared(parallel: bool) -> Callable[[_Asked], Problem]:
     def rule(asked: _Asked) -> Problem:
-        placement, what = asked.placement, "a parallel loop"
+        placement, what = asked.placement, f"ranges of {owned} elements" if (owned := asked.schedule.owned) else "a parallel loop"
         if asked.schedule.parallel is None:
-            return None
+            return (what, "no 'parallel' shares them") if owned else None
         if not parallel:
             return what, "the nest is part of what runs in parallel already"
+        if owned:
+            unit = 0 if asked.schedule.cut is not None or asked.schedule.order else window_unit(placement)
+            why = "nothing is updated at computed positions, each in one range for sure" if not unit else f"what is updated at once lies within {unit}"
+            return None if unit and owned % unit == 0 else (what, why)
         if placement.inner < (2 if asked.schedule.tiled else 1):
             return what, "there is no loop around those that a thread runs; cut one"
         if not may_share(placement) or not is_disjoint(placement, 0):

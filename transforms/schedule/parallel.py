@@ -11,8 +11,11 @@ elements may be computed twice. A nest that sums over all iterations has been sp
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+from typing import cast
 
 from msgspec.structs import replace
+from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.iterators import stored_apart
@@ -20,13 +23,16 @@ from wengert.dialects.kernel.positions import Position, dimensions, span
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.ir.tensor_types import size
 from wengert.transforms.schedule.chunks import Split, split, wanted_chunks
-from wengert.transforms.schedule.computed_positions import updated_apart, updates
+from wengert.transforms.schedule.computed_positions import updated_apart, updates, window_unit
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 from wengert.transforms.schedule.work import nest_ns
 
 FEW_ITERATIONS = 8
 """A loop of so many iterations is shared as it is, though the work would be worth more chunks."""
+OWNED_NS = 10.0
+"""What is updated at one computed position must take so long that going through all of them is little beside it."""
+MOST_OWNED = 64
 UNIT = 64
 """Ranges of the innermost loop are multiples of so many elements where that can be: whole registers, whole cache lines."""
 
@@ -72,10 +78,31 @@ def _choose_cut(placement: Placement, wanted: int, *, in_place: Callable[[], boo
     return None if count is None else Cut(d, extents[d] // count)
 
 
+def choose_owned(placement: Placement, target: Target) -> tuple[int, Parallel] | None:
+    """Chooses the ranges of elements of an array that threads update, each going through all positions; None: one thread updates all of it."""
+    nanoseconds = nest_ns(placement, target)
+    if wanted_chunks(nanoseconds) < 2 or 0 in placement.extents or not (unit := window_unit(placement)):
+        return None
+    (write,) = placement.writes
+    elements = size(placement.op.outputs[write.target])
+    positions = prod(placement.extents[: placement.depth[cast("SSAValue", write.base)] + 1])
+    if elements < 2 * unit or nanoseconds < OWNED_NS * positions:
+        return None
+    return -(-elements // unit // MOST_OWNED) * unit, Parallel(1, int(nanoseconds))
+
+
+def owned_ranges(op: NestOp, schedule: Schedule) -> Split | None:
+    """The ranges of elements that threads update; None if there are none."""
+    if not schedule.owned or schedule.parallel is None:
+        return None
+    elements = size(op.outputs[op.writes[0].target])
+    return Split(-(-elements // schedule.owned), schedule.parallel.chunk, schedule.parallel.nanoseconds, joined=True, even=True)
+
+
 def shared_loop(op: NestOp, schedule: Schedule, extents: list[int]) -> Split | None:
     """The iterations of the outermost loop in chunks, as the thread pool runs them; None: sequential. ``extents`` are the loops as they run."""
-    if (parallel := schedule.parallel) is None:
-        return None
+    if (parallel := schedule.parallel) is None or schedule.owned:
+        return owned_ranges(op, schedule)
     overlapping = ranges(op, schedule)
     if overlapping is None:
         return Split(extents[0], parallel.chunk, parallel.nanoseconds)
