@@ -1,9 +1,10 @@
 """How far more cores can help a model: ``python -m benchmarks.critical_path [--quick]``.
 
 Every kernel of a training step is timed on one thread (the least of some runs, so that a loaded machine does as well as a quiet one), and read off its
-schedule in how many chunks threads share it. Of that follow the kernels that are jobs of the pool, the time of all others, and the time that 2 and 16 threads
-need at least: that of the busiest thread in each job, one kernel after the other. The last column is what could be gained on top if kernels that do not depend
-on one another, by the bytes that they read and write, ran side by side: how much shorter the time of 16 threads would be.
+schedule in how many chunks threads share it. Of that follow the kernels that are jobs of the pool, the time of all others, and the time that 2 and 16
+threads need at least: that of the busiest thread in each job, one kernel after the other. Neighbouring blocks of a product are computed together by one
+thread, but alone by one of many, and each copies its own operands: so they are timed in both ways, by turns. The last column is what could be gained on
+top if kernels that do not depend on one another, by the bytes that they read and write, ran side by side: how much shorter the time of 16 threads would be.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ import jax
 import numpy as np
 from benchmarks.models.catalogue import models
 from benchmarks.problems.workloads import Workload
+from msgspec.structs import replace
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 import wengert as wg
-from wengert.dialects.kernel import MatmulOp, NativeOp, NestOp
+from wengert.dialects.kernel import FusedOp, MatmulOp, NativeOp, NestOp
 from wengert.dialects.kernel.buffers import CopyOp, LaunchOp, StripLoopOp
 from wengert.dialects.kernel.buffers.storage import overlap
+from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of
 from wengert.lab.profile.timed import TimedProgram
@@ -42,16 +46,18 @@ from wengert.transforms.schedule.products.plan import parts_of
 
 @dataclass(frozen=True)
 class Step:
-    """A kernel: its microseconds on one thread, the chunks that threads share (1: none), and the buffers that it reads and writes."""
+    """A kernel: its microseconds on one thread, and if every chunk is run apart; the chunks that threads share (1: none); the buffers it reads and writes."""
 
     time: float
+    apart: float
     chunks: int
     read: Sequence[SSAValue]
     written: Sequence[SSAValue]
 
     def on(self, threads: int) -> float:
         """Microseconds of the busiest of so many threads."""
-        return self.time * -(-self.chunks // threads) / self.chunks
+        together = max(self.chunks // (2 * threads), 1)  # about how many a thread claims at once, in the mean
+        return (self.time + (self.apart - self.time) / together) * -(-self.chunks // threads) / self.chunks
 
 
 def chunks(op: Operation) -> int:
@@ -60,6 +66,8 @@ def chunks(op: Operation) -> int:
         shared = None if op.schedule is None else op.schedule.data.parallel
         return 1 if shared is None else -(-int_of(op.iterations) // shared.chunk)
     kernel = op.kernel if isinstance(op, LaunchOp) else op
+    if isinstance(kernel, FusedOp):
+        kernel = kernel.product
     cut = None
     if isinstance(kernel, NestOp):
         schedule = Schedule() if kernel.schedule is None else kernel.schedule.data
@@ -80,10 +88,29 @@ def derivative(workload: Workload) -> tuple[wg.Program, list[Any]]:
 
 def steps(program: wg.Program, arguments: list[Any], runs: int) -> list[Step]:
     """The kernels of a program, in order."""
-    timed = TimedProgram(program, placed(runnable(program.optimized_module, as_given=program.as_given)))
+    module = placed(runnable(program.optimized_module, as_given=program.as_given))
+    timed, apart = TimedProgram(program, module), TimedProgram(program, _with_blocks_apart(module))
     pool.set_threads(1)
-    least = np.min([timed.run(arguments).ticks for _ in range(runs)], axis=0) / timed.ticks_per_second * 1e6
-    return [Step(float(time), chunks(op), *_buffers(op)) for op, time in zip(timed.ops, least, strict=True)]
+    ticks = np.min([[each.run(arguments).ticks for each in (timed, apart)] for _ in range(runs)], axis=0)
+    least, least_apart = ticks / timed.ticks_per_second * 1e6
+    return [
+        Step(float(time), max(float(time), float(by_itself) if _is_joined(op) else 0.0), chunks(op), *_buffers(op))
+        for op, time, by_itself in zip(timed.ops, least, least_apart, strict=True)
+    ]
+
+
+def _is_joined(op: Operation) -> bool:
+    """Whether it is a product of which one thread computes neighbouring blocks together."""
+    return any(isinstance(inside, MatmulOp) and inside.schedule is not None and inside.schedule.data.together for inside in op.walk())
+
+
+def _with_blocks_apart(module: ModuleOp) -> ModuleOp:
+    """The same program, in which no thread computes neighbouring blocks of a product together."""
+    copy = module.clone()
+    for op in copy.walk():
+        if isinstance(op, MatmulOp) and op.schedule is not None and op.schedule.data.together:
+            op.properties["schedule"] = ProductScheduleAttr(replace(op.schedule.data, together=0))
+    return copy
 
 
 def _buffers(op: Operation) -> tuple[list[SSAValue], list[SSAValue]]:

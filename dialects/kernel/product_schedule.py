@@ -28,8 +28,8 @@ In this order it says:
 - ``last``: the tile of the last part, where that is smaller than the others; by default as much of ``tile`` as fits.
 - ``accumulators``: a smaller tile is there several times (at most four), for neighbouring terms, until so many registers add up.
 - ``unrolled``: a tile with at most so many multiplications of registers has no loop along k.
-- ``parallel``: parts of ``chunk`` ``rows`` of C, ``columns`` of C, or iterations of the outermost ``loop`` around the product, or its ``blocks``, are shared
-  by the thread pool; ``nanoseconds`` is about what all of them take.
+- ``parallel``: parts of ``chunk`` ``rows`` of C, ``columns`` of C, iterations of the outermost ``loop`` or of all ``loops`` around the product, or its
+  ``blocks``, are shared by the thread pool; ``nanoseconds`` is about what all of them take.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from wengert.dialects.kernel.schedule_text import parse_entries, parse_fields, p
 
 Method = Literal["rows", "packed", "gathered", "dot", "blocked", "blas", "scalar", "zero"]
 Side = Literal["lhs", "rhs"]
-Over = Literal["loop", "rows", "columns", "blocks"]
+Over = Literal["loop", "loops", "rows", "columns", "blocks"]
 
 MOST_REGISTERS = 64
 """A tile has at most so many: its multiplications are written out."""
@@ -79,7 +79,7 @@ class Blocks(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """Parts of ``chunk`` rows, columns or blocks of C, or iterations of the outermost loop around it, for threads; about how long all take."""
+    """Parts of ``chunk`` rows, columns or blocks of C, or iterations of the outermost loop or all loops around it, for threads; about how long all take."""
 
     over: Over
     chunk: int

@@ -10,6 +10,8 @@ In this order it says:
 - ``order``: the loops from the outermost to the innermost.
 - ``cut``: a new outermost loop goes through ranges of ``size`` iterations of a loop. ``overlapping``: the last range begins early enough to end with
   the loop, so that some iterations run twice; without it the size divides the loop's.
+- ``owned``: the array that is updated at computed positions falls into ranges of so many elements, and it is these that are shared: a thread goes through all
+  iterations, and updates the elements in its own ranges.
 - ``parallel``: the outermost loop is shared by the thread pool, ``chunk`` iterations at a time; ``nanoseconds`` is about what all of them take.
 - ``lanes``: a vector register holds so many iterations of the innermost loop.
 - ``interleave``: one iteration of the innermost loop computes so many registers, so that one can wait while another is computed.
@@ -82,6 +84,7 @@ class Schedule(Struct, frozen=True):
 
     order: tuple[int, ...] = ()
     cut: Cut | None = None
+    owned: int = 0
     parallel: Parallel | None = None
     lanes: int = 1
     interleave: int = 1
@@ -110,6 +113,8 @@ class Schedule(Struct, frozen=True):
             entries.append(f"order = [{', '.join(map(str, self.order))}]")
         if self.cut is not None:
             entries.append(f"cut = {{loop = {self.cut.loop}, size = {self.cut.size}{', overlapping' if self.cut.overlapping else ''}}}")
+        if self.owned:
+            entries.append(f"owned = {self.owned}")
         if self.parallel is not None:
             entries.append(f"parallel = {{chunk = {self.parallel.chunk}, nanoseconds = {self.parallel.nanoseconds}}}")
         entries += [
@@ -133,6 +138,8 @@ class Schedule(Struct, frozen=True):
             raise VerifyException(f"interleave = {self.interleave} must be one of {', '.join(map(str, INTERLEAVINGS))}")
         if self.accumulators not in INTERLEAVINGS:
             raise VerifyException(f"accumulators = {self.accumulators} must be one of {', '.join(map(str, INTERLEAVINGS))}")
+        if self.owned < 0:
+            raise VerifyException(f"owned: ranges of {self.owned} elements do not exist")
         if self.cut is not None and (self.cut.loop < 0 or self.cut.size < 1):
             raise VerifyException(f"cut: ranges of {self.cut.size} iterations of loop {self.cut.loop} do not exist")
         if self.parallel is not None and (self.parallel.chunk < 1 or self.parallel.nanoseconds < 0):
@@ -193,6 +200,7 @@ def _pieces(parser: AttrParser) -> tuple[Piece, ...]:
 _ENTRIES: dict[str, Callable[[AttrParser], object]] = {
     "order": _order,
     "cut": _cut,
+    "owned": AttrParser.parse_integer,
     "parallel": _parallel,
     "lanes": AttrParser.parse_integer,
     "interleave": AttrParser.parse_integer,

@@ -57,7 +57,7 @@ _TEXT = """
 @gap0 = internal global [128 x i8] zeroinitializer, align 128
 @pending = internal global i64 0, align 128           ; chunks that are not finished
 @gap1 = internal global [128 x i8] zeroinitializer, align 128
-@job = internal global [5 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, whether chunks may be joined
+@job = internal global [5 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, how chunks are joined (0: not at all)
 @gap2 = internal global [128 x i8] zeroinitializer, align 128
 @busy = internal global i32 0, align 128              ; whether a caller has the pool
 @wanted = internal global i32 0, align 4              ; workers that take part
@@ -83,7 +83,8 @@ declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 
 ; Claims and runs chunks until none is left, or the job at hand needs more private memory than there is; tells how many. Of chunks that may be joined
-; a thread claims its share of what is left, for all that take part and one more: so the last ones are single, and end about together.
+; a thread claims its share of what is left, for all that take part and one more: so the last ones are single, and end about together (1); or its share of
+; all, where each claim costs something by itself (2).
 define internal i64 @drain(ptr %scratch, i64 %capacity) {
   br label %look
 look:
@@ -104,8 +105,14 @@ read:                                       ; another job may be written over th
   %rounding = add i64 %several, 1
   %up = add i64 %left, %rounding
   %share = udiv i64 %up, %parts
+  %threads = add i64 %several, 1
+  %all.up = add i64 %chunks, %several
+  %even = udiv i64 %all.up, %threads
+  %rest = call i64 @llvm.umin.i64(i64 %even, i64 %left)
+  %is.even = icmp eq i64 %joined, 2
+  %part = select i1 %is.even, i64 %rest, i64 %share
   %many = icmp ne i64 %joined, 0
-  %count = select i1 %many, i64 %share, i64 1
+  %count = select i1 %many, i64 %part, i64 1
   %fits = icmp ule i64 %bytes, %capacity
   br i1 %fits, label %claim, label %done
 claim:
@@ -287,7 +294,7 @@ done:
 
 ; Runs task(frame, chunk, private memory) for all chunks. The caller's private memory is %scratch, of %bytes bytes. Of chunks that may be joined, the upper
 ; half of `chunk` is how many more are run at once.
-define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds, i1 %joined) {
+define void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds, i64 %joined) {
   %wanted = load atomic i32, ptr @wanted monotonic, align 4
   %several = icmp sgt i32 %wanted, 0
   br i1 %several, label %lock, label %alone
@@ -330,8 +337,7 @@ publish:
   store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
   store atomic i64 %bytes, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
-  %joined.word = zext i1 %joined to i64
-  store atomic i64 %joined.word, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
+  store atomic i64 %joined, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
   store atomic i64 %chunks, ptr @pending monotonic, align 128
   %old = load atomic i64, ptr @word monotonic, align 128
   %generation = lshr i64 %old, 32
@@ -384,7 +390,8 @@ unlock:
   ret void
 
 alone:
-  br i1 %joined, label %at.once, label %next
+  %many = icmp ne i64 %joined, 0
+  br i1 %many, label %at.once, label %next
 at.once:
   %following = add i64 %chunks, -1
   %all = shl i64 %following, 32

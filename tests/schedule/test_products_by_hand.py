@@ -103,6 +103,7 @@ OBEYED = {
         "kernel = blocked, tile = {rows = 3, columns = 2, lanes = 4}, blocks = {rows = 6, columns = 8, depth = 9}, "
         "parallel = {over = loop, chunk = 2, nanoseconds = 50000}",
         "tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loop, chunk = 3, nanoseconds = 50000}",
+        "tile = {rows = 4, columns = 2, lanes = 8}, parallel = {over = loops, chunk = 2, nanoseconds = 50000}",
     ],
     "converted": [
         "kernel = blocked, tile = {rows = 4, columns = 2, lanes = 4}, blocks = {rows = 8, columns = 16, depth = 8}, "
@@ -121,6 +122,7 @@ OBEYED = {
         "cut = {loop = 1, size = 2}, parallel = {chunk = 3, nanoseconds = 50000}",
         "cut = {loop = 0, size = 6}",
         "cut = {loop = 0, size = 4}, parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 2, size = 1}, parallel = {chunk = 5, nanoseconds = 50000}",
     ],
 }
 REFUSED = [
@@ -155,6 +157,7 @@ REFUSED = [
     ("plain", "tile = {rows = 4, columns = 1, lanes = 8}, parallel = {over = rows, chunk = 3, nanoseconds = 9}", "a tile of 4 by 1 registers"),
     ("plain", "last = {rows = 1, columns = 1, lanes = 1}", "a tile of the last part, but all parts have the same rows and columns"),
     ("plain", "parallel = {over = loop, chunk = 1, nanoseconds = 9}", "parts of 1 iterations, but there is no loop around the product"),
+    ("plain", "parallel = {over = loops, chunk = 1, nanoseconds = 9}", "parts of 1 iterations, but there is no loop around the product"),
     ("plain", "parallel = {over = rows, chunk = 13, nanoseconds = 9}", "parts of 13 rows, but there are 12"),
     ("plain", "copied = [lhs], parallel = {over = rows, chunk = 6, nanoseconds = 9}", "parts of 6 rows, but all of an operand or of the result is converted"),
     ("plain", "copied = [rhs], parallel = {over = columns, chunk = 6, nanoseconds = 9}", "parts of 6 columns, but all of B is copied in one piece"),
@@ -167,6 +170,8 @@ REFUSED = [
     ("sort", "cut = {loop = 0, size = 3}", "ranges of 3 iterations of loop 0, but the kernel has no rows that may be cut"),
     ("convolution", "cut = {loop = 0, size = 5}", "ranges of 5 iterations of loop 0, but the kernel has 12 rows that may be cut, into equal ranges"),
     ("convolution", "cut = {loop = 1, size = 3}", "ranges of 3 iterations of loop 1, but the kernel has 8 terms that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 2, size = 2}", "ranges of 2 iterations of loop 2, but the kernel has 3 rows of terms that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 3, size = 2}", "ranges of 2 iterations of loop 3, but the kernel has 12 rows that may be cut, into equal ranges"),
     ("convolution", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
     ("one factorisation", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
 ]

@@ -55,7 +55,7 @@ def changes(random: Random, schedule: ProductSchedule) -> Iterator[ProductSchedu
         return Tile(random.choice((1, 2, 3, 6)), random.choice((1, 2, 3)), random.choice((1, 2, 3, 4, 8, 16)))
 
     for _ in range(12):
-        over = random.choice(("loop", "rows", "columns", "blocks"))
+        over = random.choice(("loop", "loops", "rows", "columns", "blocks"))
         schedule = yield random.choice(
             [
                 replace(schedule, blocks=None, kernel=random.choice(("rows", "packed", "gathered", "dot", "blas", "scalar", "zero"))),

@@ -8,7 +8,7 @@ from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.transforms.schedule.lanes import choose_accumulators, choose_interleaving, choose_lanes, choose_remainder
 from wengert.transforms.schedule.order import choose_order
-from wengert.transforms.schedule.parallel import choose_parallel
+from wengert.transforms.schedule.parallel import choose_owned, choose_parallel
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import Target
 from wengert.transforms.schedule.tiles import choose_tile
@@ -34,6 +34,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
     order, crossed = choose_order(placement, strict=strict, in_place=in_place)
     cut: Cut | None = None
     shared: Parallel | None = None
+    owned = 0
     if order:
         placement = Placement.scheduled(op, Schedule(order=order))
     if parallel and may_be_shared(op):
@@ -41,9 +42,11 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
         if cut is not None:
             cut = Cut(order[cut.loop], cut.size, cut.overlapping) if order else cut
             placement = Placement.scheduled(op, Schedule(order=order, cut=cut))
+        if shared is None and (ranges := choose_owned(placement, target)) is not None:
+            owned, shared = ranges
     lanes, widest = choose_lanes(placement, target, strict=strict)
     if crossed and (side := choose_tile(placement, lanes)) is not None:
-        return Schedule(order, cut, shared, lanes=side, tiled=True)
+        return Schedule(order, cut, owned, shared, lanes=side, tiled=True)
     interleave = 1 if crossed else choose_interleaving(placement, target, lanes, widest)
     if interleave > 1 and in_place():
         interleave = 1
@@ -57,6 +60,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
     return Schedule(
         order,
         cut,
+        owned,
         shared,
         lanes,
         interleave,

@@ -20,7 +20,8 @@ class Split(Struct, frozen=True):
     """Iterations in chunks of ``grain`` (the last may have fewer), and about how many nanoseconds all of them take.
 
     ``step`` is not 1 where an iteration is a range of elements from ``min(iteration * step, last)`` on, ranges which overlap at the end.
-    ``joined``: neighbouring chunks may be run as one, which takes less than each of them alone.
+    ``joined``: neighbouring chunks may be run as one, which takes less than each of them alone; ``even``: a part of them takes something by itself, so that
+    every thread had better have one.
     """
 
     iterations: int
@@ -29,6 +30,7 @@ class Split(Struct, frozen=True):
     step: int = 1
     last: int = 0
     joined: bool = False
+    even: bool = False
 
     @property
     def chunks(self) -> int:

@@ -15,6 +15,7 @@ from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.location.locations import error_at
+from wengert.transforms.schedule.computed_positions import apart_in, window_unit
 from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
 from wengert.transforms.schedule.placement import Placement, guards_of
@@ -90,6 +91,8 @@ def _loops(op: NestOp, schedule: Schedule, *, strict: bool) -> Problem:
 
 def _needs_order(op: NestOp, write: Write, sequence: list[int], *, strict: bool) -> str:
     """Why a write does not allow loops in this sequence (a loop that is cut stands in it twice); empty if it does."""
+    if sequence[1:] == list(range(len(op.extents))) and sequence[0] in apart_in(op, write):
+        return ""  # ranges of a loop whose iterations update different elements, each in the same order as before
     if write.base is not None and write.kind == STORE and Placement(op).depth[write.base] >= 0:
         return "the nest stores at computed positions, where the last iteration's value stays"
     if not strict or write.kind not in ("add", "mul") or element_format(write.value.type).kind not in "fc":
@@ -112,11 +115,15 @@ def _inside(asked: _Asked, parallel: bool) -> Problem:
 
 def _shared(parallel: bool) -> Callable[[_Asked], Problem]:
     def rule(asked: _Asked) -> Problem:
-        placement, what = asked.placement, "a parallel loop"
+        placement, what = asked.placement, f"ranges of {owned} elements" if (owned := asked.schedule.owned) else "a parallel loop"
         if asked.schedule.parallel is None:
-            return None
+            return (what, "no 'parallel' shares them") if owned else None
         if not parallel:
             return what, "the nest is part of what runs in parallel already"
+        if owned:
+            unit = 0 if asked.schedule.cut is not None or asked.schedule.order else window_unit(placement)
+            why = "nothing is updated at computed positions, each in one range for sure" if not unit else f"what is updated at once lies within {unit}"
+            return None if unit and owned % unit == 0 else (what, why)
         if placement.inner < (2 if asked.schedule.tiled else 1):
             return what, "there is no loop around those that a thread runs; cut one"
         if not may_share(placement) or not is_disjoint(placement, 0):

@@ -10,7 +10,7 @@ from wengert.dialects import stablehlo
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.transforms.codegen.cpu.native.convolution import as_product as by_products
-from wengert.transforms.codegen.cpu.native.convolution import direct, tiled_part
+from wengert.transforms.codegen.cpu.native.convolution import bands, direct, shapes, tiled_part
 from wengert.transforms.codegen.cpu.native.convolution.geometry import phases
 from wengert.transforms.schedule.target import GENERIC
 
@@ -87,7 +87,8 @@ def test_long_sums_and_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     for constant, value in (("STEPS", 4), ("FAR_BYTES", 0)):
         monkeypatch.setattr(tiled_part, constant, value)
     for constant, value in (("NEAR_BYTES", 0), ("ROWS", 1), ("REPEATED", 1e9), ("FLOPS_PER_NS", 1e-3)):
-        monkeypatch.setattr(direct, constant, value)
+        monkeypatch.setattr(shapes, constant, value)
+    monkeypatch.setattr(bands, "REPEATED", 1e9)
     check_form("f64", name)
 
 

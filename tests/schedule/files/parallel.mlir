@@ -30,3 +30,13 @@ func.func @little(%x: tensor<1000xf32>) -> tensor<1000xf32> {
   %0 = stablehlo.add %x, %x : tensor<1000xf32>
   return %0 : tensor<1000xf32>
 }
+
+// Rows that are updated at computed positions: a thread goes through all of them, and updates the elements of its own ranges.
+// CHECK-LABEL: @updates
+// CHECK: schedule<owned = 4096, parallel = {chunk = 1, nanoseconds = {{[0-9]+}}}, lanes = 8
+func.func @updates(%x: tensor<1000x256xf32>, %i: tensor<512x1xi32>, %u: tensor<512x256xf32>) -> tensor<1000x256xf32> {
+  %0 = "core.scatter"(%x, %i, %u) <{kind = #core<kind add>, indices_are_sorted = false, unique_indices = false,
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}>
+    : (tensor<1000x256xf32>, tensor<512x1xi32>, tensor<512x256xf32>) -> tensor<1000x256xf32>
+  return %0 : tensor<1000x256xf32>
+}

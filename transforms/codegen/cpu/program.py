@@ -253,7 +253,8 @@ class _BlockCode(BlockPointers):
                 pointers.append(own)
             self.entry.job(name, pointers, kernel.cut, self.offset(own, common) if common else own, scratch_room(op) - common)
             if kernel.finishing_cut is not None:
-                self.entry.job(name + FINISH.removeprefix(OWN[:-1]), pointers, kernel.finishing_cut)
+                more = self.offset(own, common) if common else own, scratch_room(op) - common
+                self.entry.job(name + FINISH.removeprefix(OWN[:-1]), pointers, kernel.finishing_cut, *more)
             return
         pointers.append(own)
         if kernel.uses_tapes:

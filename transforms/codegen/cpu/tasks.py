@@ -15,7 +15,7 @@ from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split
 
 DECLARATIONS = {
-    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64, i1)",
+    POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64, i64)",
     BLAS_HOLD: f"declare void @{BLAS_HOLD}()",
     BLAS_RELEASE: f"declare void @{BLAS_RELEASE}()",
 }
@@ -59,6 +59,6 @@ def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: 
         ("ptr", scratch),
         ("i64", count),
         ("i64", cut.nanoseconds),
-        ("i1", "true" if cut.joined else "false"),
+        ("i64", 0 if not cut.joined else 2 if cut.even else 1),
     ]
     builder.call_void(POOL_RUN, arguments)

@@ -13,6 +13,7 @@ from math import ceil, prod
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.dialects.kernel.product_schedule import Blocks, Tile
+from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.products.plan import MatmulPlan
 from wengert.transforms.schedule.products.tiling import balanced
 from wengert.transforms.schedule.target import Target
@@ -37,7 +38,7 @@ COPY_BYTE_NS = 0.05
 THREADS = (1, 2, 4, 8, 16)
 """For so many threads the blocks are balanced."""
 MOST_LOST = 1.08
-"""One thread does not take longer for blocks that several can share by more than this."""
+"""One thread does not take longer for blocks that several can share, and that are not joined, by more than this."""
 MOST_BLOCKS = 256
 
 
@@ -66,20 +67,58 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
         wide = _even(plan.n, ceil(plan.n / columns), width)
         return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide)), 0
 
+    if plan.element != plan.result_element:  # sums of another type than the result are kept for one block
+        rows, wide = _apart(plan, tile, columns, flops_per_ns)
+        return Blocks(rows, wide, _depth(plan.k, tile, size, room // wide)), 0
+    rows, wide = _joined(plan, tile, columns, flops_per_ns)
+    together = columns // wide * wide
+    return Blocks(rows, wide, _depth(plan.k, tile, size, room // together)), together
+
+
+def _shapes(plan: MatmulPlan, tile: Tile, columns: int) -> Iterator[tuple[int, int]]:
+    """The sizes that blocks of at most so many columns may have."""
+    for wide in _parts(plan.n, tile.columns * tile.lanes):
+        if wide <= columns:
+            yield from ((rows, wide) for rows in _parts(plan.m, tile.rows))
+
+
+def _apart(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> tuple[int, int]:
+    """The rows and columns of blocks each of which is computed on its own."""
     around = prod(loop.size for loop in plan.loops)
 
     def cost(rows: int, wide: int, threads: int) -> float:
         """The time of so many threads together, those that wait for others among them."""
         count = ceil(plan.m / rows) * ceil(plan.n / wide) * around
-        return threads * ceil(count / threads) * _block_ns(plan, rows, wide, size, flops_per_ns)
+        return threads * ceil(count / threads) * _block_ns(plan, rows, wide, flops_per_ns)
 
-    sizes = [(rows, wide) for rows in _parts(plan.m, tile.rows) for wide in _parts(plan.n, width) if wide <= columns]
+    sizes = list(_shapes(plan, tile, columns))
     alone = min(cost(*shape, 1) for shape in sizes)
     sizes = [shape for shape in sizes if cost(*shape, 1) <= MOST_LOST * alone]
-    rows, wide = min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
-    # Sums of another type than the result are kept for one block.
-    together = columns // wide * wide if plan.element == plan.result_element else 0
-    return Blocks(rows, wide, _depth(plan.k, tile, size, room // max(wide, together))), together
+    return min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
+
+
+def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> tuple[int, int]:
+    """The rows and columns of blocks of which a thread computes neighbours together: one thread takes as long for small ones as for large ones."""
+    around = prod(loop.size for loop in plan.loops)
+    most = wanted_chunks(plan.flops / flops_per_ns)
+
+    def cost(shape: tuple[int, int]) -> tuple[float, int]:
+        """The time of the threads together, those that wait for others among them, for every number of threads."""
+        rows, wide = shape
+        below, beside = ceil(plan.m / rows), ceil(plan.n / wide)
+        count = below * beside * around
+
+        def of(threads: int) -> float:
+            # Threads claim a share of what is left at a time, and single blocks at last.
+            run = min(max(count // (2 * threads), 1), below * beside)
+            tall, across = min(run, below), ceil(run / below)
+            busiest = ceil(count / threads) if count < 2 * threads else count / threads + 0.5
+            return threads * busiest / (tall * across) * _block_ns(plan, tall * rows, across * wide, flops_per_ns)
+
+        return sum(map(of, THREADS[1:])), -rows * wide
+
+    whole = next(_shapes(plan, tile, columns))
+    return min((shape for shape in _shapes(plan, tile, columns) if ceil(plan.m / shape[0]) * ceil(plan.n / shape[1]) * around <= most), key=cost, default=whole)
 
 
 def _depth(terms: int, tile: Tile, size: int, most: int) -> int:
@@ -88,9 +127,9 @@ def _depth(terms: int, tile: Tile, size: int, most: int) -> int:
     return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT)
 
 
-def _block_ns(plan: MatmulPlan, rows: int, columns: int, size: int, flops_per_ns: float) -> float:
+def _block_ns(plan: MatmulPlan, rows: int, columns: int, flops_per_ns: float) -> float:
     """About how long a block takes."""
-    return plan.k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * size * (rows + columns))
+    return plan.k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * ELEMENT_BYTES[plan.element] * (rows + columns))
 
 
 def _parts(extent: int, unit: int) -> Iterator[int]:

@@ -18,7 +18,7 @@ from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedu
 from wengert.transforms.schedule.chunks import split, wanted_chunks
 from wengert.transforms.schedule.products.blocking import block_tile, choose_blocks
 from wengert.transforms.schedule.products.operands import Product, is_empty_sum, needed_copies
-from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, fitting, plan_of, with_turned_b
+from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, fitting, iterations, plan_of, with_turned_b
 from wengert.transforms.schedule.products.tiling import column_tile, dot_tile, smallest
 from wengert.transforms.schedule.target import Target
 
@@ -40,6 +40,8 @@ LEAST_ROWS = 128
 LEAST_COLUMNS = 64
 ENOUGH = 8
 """So many parts by columns are enough."""
+ENOUGH_ITERATIONS = 16
+"""So many iterations of loops around the product are enough: they cost nothing."""
 BYTE_NS = 0.02
 CYCLES_PER_NS = 3.0
 
@@ -60,7 +62,7 @@ def choose(product: Product, target: Target, *, parallel: bool = True) -> Produc
         return _in_blocks(schedule, plan, target, parallel=parallel)
     whole = _tile(plan, plan.m, plan.n, target)
     share = _share(plan, whole, target) if parallel else None
-    if share is None or share.over == "loop":
+    if share is None or share.over in ("loop", "loops"):
         return _with_tiles(schedule, plan, [_Part(plan.m, plan.n, whole)], share)
     sizes = [share.chunk, extent_of(plan, share.over) % share.chunk]
     extents = [(size, plan.n) if share.over == "rows" else (plan.m, size) for size in sizes if size]
@@ -197,8 +199,11 @@ def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
     wanted = wanted_chunks(work)
     if wanted < 2:
         return None
-    if plan.loops and plan.loops[0].size >= min(ENOUGH, wanted) and plan.copy_b is None:
-        return _ranges("loop", plan.loops[0].size, work)
+    around = () if plan.copy_b is not None else plan.loops
+    if around and around[0].size >= min(ENOUGH_ITERATIONS, wanted):
+        return _ranges("loop", around[0].size, work)
+    if around and iterations(plan) >= min(ENOUGH, wanted):
+        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work)
     width = _least_columns(plan, tile)
     if plan.n >= min(ENOUGH, wanted) * width:
         return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
@@ -206,7 +211,7 @@ def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
         return _ranges("rows", plan.m, work, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // LEAST_ROWS)
     if plan.n >= 2 * width:
         return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
-    return _ranges("loop", plan.loops[0].size, work) if plan.loops and plan.loops[0].size > 1 and plan.copy_b is None else None
+    return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work) if around and iterations(plan) > 1 else None
 
 
 def _ranges(over: Over, extent: int, work: float, **limits: int) -> Share | None:

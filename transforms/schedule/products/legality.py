@@ -120,19 +120,19 @@ def _shared(asked: _Asked) -> Problem:
     share, core = asked.schedule.parallel, asked.core
     if share is None:
         return None
-    what = f"parts of {share.chunk} {'iterations' if share.over == 'loop' else share.over}"
+    what = f"parts of {share.chunk} {'iterations' if share.over in ('loop', 'loops') else share.over}"
     if not asked.parallel:
         return what, "the product is part of what runs in parallel already"
     if share.over == "blocks" and asked.schedule.kernel != "blocked":
         return what, f"the kernel '{asked.schedule.kernel}' has no blocks"
-    if asked.schedule.kernel == "blocked" and share.over not in ("loop", "blocks"):
+    if asked.schedule.kernel == "blocked" and share.over not in ("loop", "loops", "blocks"):
         return what, "a product in blocks is shared by blocks, or by iterations around it"
     whole = core.result_element != core.element and asked.schedule.kernel != "blocked"
     if core.copy_a is not None or whole or core.k == 0:
         return what, "all of an operand or of the result is converted, copied or filled in one piece"
     if share.over != "rows" and (core.copy_b is not None or asked.schedule.turned):
         return what, "all of B is copied in one piece"
-    if share.over == "loop" and not core.loops:
+    if share.over in ("loop", "loops") and not core.loops:
         return what, "there is no loop around the product"
     if share.chunk > (extent := extent_of(replace(core, blocks=asked.schedule.blocks), share.over)):
         return what, f"there are {extent}"
@@ -146,7 +146,7 @@ def _tiles(asked: _Asked) -> Problem:
         return None if schedule.last is None else ("a tile of the last part", "all blocks have the same")
     if schedule.kernel not in (*VECTORS, "dot"):
         return None if schedule.tile == Tile() and schedule.last is None else ("a tile", f"the kernel '{schedule.kernel}' has none")
-    if share is None or share.over == "loop":
+    if share is None or share.over in ("loop", "loops"):
         if schedule.last is not None:
             return "a tile of the last part", "all parts have the same rows and columns"
         return _tile(core, schedule, schedule.tile, core.m, core.n)

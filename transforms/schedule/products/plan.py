@@ -185,7 +185,7 @@ class MatmulPlan(Struct, frozen=True):
 
 
 class Parts(Struct, frozen=True):
-    """The plan of all parts but a smaller last one, that of the last one, and how far the pointers move from part to part."""
+    """The plan of all parts but a smaller last one, that of the last one, and how far the pointers move from part to part; the loops, where all are shared."""
 
     part: MatmulPlan
     rest: MatmulPlan | None
@@ -194,6 +194,7 @@ class Parts(Struct, frozen=True):
     c: int
     cut: Split
     over: Over = "loop"
+    loops: tuple[Loop, ...] = ()
 
     @property
     def scratch_bytes(self) -> int:
@@ -238,6 +239,8 @@ def parts_of(product: Product, schedule: ProductSchedule) -> Parts | None:
     whole, chunk = plan_of(product, schedule), share.chunk
     if share.over == "blocks":
         return Parts(whole, None, 0, 0, 0, Split(whole.block_count, chunk, share.nanoseconds, joined=whole.together > 0), share.over)
+    if share.over == "loops":
+        return Parts(replace(whole, loops=()), None, 0, 0, 0, Split(iterations(whole), chunk, share.nanoseconds), share.over, whole.loops)
     extent, (a, b, c) = extent_of(whole, share.over), steps_of(whole, share.over)
     chunks = -(-extent // chunk)
     rest = part_of(whole, share.over, extent % chunk, last_tile(whole, schedule)) if extent % chunk else None
@@ -255,7 +258,14 @@ def extent_of(plan: MatmulPlan, over: Over) -> int:
     """How many rows, columns, blocks or iterations may be shared."""
     if over == "blocks":
         return plan.block_count
+    if over == "loops":
+        return iterations(plan)
     return plan.m if over == "rows" else plan.n if over == "columns" else plan.loops[0].size
+
+
+def iterations(plan: MatmulPlan) -> int:
+    """How many iterations all loops around the product have."""
+    return math.prod([loop.size for loop in plan.loops])
 
 
 def steps_of(plan: MatmulPlan, over: Over) -> tuple[int, int, int]:
@@ -277,7 +287,7 @@ def part_of(plan: MatmulPlan, over: Over, size: int, tile: Tile) -> MatmulPlan:
 def last_tile(whole: MatmulPlan, schedule: ProductSchedule) -> Tile:
     """The tile of the last, smaller part: as much of the others' as fits if none is named."""
     share = schedule.parallel
-    if schedule.last is not None or share is None or share.over in ("loop", "blocks"):
+    if schedule.last is not None or share is None or share.over in ("loop", "loops", "blocks"):
         return schedule.last or schedule.tile
     rest = extent_of(whole, share.over) % share.chunk
     return fitting(schedule.kernel, schedule.tile, *((rest, whole.n) if share.over == "rows" else (whole.m, rest)))

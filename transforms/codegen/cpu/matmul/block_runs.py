@@ -43,8 +43,8 @@ def emit_run(builder: FunctionBuilder, plan: MatmulPlan, name: str, pointers: Po
 def _rectangle(builder: FunctionBuilder, plan: MatmulPlan, number: str, left: str) -> tuple[Index, Index, Index]:
     """The largest rectangle of at most so many blocks that begins with this one: its blocks below one another, beside one another, and all of them."""
     assert plan.blocks is not None
-    row, above = _digit(builder, number, plan.block_rows)
-    column, _ = _digit(builder, above, plan.block_columns)
+    row, above = digit(builder, number, plan.block_rows)
+    column, _ = digit(builder, above, plan.block_columns)
     below = builder.binary("sub nuw nsw", "i64", plan.block_rows, row)
     whole = builder.binary("udiv", "i64", left, plan.block_rows)
     beside = builder.intrinsic("umin", "i64", plan.together // plan.blocks.columns, builder.binary("sub nuw nsw", "i64", plan.block_columns, column))
@@ -59,16 +59,16 @@ def _call_numbered(
 ) -> None:
     """Computes so many rows and columns from the block of this number on."""
     a, b, c, scratch = pointers
-    row, left = _digit(builder, number, plan.block_rows)
-    column, left = _digit(builder, left, plan.block_columns)
+    row, left = digit(builder, number, plan.block_rows)
+    column, left = digit(builder, left, plan.block_columns)
     for loop in reversed(plan.loops):
-        index, left = _digit(builder, left, loop.size)
+        index, left = digit(builder, left, loop.size)
         moved = zip((a, b, c), (*plan.stored, plan.result_element), (loop.a, loop.b, loop.c), strict=True)
         a, b, c = (builder.offset(pointer, _bytes(element), builder.multiply(index, step)) for pointer, element, step in moved)
     _call_block(builder, plan, name, (a, b, c, scratch), (row, column), extents, finish)
 
 
-def _digit(builder: FunctionBuilder, number: str, base: int) -> tuple[Index, str]:
+def digit(builder: FunctionBuilder, number: str, base: int) -> tuple[Index, str]:
     """The last digit of a number in this base, and the number without it."""
     if base == 1:
         return 0, number

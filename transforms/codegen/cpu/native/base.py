@@ -24,7 +24,7 @@ from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
 from wengert.transforms.codegen.cpu.tasks import begin_task, parameters
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.schedule.chunks import Split, single
+from wengert.transforms.schedule.chunks import MOST_CHUNKS, Split, single, split
 from wengert.transforms.schedule.target import Target
 
 OWN = "KERNEL."
@@ -94,6 +94,10 @@ class NativeKernel(ABC):
         """The number of terms of every sum that the schedule may cut into equal ranges, which are added up at the end; 0: there is no such form."""
         return 0
 
+    def term_rows_to_cut(self) -> int:
+        """The number of rows of the terms of every sum that the schedule may cut into equal ranges, where each term is one of its own; 0: there are none."""
+        return 0
+
     def common_bytes(self) -> int:
         """The bytes of scratch memory, before what is private to a thread, into which all chunks write what is made into results at the end."""
         return 0
@@ -110,6 +114,8 @@ class NativeKernel(ABC):
     def finishing_cut(self) -> Split | None:
         """How the end is cut into chunks; None if there is none, or the function itself does it."""
         iterations, nanoseconds = self.finishing() if self.cut is not None else (0, 0.0)
+        if iterations > MOST_CHUNKS:
+            return split(iterations, nanoseconds) or Split(iterations, iterations, int(nanoseconds))
         return single(iterations, nanoseconds) if iterations else None
 
     @cached_property
@@ -136,7 +142,9 @@ class NativeKernel(ABC):
                 self.outside[value] = builder.memory().load(value_element(value), f"%p{number}")
         self.emit(builder)
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
-        own = {symbol: text for symbol, text in builder.module.definitions.items() if symbol.startswith(OWN)}
+        finish, end = self._finish(strict)
+        definitions = builder.module.definitions | end.module.definitions
+        own = {symbol: text for symbol, text in definitions.items() if symbol.startswith(OWN)}
         function = builder.definition(
             "KERNEL",
             parameters([*pointers, *others], self.cut),
@@ -144,23 +152,23 @@ class NativeKernel(ABC):
             returns="0" if self.returns_status else "",
             attributes=self.target.attributes,
         )
-        shared = {symbol: text for symbol, text in builder.module.definitions.items() if symbol not in own}
-        return NativeText("".join([*own.values(), self._finish(strict), function]), shared, builder.module.externals)
+        shared = {symbol: text for symbol, text in definitions.items() if symbol not in own}
+        return NativeText("".join([*own.values(), finish, function]), shared, builder.module.externals | end.module.externals)
 
     def _pointers(self) -> list[str]:
         """The names of operands, captured values and results, and of the common memory where there is an end."""
         names = [f"%p{n}" for n in range(len(self.op.operands) + len(self.captured))] + [f"%q{n}" for n in range(len(self.op.results))]
         return [*names, COMMON] if self.finishing_cut is not None else names
 
-    def _finish(self, strict: bool) -> str:
-        """The task :data:`FINISH`, if there is one."""
-        cut = self.finishing_cut
+    def _finish(self, strict: bool) -> tuple[str, KernelBuilder]:
+        """The task :data:`FINISH`, if there is one, and what it was written with."""
+        cut, pointers = self.finishing_cut, self._pointers()
+        builder = KernelBuilder(self.target, strict=strict, cut=cut)
         if cut is None:
-            return ""
-        builder, pointers = KernelBuilder(self.target, strict=strict, cut=cut), self._pointers()
+            return "", builder
         begin_task(builder, pointers, cut)
         self.emit_finish(builder, COMMON)
-        return builder.definition(FINISH, parameters(pointers, cut), attributes=self.target.attributes)
+        return builder.definition(FINISH, parameters(pointers, cut), attributes=self.target.attributes), builder
 
 
 Kernel = TypeVar("Kernel", bound=type[NativeKernel])

@@ -51,8 +51,10 @@ def _problem(kernel: NativeKernel, *, parallel: bool) -> tuple[str, str] | None:
     if schedule != Schedule(cut=schedule.cut, parallel=schedule.parallel):
         return "more than a cut and a parallel loop", "a native kernel has its own loops and registers"
     if (cut := schedule.cut) is not None:
-        extent, what = (kernel.terms_to_cut(), "terms") if cut.loop == 1 else (kernel.rows_to_cut(), "rows")
-        if cut.loop > 1 or cut.overlapping or not extent or extent % cut.size:
+        forms = {0: (kernel.rows_to_cut, "rows"), 1: (kernel.terms_to_cut, "terms"), 2: (kernel.term_rows_to_cut, "rows of terms")}
+        extents, what = forms.get(cut.loop, forms[0])
+        extent = extents()
+        if cut.loop not in forms or cut.overlapping or not extent or extent % cut.size:
             return f"ranges of {cut.size} iterations of loop {cut.loop}", f"the kernel has {extent or 'no'} {what} that may be cut, into equal ranges"
     if schedule.parallel is not None:
         if not parallel:

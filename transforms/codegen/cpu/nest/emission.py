@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.body import Body
@@ -30,6 +31,7 @@ from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
 from wengert.transforms.codegen.cpu.tasks import BEGIN, END, begin_task, parameters
+from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.parallel import ranges, shared_loop
 from wengert.transforms.schedule.placement import Placement
@@ -73,6 +75,8 @@ class _Emission:
         self.body = Body(nest, self.registers, self.addresses, guards, loads, self.tiles)
         self.innermost = Innermost(nest, self.registers, self.addresses, guards, self.body, self.writes, self.reductions)
         self.split = shared_loop(nest.op, nest.schedule, nest.extents)
+        base = nest.placed.writes[0].base if nest.schedule.owned else None
+        self.owning_level = -1 if base is None else nest.placed.depth[base]
 
     def run(self, name: str) -> NestText:
         """The definition of the function."""
@@ -95,6 +99,26 @@ class _Emission:
             self.writes.emit(1, 1)
             return
         self.body.emit(level, 1, 1)
+        if level >= 0 and level == self.owning_level:
+            with self.nest.out.when(self._is_owned(level)), self.registers.scope({}):
+                self._inside(level)
+            return
+        self._inside(level)
+
+    def _is_owned(self, level: int) -> str:
+        """Whether what is updated in the loops inside lies in the ranges of this task."""
+        (write,), out, owned = self.nest.placed.writes, self.nest.out, self.nest.schedule.owned
+        assert write.base is not None
+        at, base = self.nest.placed.loops[write.at], self.registers.get(write.base, 1)
+        outer = Position(at.offset, tuple([term for term in at.terms if isinstance(term[0], int) and term[0] <= level]))
+        kind = element_of(write.base.type).register
+        position = out.add(str(base) if kind == "i64" else out.cast("sext", str(base), kind, "i64"), self.addresses.position(outer))
+        first, count = (out.multiply(number, owned) for number in (BEGIN, out.binary("sub", "i64", END, BEGIN)))
+        return out.icmp("ult", "i64", out.binary("sub", "i64", position, first), count)
+
+    def _inside(self, level: int) -> None:
+        """The loops inside of one loop, after its own values."""
+        inner = self.nest.inner
         self.body.prepare_inner(level)
         if level + 1 == inner:
             self.innermost.emit()
@@ -109,7 +133,7 @@ class _Emission:
                 self.reductions.close_slot(reduction)
 
     def _loop(self, level: int) -> None:
-        if level == 0 and self.split is not None:
+        if level == 0 and self.split is not None and not self.nest.schedule.owned:
             self._outermost(self.split, BEGIN, END)
         elif level == 0 and (overlapping := ranges(self.nest.op, self.nest.schedule)) is not None:
             self._outermost(overlapping, 0, overlapping.iterations)

@@ -130,12 +130,12 @@ class LineJob(Struct, frozen=True, dict=True):
         if line.extent % lanes:
             fill(builder, ends, self.lines[1], ("a", "b"), 0, at=(whole * lanes * line.a, whole * lanes * line.b))
 
-    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index, kernel: str = "%p1") -> None:
-        """The tiles of all groups, on a piece of a block of images."""
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: tuple[Index, Index], kernel: str = "%p1") -> None:
+        """The tiles of all groups, on a piece of a block of images; how many pieces lie before it in what it reads, and in the result."""
         part, form, (outer, inner) = self.part, self.form, self.lines
         whole, rest = divmod(self.line.extent, form.lanes)
         rows, steps, ends = [builder.byte("%scratch", at) for at in self.places[:3]]
-        a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
+        a_piece, c_piece = part.moved(builder, piece)
         with builder.loops([form.groups]) as (group,), builder.loops([axis.extent for axis in outer]) as at:
             x_step, w_step, out_step = [builder.multiply(group, step) for step in form.group_steps]
             a = builder.address(

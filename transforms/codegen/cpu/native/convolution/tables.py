@@ -31,6 +31,13 @@ class Part(Struct, frozen=True):
     b: int
     c: int
 
+    def moved(self, builder: KernelBuilder, pieces: tuple[Index, Index]) -> tuple[Index, Index]:
+        """How far the first elements of A and of the result are moved where so many pieces of rows lie before them."""
+        if not self.rows:
+            return 0, 0
+        outer = self.rows[0]
+        return builder.multiply(pieces[0], outer.extent * outer.a), builder.multiply(pieces[1], outer.extent * outer.c)
+
 
 def points(axes: Iterable[Axis]) -> int:
     """The number of points of a box."""

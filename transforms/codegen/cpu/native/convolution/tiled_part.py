@@ -177,10 +177,10 @@ class Job(Struct, frozen=True, dict=True):
                     first = builder.address(source, element, start * self.width * columns.b)
                     copy_box(builder, element, extents, first, reads, builder.address(target, element, start * self.width * self.depth), writes)
 
-    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: Index, kernel: str = "%p1") -> None:
-        """The tiles of all groups, on a piece of a block of images."""
+    def run(self, builder: KernelBuilder, x: str, result: str, moved: str, piece: tuple[Index, Index], kernel: str = "%p1") -> None:
+        """The tiles of all groups, on a piece of a block of images; how many pieces lie before it in what it reads, and in the result."""
         form, part, element = self.form, self.part, self.form.element
-        a_piece, c_piece = [builder.multiply(piece, part.rows[0].extent * step) for step in (part.rows[0].a, part.rows[0].c)] if piece != 0 else (0, 0)
+        a_piece, c_piece = part.moved(builder, piece)
         with builder.loops([form.groups]) as (group,):
             steps = form.group_steps
             x_step, w_step = builder.multiply(group, steps[0]), builder.multiply(group, steps[1])

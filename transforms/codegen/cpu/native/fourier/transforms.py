@@ -8,7 +8,9 @@ C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992)
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Generator
+from contextlib import contextmanager
+from math import log2, prod
 from typing import Any
 
 from msgspec import Struct
@@ -20,13 +22,14 @@ from wengert.dialects.stablehlo.attributes import FftType
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import c64, c128, f32, f64, shape
 from wengert.ir.tensor_types import element as element_type
-from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.base import COMMON, NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import zero
 from wengert.transforms.codegen.cpu.native.fourier.lines import Across, Along, Line, Read, swapped
 from wengert.transforms.codegen.cpu.native.fourier.stages import blocks
 from wengert.transforms.codegen.cpu.native.fourier.tables import LARGEST, is_smooth
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.tasks import SCRATCH
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import Element
 from wengert.transforms.fuse.fourier.roots import convolution_length
@@ -34,6 +37,12 @@ from wengert.transforms.schedule.target import Target
 
 WIDE = 1024
 """From this length on a single line goes in whole vectors of f32: their first stage, of radix 8 or 16, takes long to compile."""
+
+
+ELEMENT_NS = 0.2
+"""The nanoseconds of an element for each doubling of the length, about."""
+SHARED = ("even", "odd")
+"""The scratch memory that one pass writes and the next one reads."""
 
 
 class Pass(Struct, frozen=True):
@@ -160,27 +169,69 @@ class Fourier(NativeKernel):
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
+    # -- threads share the lines of one pass, or those of the first of two and then those of the second
+
+    def parallel_work(self) -> tuple[int, float]:
+        return self._work(self.passes[0]) if 1 <= len(self.passes) <= 2 else (1, 0.0)
+
+    def finishing(self) -> tuple[int, float]:
+        return self._work(self.passes[1]) if len(self.passes) == 2 else (0, 0.0)
+
+    def _work(self, step: Pass) -> tuple[int, float]:
+        """The blocks of lines of a pass, and the nanoseconds of all of them."""
+        return prod(self._blocks(step)), ELEMENT_NS * step.outer * step.inner * step.n * log2(step.n + 1)
+
+    def _blocks(self, step: Pass) -> tuple[int, int]:
+        """The blocks of lines, as outer and inner ones."""
+        along, lanes = step.lanes(self.most_lanes)
+        return (step.outer, -(-step.inner // lanes)) if step.inner > 1 else (1, -(-step.outer // (1 if along else lanes)))
+
+    def common_bytes(self) -> int:
+        return sum(size for name, size in self.spaces.items() if name in SHARED) if self.cut is not None else 0
+
+    def _places(self, builder: KernelBuilder, common: str) -> dict[str, str]:
+        """The addresses of operand, result and scratch memory; what all threads read and write is in the common part of it, if there is one."""
+        places, offsets = {"%p0": "%p0", "%q0": "%q0"}, {True: 0, False: 0}
+        for name, size in self.spaces.items():
+            shared = self.cut is not None and name in SHARED
+            places[name] = builder.byte(common if shared else SCRATCH, offsets[shared])
+            offsets[shared] += size
+        return places
+
+    def emit_finish(self, builder: KernelBuilder, common: str) -> None:
+        self._pass(builder, self.passes[1], self._places(builder, common))
+
     def emit(self, builder: KernelBuilder) -> None:
         if self.is_empty:
             zero(builder, "%q0", prod(shape(self.op.result)) * value_element(self.op.result).size)
             return
-        places, offset = {"%p0": "%p0", "%q0": "%q0"}, 0
-        for name, size in self.spaces.items():
-            places[name] = builder.byte("%scratch", offset)
-            offset += size
-        for step in self.passes:
+        places = self._places(builder, COMMON)
+        for step in self.passes[:1] if self.cut is not None else self.passes:
             self._pass(builder, step, places)
+
+    @contextmanager
+    def _lines(self, builder: KernelBuilder, step: Pass) -> Generator[tuple[Index, Index]]:
+        """Blocks of lines: the outer index and the first of them; the last block begins where it ends with the others."""
+        along, lanes = step.lanes(self.most_lanes)
+        extent, width = (step.inner, lanes) if step.inner > 1 else (step.outer, 1 if along else lanes)
+        if self.cut is None:
+            with builder.loops([step.outer if step.inner > 1 else 1]) as (outer,), blocks(builder, extent, width) as first:
+                yield outer, first
+            return
+        with builder.parallel_loops(self._blocks(step)) as (outer, number):
+            first, last = builder.multiply(number, width), extent - width
+            yield outer, first if last % width == 0 else builder.intrinsic("umin", "i64", first, last)
 
     def _pass(self, builder: KernelBuilder, step: Pass, places: dict[str, str]) -> None:
         along, lanes = step.lanes(self.most_lanes)
         lines = (Along if along else Across)(builder, self.element, lanes, places)
         source, target = places[step.source], places[step.target]
         if step.inner > 1:
-            with builder.loops([step.outer]) as (outer,), blocks(builder, step.inner, lanes) as inner:
+            with self._lines(builder, step) as (outer, inner):
                 at = builder.linear([(outer, step.n * step.inner)], inner)
                 self._complex(step, lines, *[lines.line(builder.address(place, self.element, at), step.inner, 1) for place in (source, target)])
             return
-        with blocks(builder, step.outer, 1 if along else lanes) as row:
+        with self._lines(builder, step) as (_, row):
             self._row(builder, step, lines, source, target, row)
 
     def _row(self, builder: KernelBuilder, step: Pass, lines: Across | Along, source: str, target: str, row: Index) -> None:
