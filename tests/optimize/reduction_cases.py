@@ -119,6 +119,10 @@ REDUCTIONS = [
     ),
 ]
 
+CONVOLUTION = (
+    "stablehlo.convolution(%x, KERNEL) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {REVERSE} {feature_group_count = 1 : i64, "
+    "batch_group_count = 1 : i64} : (tensor<2x5x6x3xf64>, tensor<3x2x3x4xf64>) -> tensor<2x3x5x4xf64>"
+)
 CONTRACTIONS = [
     case(
         "dot-of-transpose",
@@ -135,6 +139,22 @@ CONTRACTIONS = [
         "stablehlo.dot_general %x, %0, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x3x4xf64>, tensor<2x5x4xf64>) -> tensor<2x3x5xf64>",
         "%1 : tensor<2x3x5xf64>",
         left="dot_general",
+    ),
+    case(
+        "convolution-of-reverse",
+        "%x: tensor<2x5x6x3xf64>, %y: tensor<3x2x3x4xf64>",
+        "stablehlo.reverse %y, dims = [0, 1] : tensor<3x2x3x4xf64>",
+        CONVOLUTION.replace("KERNEL", "%0").replace("REVERSE", "reverse = [false, true]"),
+        "%1 : tensor<2x3x5x4xf64>",
+        left="convolution",
+    ),
+    case(
+        "convolution-of-reverse",
+        "%x: tensor<2x5x6x3xf64>, %y: tensor<3x2x3x4xf64>",
+        "stablehlo.reverse %y, dims = [1] : tensor<3x2x3x4xf64>",
+        CONVOLUTION.replace("KERNEL", "%0").replace("REVERSE", ""),
+        "%1 : tensor<2x3x5x4xf64>",
+        left="convolution",
     ),
     case(
         "transpose-of-dot",

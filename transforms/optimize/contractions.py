@@ -1,4 +1,4 @@
-"""Laws of contractions: transposes are absorbed into dimension numbers, sums are taken before."""
+"""Laws of contractions: transposes are absorbed into dimension numbers and reversals into windows, sums are taken before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import DotDimensionNumbersAttr, dimensions
-from wengert.ir.attributes import ints
+from wengert.ir.attributes import bool_array, bools, ints
 from wengert.ir.tensor_types import element, rank, shape
 from wengert.transforms.optimize.matching import made_by, used_once
 from wengert.transforms.optimize.rewrites import Assumption, Rewritten, rewrite
@@ -53,6 +53,20 @@ def dot_of_transpose(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Rewritten:
 
 def _sides(pair: Sequence[tuple[int, ...]]) -> Sides:
     return pair[0], pair[1]
+
+
+@rewrite(stablehlo.ConvolutionOp, given=[stablehlo.ReverseOp])
+def convolution_of_reverse(b: OpBuilder, op: stablehlo.ConvolutionOp) -> Rewritten:
+    """convolution(x, reverse(w)) = convolution(x, w) with the window read from the other end, where w is reversed along positions alone"""
+    reverse = made_by(op.rhs, stablehlo.ReverseOp)
+    if reverse is None:
+        return None
+    reversed_dimensions, (_, _, spatial) = ints(reverse.dimensions), op.dimension_numbers.roles[1]
+    if not set(reversed_dimensions) <= set(spatial):
+        return None
+    before = [False] * len(spatial) if op.window_reversal is None else bools(op.window_reversal)
+    reversal = bool_array([bool(flip) != (d in reversed_dimensions) for flip, d in zip(before, spatial, strict=True)])
+    return b.one(stablehlo.ConvolutionOp, (op.lhs, reverse.operand), op.result.type, **{**op.properties, "window_reversal": reversal})
 
 
 @rewrite(stablehlo.TransposeOp, given=[stablehlo.DotGeneralOp])

@@ -39,6 +39,21 @@ CASES: dict[str, Any] = {
     "channels first, long lines": (NCHW, (2, 2, 4, 21), (9, 2, 3, 3), (2, 9, 4, 21), "pad = [[1, 1], [1, 1]]"),
     "channels first, dilated": (NCHW, (2, 2, 4, 9), (3, 2, 3, 3), (2, 3, 7, 17), "lhs_dilate = [2, 2], pad = [[1, 1], [1, 1]]"),
     "channels first, strided": (NCHW, (2, 2, 7, 9), (9, 2, 2, 3), (2, 9, 3, 4), "stride = [2, 2]"),
+    "channels first, many features": (NCHW, (2, 5, 6, 7), (37, 5, 3, 3), (2, 37, 6, 7), "pad = [[1, 1], [1, 1]]"),
+    "gradient of the input, channels first": (
+        "[b, f, 0, 1]x[i, o, 0, 1]->[b, f, 0, 1]",
+        (2, 6, 5, 5),
+        (6, 33, 3, 3),
+        (2, 33, 5, 5),
+        "pad = [[1, 1], [1, 1]], reverse = [true, true]",
+    ),
+    "gradient of the kernel, channels first": (
+        "[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]",
+        (3, 9, 6, 6),
+        (3, 35, 6, 6),
+        (35, 9, 3, 3),
+        "pad = [[1, 1], [1, 1]]",
+    ),
     "many features": (NHWC, (2, 5, 5, 9), (3, 3, 9, 35), (2, 5, 5, 35), "pad = [[1, 1], [1, 1]]"),
     "windows of nothing": (NHWC, (2, 3, 4, 2), (1, 2, 2, 3), (2, 7, 9, 3), "lhs_dilate = [3, 3], pad = [[0, 0], [0, 0]]"),
     "batch inside": ("[0, 1, f, b]x[0, 1, i, o]->[0, 1, f, b]", (6, 5, 3, 4), (3, 2, 3, 5), (4, 4, 5, 4), ""),
@@ -90,6 +105,14 @@ def test_long_sums_and_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(shapes, constant, value)
     monkeypatch.setattr(bands, "REPEATED", 1e9)
     check_form("f64", name)
+
+
+@pytest.mark.parametrize("element", ["f64", "f32"])
+@pytest.mark.parametrize("name", [name for name in CASES if "channels first" in name])
+def test_results_moved_in_blocks(element: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that are no neighbours in the result are computed a few rows at a time, and then turned into place."""
+    monkeypatch.setattr(tiled_part, "MOVED_BYTES", 1 << 11)
+    check_form(element, name)
 
 
 def test_phases() -> None:

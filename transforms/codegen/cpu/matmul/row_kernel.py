@@ -126,16 +126,16 @@ def write_turned(builder: FunctionBuilder, arithmetic: Arithmetic, rows: list[st
         if count == 1:
             write_vector(builder, arithmetic, rows[start], first, step)
         else:
-            _write_rows(builder, arithmetic, _interleaved(builder, arithmetic, rows[start : start + count]), count, first, step)
+            _write_rows(builder, arithmetic, interleaved(builder, arithmetic, rows[start : start + count]), count, first, step)
         start += count
 
 
-def _interleaved(builder: FunctionBuilder, arithmetic: Arithmetic, rows: list[str]) -> list[str]:
+def interleaved(builder: FunctionBuilder, arithmetic: Arithmetic, rows: list[str]) -> list[str]:
     """The elements of a power of two of vectors, lane by lane: all of the first lane, then all of the second one, and so on."""
     if len(rows) == 1:
         return rows
     lanes, mixed = arithmetic.lanes, list[str]()
-    for even, odd in zip(_interleaved(builder, arithmetic, rows[::2]), _interleaved(builder, arithmetic, rows[1::2]), strict=True):
+    for even, odd in zip(interleaved(builder, arithmetic, rows[::2]), interleaved(builder, arithmetic, rows[1::2]), strict=True):
         for half in range(2):
             order = [lane + part * lanes for lane in range(half * lanes // 2, (half + 1) * lanes // 2) for part in range(2)]
             mixed.append(builder.shuffle(arithmetic.scalar, lanes, even, odd, order))

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from math import prod
 
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.turning import Turn
 from wengert.transforms.codegen.llvm.types import Element
 
 BLOCK = 4
 """Elements are transposed in square blocks of this side."""
+LARGE = 256
+"""Matrices of so many elements are transposed in blocks of whole registers, by a function."""
 _WORDS = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
@@ -45,6 +48,10 @@ def copy_box(
     order = sorted(range(len(extents)), key=lambda d: (-abs(target_strides[d]), d))
     dims = _merged([(extents[d], source_strides[d], target_strides[d]) for d in order if extents[d] != 1])
     word = raw(element)
+    for number, (extent, step, other) in enumerate(dims[:-1]):
+        if step == -1:  # from the other end
+            source, target = builder.address(source, word, 1 - extent), builder.address(target, word, (extent - 1) * other)
+            dims[number] = (extent, 1, -other)
     if not dims:
         builder.memory().store(word, builder.memory().load(word, source), target)
         return
@@ -95,6 +102,12 @@ Dimension = tuple[int, int, int]
 def _turn(builder: KernelBuilder, element: Element, others: Sequence[Dimension], rows: Dimension, columns: Dimension, source: str, target: str) -> None:
     """target[.., i, j] = source[.., i, j], where the source is contiguous along i and the target along j."""
     (m, _, row_step), (n, column_step, _) = rows, columns
+    if m * n >= LARGE:
+        with builder.loops([extent for extent, _, _ in others]) as at:
+            first = builder.address(source, element, builder.linear([(i, step) for i, (_, step, _) in zip(at, others, strict=True)]))
+            second = builder.address(target, element, builder.linear([(i, step) for i, (_, _, step) in zip(at, others, strict=True)]))
+            Turn.of(element.size, builder.target.vector_bytes, n, m).call(builder, first, column_step, second, row_step, n, m)
+        return
     whole_m, whole_n = m - m % BLOCK, n - n % BLOCK
     with builder.loops([extent for extent, _, _ in others]) as at:
         first = builder.address(source, element, builder.linear([(i, step) for i, (_, step, _) in zip(at, others, strict=True)]))

@@ -76,7 +76,7 @@ class DirectConvolution(ConvolutionShapes):
     @cached_property
     def moved_bytes(self) -> int:
         """The bytes of a result that is not computed in place."""
-        return max([aligned(job.rows * job.pitch * self.element.size) for job in self.jobs if isinstance(job, Job) and job.is_moved], default=0)
+        return max([job.moved_bytes for job in self.jobs if isinstance(job, Job)], default=0)
 
     def scratch_bytes(self) -> int:
         return self.common_bytes() + (self.jobs[-1].end if self.jobs else 0) + self.moved_bytes

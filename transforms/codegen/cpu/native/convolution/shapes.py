@@ -30,6 +30,8 @@ ROWS = 256
 """Images are taken together until there are about so many positions."""
 NEAR_BYTES = 1 << 17
 """A kernel of more bytes is not read again and again for every group of positions."""
+FILLED = 0.7
+"""Positions are in lanes if they fill them to this share of what features would, whose kernel is copied and whose results are turned."""
 LEAST_LINE = 4
 """Shorter lines are not added up in lanes."""
 FLOPS_PER_NS = 60.0
@@ -109,9 +111,14 @@ class ConvolutionShapes(NativeKernel):
     @cached_property
     def by_position(self) -> bool:
         """Whether lanes are positions."""
-        if self.line < 0 or strides_of(shape(self.op.result))[self.w.out[1]] == 1:
+        if self.line < 0 or strides_of(shape(self.op.result))[self.w.out[1]] == 1 or prod(shape(self.op.rhs)) * self.element.size > NEAR_BYTES:
             return False
-        return prod(shape(self.op.rhs)) * self.element.size <= NEAR_BYTES
+        return self._filled(min(p.count for p in self.spaces[self.line])) >= FILLED * self._filled(self.outputs)
+
+    def _filled(self, columns: int) -> float:
+        """The share of the lanes of whole registers that so many columns fill."""
+        lanes = self.target.vector_bytes // self.element.size
+        return columns / (-(-columns // lanes) * lanes)
 
     @cached_property
     def by_channel(self) -> bool:

@@ -16,6 +16,7 @@ from wengert.transforms.schedule.products.tiling import turn_cost
 
 MOST_ROWS = 8
 """Each row of a tile has a pointer in a register."""
+MOST_VECTORS = 4
 PARAMETERS = (
     "ptr noalias %a",
     "ptr noalias %rows",
@@ -35,7 +36,7 @@ class Tile(Struct, frozen=True):
 
     ``scattered``: vectors of B and C are found by a table of columns, and B by the table of steps; otherwise the vectors are neighbours, and
     B moves on by ``step``. ``adds``: to what C holds. ``active``: how many lanes of the last vector count. ``strided``: columns of
-    C are ``apart`` elements from one another. ``lanewise``: A has columns as well, and each is multiplied by that of B.
+    C are ``apart`` elements from one another, which scattered ones can be. ``lanewise``: A has columns as well, and each is multiplied by that of B.
     """
 
     element: str
@@ -57,7 +58,7 @@ class Tile(Struct, frozen=True):
 def best_shape(rows: int, vectors: int, registers: int) -> tuple[int, int]:
     """Rows and vectors of the tiles that cover so many at the least cost; rows that are too many are computed twice."""
     best = (float("inf"), 1, 1)
-    for wide in range(1, min(4, vectors) + 1):
+    for wide in range(1, min(MOST_VECTORS, vectors) + 1):
         full, rest = divmod(vectors, wide)
         for tall in range(1, min(MOST_ROWS, rows, (registers - 1 - wide) // wide) + 1):
             cost = -(-rows // tall) * (full * turn_cost(tall, wide) + (turn_cost(tall, rest) if rest else 0.0))
@@ -81,8 +82,7 @@ def tile_function(tile: Tile, attributes: str) -> str:
         places = [entry("%columns", "0", 0, 2 * v + 1) for v in range(tile.vectors)]
     else:
         sources = [builder.shared_offset("%b", kind, offset=v * tile.lanes) for v in range(tile.vectors)]
-        starts = [str(v * tile.lanes) for v in range(tile.vectors)]
-        places = [builder.binary("mul", "i64", "%apart", start) for start in starts] if tile.strided else starts
+        places = [str(v * tile.lanes) for v in range(tile.vectors)]
     with builder.rotated_loop("%tiles") as outer:
         rows = [moved("%a", entry("%rows", outer.index, 2 * tile.rows, 2 * r)) for r in range(tile.rows)]
         results = [moved("%c", entry("%rows", outer.index, 2 * tile.rows, 2 * r + 1)) for r in range(tile.rows)]
