@@ -59,12 +59,14 @@ def _tile_rows(extent: int, rows: int) -> int:
 
 def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: float, *, parallel: bool) -> tuple[Blocks, int]:
     """The blocks of C and the terms at a time, and with how many columns neighbours are computed together; ``parallel`` if threads may share them."""
-    size, width = ELEMENT_BYTES[plan.element], tile.columns * tile.lanes
+    # A pair takes the memory of an element of the sums.
+    each, width = 2 if plan.paired else 1, tile.columns * tile.lanes
+    size = ELEMENT_BYTES[plan.element] // each
     room = target.second_level_bytes // 2 // size
     columns = min(MOST_COLUMNS, max(width, room // LEAST_DEPTH), _whole(plan.n, width))
     if not parallel:
         wide = _even(plan.n, ceil(plan.n / columns), width)
-        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide)), 0
+        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, each, room // wide)), 0
 
     around = prod(loop.size for loop in plan.loops)
 
@@ -79,13 +81,13 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
     rows, wide = min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
     # Sums of another type than the result are kept for one block.
     together = columns // wide * wide if plan.element == plan.result_element else 0
-    return Blocks(rows, wide, _depth(plan.k, tile, size, room // max(wide, together))), together
+    return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // max(wide, together))), together
 
 
-def _depth(terms: int, tile: Tile, size: int, most: int) -> int:
-    """The terms at a time: equal parts of all, of about as many as there is room for."""
-    most = max(LEAST_DEPTH, min(MOST_DEPTH, PANEL_BYTES // (tile.rows * size), most))
-    return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT)
+def _depth(terms: int, tile: Tile, size: int, each: int, most: int) -> int:
+    """The terms at a time, of which an instruction takes so many: equal parts of all, of about as many as there is room for."""
+    most = max(LEAST_DEPTH, min(MOST_DEPTH * each, PANEL_BYTES // (tile.rows * size), most))
+    return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT * each)
 
 
 def _block_ns(plan: MatmulPlan, rows: int, columns: int, size: int, flops_per_ns: float) -> float:
