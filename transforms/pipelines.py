@@ -239,9 +239,10 @@ def gpu_lowering(target: str = "gpu", *, strict: bool = False, tf32: bool = Fals
     return f"{kernels},{gpu_placing(target, strict=strict, tf32=tf32)}"
 
 
-def lowering(*, reassociate: bool = True) -> str:
-    """:data:`LOWER`, or for programs whose sums keep their order the same without what reassociates."""
-    return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
+def lowering(*, reassociate: bool = True, target: str = "cpu") -> str:
+    """:data:`LOWER`, or for programs whose sums keep their order the same without what reassociates; for a processor by name."""
+    text = LOWER if target == "cpu" else LOWER.replace("convert-operands", f"convert-operands{{target={target}}}")
+    return text if reassociate else text.replace("{reassociate=true}", "").replace("split-reductions,", "")
 
 
 def placing(*, strict: bool = False) -> str:

@@ -43,13 +43,18 @@ class PromoteAccumulatorsPass(ModulePass):
 def _rounds(op: Operation) -> bool:
     if isinstance(op, stablehlo.DotGeneralOp):
         types = [element(value) for value in (op.lhs, op.rhs, op.result)]
-        return op.algorithm is None and any(type != f32 for type in types) and all(type in (*NARROW, *EIGHT_BITS, f32) for type in types)
+        return op.algorithm is None and any(type != f32 for type in types) and types != [bf16, bf16, f32] and all(type in (*NARROW, *EIGHT_BITS, f32) for type in types)
     assert isinstance(op, core.ReduceOp | core.ScatterOp)
     return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
 
 
+def _multiplied_as_they_are(op: Operation) -> bool:
+    """Whether the operands are of bf16: products have kernels for those, or convert them when they copy them, and those of small products are converted later."""
+    return isinstance(op, stablehlo.DotGeneralOp) and element(op.lhs) == element(op.rhs) == bf16
+
+
 def _promoted(b: OpBuilder, op: Operation, rounds: bool) -> SSAValue:
     result = op.results[0]
-    operands = [b.convert(value, f32) if is_float(element(value)) else value for value in op.operands]
+    operands = [b.convert(value, f32) if is_float(element(value)) and not _multiplied_as_they_are(op) else value for value in op.operands]
     (wide,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
     return wide if element(result) == f32 else b.convert(wide, element(result))

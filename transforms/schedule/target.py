@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
+LEAST_PAIR_GAIN = 1.2
+"""Of a multiply-add's rate."""
+
+
 class Target(Struct, frozen=True):
     """A processor: the bytes of a vector register, how many there are, whether f16 conversion is in hardware, and the bytes of a core's second-level cache.
 
@@ -31,6 +35,10 @@ class Target(Struct, frozen=True):
     def pair_rate(self, element: str) -> float:
         """The rate of the instruction for pairs of such elements."""
         return {"bf16": self.bf16_pairs, "i16": self.i16_pairs}.get(element, 0.0)
+
+    def gains_by_pairs(self, element: str) -> bool:
+        """Whether products of such elements are worth panels of pairs, which are looked through and whose elements are interleaved."""
+        return 2 * self.pair_rate(element) >= LEAST_PAIR_GAIN
 
 
 GENERIC = Target("generic", 16, 16, False)

@@ -25,10 +25,10 @@ from wengert.transforms.schedule.target import Target
 BLOCKED_VOLUME = 288**3
 BLOCKED_VOLUME_TURNED = 160**3
 """From so many multiply-adds on, panels in the caches are worth their copies; earlier if an operand is read across its rows (measured)."""
+BLOCKED_VOLUME_NARROW = 90**3
+"""Still earlier if operands are narrower than the sums: what is left so by ``convert-operands`` is converted, or paired, in panels, or else in a copy by itself."""
 LEAST_BLOCKED = 16
 """With fewer rows or columns a copied element is not used often enough."""
-LEAST_GAIN = 1.2
-"""Pairs are worth their panels, which are looked through and whose elements are interleaved, from so many times the rate of a multiply-add on."""
 PAIR_LANES = (4, 8, 16)
 """The sums of a register for which there are instructions that add up pairs."""
 FAR_BYTES = 1 << 16
@@ -153,10 +153,11 @@ def _tile(plan: MatmulPlan, m: int, n: int, target: Target) -> Tile:
 
 def is_blocked(core: MatmulPlan, lanes: int) -> bool:
     """Whether panels in the caches are worth their copies."""
-    as_it_lies = core.a_k == 1 and core.b_n == 1 and core.stored == (core.element, core.element)
     if core.a_k == 1 and core.n < 2 * lanes:
         return False
-    return min(core.m, core.n) >= LEAST_BLOCKED and core.m * core.n * core.k >= (BLOCKED_VOLUME if as_it_lies else BLOCKED_VOLUME_TURNED)
+    as_it_lies, narrow = core.a_k == 1 and core.b_n == 1, core.stored != (core.element, core.element)
+    least = BLOCKED_VOLUME_NARROW if narrow else BLOCKED_VOLUME if as_it_lies else BLOCKED_VOLUME_TURNED
+    return min(core.m, core.n) >= LEAST_BLOCKED and core.m * core.n * core.k >= least
 
 
 def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, parallel: bool) -> ProductSchedule:
@@ -175,7 +176,7 @@ def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, p
 
 def _gains_by_pairs(plan: MatmulPlan, tile: Tile, target: Target) -> bool:
     """Whether the instruction that adds up pairs is there for these elements, and gains."""
-    return tile.lanes in PAIR_LANES and 2 * target.pair_rate(pair_element(plan.stored, plan.element)) >= LEAST_GAIN
+    return tile.lanes in PAIR_LANES and target.gains_by_pairs(pair_element(plan.stored, plan.element))
 
 
 def blas_reads(core: MatmulPlan) -> bool:

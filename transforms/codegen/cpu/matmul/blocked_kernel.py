@@ -152,7 +152,7 @@ def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a
     b_factor = builder.load(kind, b_place, ELEMENT_BYTES[plan.element]) if plan.panel_factors else ""
     if not plan.normalised:
         if plan.panel_factors:
-            operands.append(("i1", builder.icmp("sge", kind, builder.add(a_factor, b_factor), SMALLEST)))
+            operands.append(("i1", builder.icmp("sge", kind, builder.binary("add", kind, a_factor, b_factor), SMALLEST)))
         builder.call_void(_tile_name(plan), operands)
         return
     with builder.conditional(builder.fcmp("une", kind, a_factor, b_factor)) as branches:

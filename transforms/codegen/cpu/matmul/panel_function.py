@@ -47,10 +47,7 @@ def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form
     elif form == "apart" or lanes == 1:
         _copy_singly(builder, panel, width, everything, 0)
     else:
-        with builder.conditional(builder.icmp("eq", "i64", "%count", width)) as branches:
-            _copy_turned(builder, panel, width)
-            branches.otherwise()
-            _copy_singly(builder, panel, width, everything, 0)
+        _copy_turned(builder, panel, width)
     return builder.definition(panel_name(elements, width, lanes, form, paired=paired), PARAMETERS, attributes=f"{SHARED} nounwind")
 
 
@@ -136,10 +133,11 @@ def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str
 
 
 def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
-    """The terms of a row are neighbours: a register of each row, which are turned together."""
+    """The terms of a row are neighbours: a register of each row, which are turned together. Where there are fewer rows the last one is copied again."""
     (given, kind), lanes = panel.kinds, panel.arithmetic.lanes
     terms = builder.binary("lshr", "i64", "%depth", 1) if panel.paired else "%depth"
     whole = builder.multiply(builder.binary("udiv", "i64", terms, lanes), lanes)
+    last = builder.add("%count", -1)
     with builder.loop(0, whole, step=lanes) as loop:
         source = builder.offset("%source", given, builder.multiply(loop.index, 2) if panel.paired else loop.index)
         target = builder.offset("%target", kind, builder.multiply(loop.index, width))
@@ -149,7 +147,7 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
                 continue
             with builder.repeat(count) as group:
                 first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
-                rows = [builder.offset(source, given, builder.multiply(builder.add(first, w), "%step")) for w in range(each)]
+                rows = [builder.offset(source, given, builder.multiply(builder.intrinsic("umin", "i64", builder.add(first, w), last), "%step")) for w in range(each)]
                 write_turned(builder, panel.arithmetic, [panel.read_along(builder, row, lanes) for row in rows], builder.offset(target, kind, first), width)
     _copy_singly(builder, panel, width, ("%source", "%target", "%count"), whole)
 
