@@ -24,8 +24,8 @@ In this order it says:
   to it. The order of additions follows from ``depth`` alone.
 - ``together``: of a ``blocked`` product that threads share by its blocks, neighbouring blocks that one thread computes one after the other are computed as
   one, whose operands are copied once, with up to so many columns. By default every block is computed on its own.
-- ``paired``: of a ``blocked`` product, the panels hold the terms in pairs, which one instruction of the processor multiplies and adds to a sum: bf16 with sums in
-  f32, integers of 8 and 16 bits with sums in 32. The two terms of a pair are added one after the other, in their order; a last term without another has zeros.
+- ``paired``: of a ``blocked`` product, the panels hold the terms in pairs, which one instruction of the processor multiplies and adds to a sum: bf16 with
+  sums in f32, integers of 8 and 16 bits with sums in 32. The two terms of a pair are added one after the other, in their order.
 - ``normalised``: of a ``blocked`` product, panels that hold subnormal numbers are multiplied by a power of two, and the sums by its inverse.
 - ``last``: the tile of the last part, where that is smaller than the others; by default as much of ``tile`` as fits.
 - ``accumulators``: a smaller tile is there several times (at most four), for neighbouring terms, until so many registers add up.

@@ -50,14 +50,19 @@ def _narrow(target: str, op: stablehlo.DotGeneralOp) -> bool:
     *given, wide = (NAMES.get(element(x), "") for x in (op.lhs, op.rhs, op.result))
     if op.algorithm is not None or not wide or wide in (*NARROW, *COMPLEX) or given == [wide, wide] or not all(x and convertible(x, wide) for x in given):
         return False
+    return size(op.result) > 0 and size(op.lhs) > 0 and not fits_panels(op, wide, target)
+
+
+def fits_panels(op: stablehlo.DotGeneralOp, sums: str, target: str) -> bool:
+    """Whether a product whose sums have elements of this name is so large that a processor converts its operands in panels, or multiplies them as they are."""
     numbers = op.dot_dimension_numbers
     batch = prod([shape(op.lhs)[d] for d in numbers.dims("lhs_batching_dimensions")])
     terms = prod([shape(op.lhs)[d] for d in numbers.dims("lhs_contracting_dimensions")])
     rows, columns = (size(x) // max(batch * terms, 1) for x in (op.lhs, op.rhs))
-    if size(op.result) == 0 or terms == 0:
+    if min(rows, columns) < LEAST_SIDE or rows * columns * terms < LEAST_PAIRED:
         return False
-    paired = target_named(target).gains_by_pairs(pair_element((given[0], given[1]), wide))
-    return rows * columns * terms < (LEAST_PAIRED if paired else LEAST_VOLUME) or min(rows, columns) < LEAST_SIDE
+    pairs = pair_element((NAMES.get(element(op.lhs), ""), NAMES.get(element(op.rhs), "")), sums)
+    return rows * columns * terms >= LEAST_VOLUME or target_named(target).gains_by_pairs(pairs)
 
 
 def _converted(b: OpBuilder, op: stablehlo.DotGeneralOp, narrow: bool) -> SSAValue:

@@ -37,7 +37,7 @@ class SchedulePass(ModulePass):
     name = "schedule"
 
     target: str = HOST
-    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``zen4``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none in particular),
+    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``zen4``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none of them),
     ``sm_80``, ``sm_90``, ``gfx90a``, ``gfx942``."""
     strict: bool = False
     """Sums are added up in the order in which they are written."""

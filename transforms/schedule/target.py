@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-
 LEAST_PAIR_GAIN = 1.2
 """Of a multiply-add's rate."""
 
@@ -17,8 +16,8 @@ class Target(Struct, frozen=True):
     ``attributes`` are LLVM function attributes that every kernel gets; ``family`` is the first part of the triple. ``slow_subnormals``: a multiply-add with a
     subnormal operand takes a hundred cycles and more.
 
-    ``bf16_pairs`` and ``i16_pairs``: how many of the instructions that multiply two pairs of bf16, or of 16-bit integers, and add both products to a sum in f32,
-    or i32, it does in the time of a multiply-add of f32; 0 if it has none.
+    ``bf16_pairs`` and ``i16_pairs``: how many of the instructions that multiply pairs of bf16, or of 16-bit integers, and add both products to a sum of 32 bits
+    it does in the time of a multiply-add of f32; 0 if it has none.
     """
 
     name: str

@@ -26,7 +26,7 @@ BLOCKED_VOLUME = 288**3
 BLOCKED_VOLUME_TURNED = 160**3
 """From so many multiply-adds on, panels in the caches are worth their copies; earlier if an operand is read across its rows (measured)."""
 BLOCKED_VOLUME_NARROW = 90**3
-"""Still earlier if operands are narrower than the sums: what is left so by ``convert-operands`` is converted, or paired, in panels, or else in a copy by itself."""
+"""Still earlier if operands are narrower than the sums: what ``convert-operands`` leaves so is converted, or paired, in panels, or else in a slow copy."""
 LEAST_BLOCKED = 16
 """With fewer rows or columns a copied element is not used often enough."""
 PAIR_LANES = (4, 8, 16)

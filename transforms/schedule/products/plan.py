@@ -171,7 +171,7 @@ class MatmulPlan(Struct, frozen=True):
 
     @property
     def panel_factors(self) -> int:
-        """The panels of B of one block, for each of which something is kept: a factor if they are normalised, how small its elements are if they hold pairs of floats."""
+        """The panels of B of one block of which something is kept: a factor if they are normalised, the least exponent if they hold pairs of floats."""
         kept = self.normalised or self.pairs == "bf16"
         return self.b_panels // (self.tile.columns * self.tile.lanes * self.panel_depth) if kept and self.blocks else 0
 

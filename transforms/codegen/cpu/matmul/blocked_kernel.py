@@ -163,8 +163,8 @@ def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a
 
 
 def _examined(builder: FunctionBuilder, plan: MatmulPlan, panel: str, count: Index) -> str:
-    """What is kept of a panel of so many elements, or pairs. If panels are normalised, what sums are to be multiplied by, after it is multiplied itself if it has to
-    be; of pairs of floats the least exponent."""
+    """What is kept of a panel of so many elements, or pairs: of pairs of floats the least exponent; if panels are normalised, what sums are to be multiplied
+    by, after it is multiplied itself if it has to be."""
     if plan.normalised:
         return builder.call(normalise_name(plan.element), _kept(plan), [("ptr", panel), ("i64", count)])
     return builder.call(exponent_name(plan.tile.lanes), _kept(plan), [("ptr", panel), ("i64", builder.multiply(count, 2))])

@@ -4,9 +4,9 @@ The first term of a pair is in the word's upper half, since the processor adds t
 other, each rounded to the nearest even number, but it takes subnormal operands for zeros and gives zero for subnormal sums (Intel 64 and IA-32 Architectures
 Software Developer's Manual, volume 2; the order is also that of AMD's processors). So it is what f32 gives, to the bit, wherever nothing subnormal can come
 up. That is seen from the elements of two panels of which the least in magnitude, zeros apart, are 2^a and 2^b or more: their elements are multiples of
-2^(a-7) and 2^(b-7), as seven bits of a significand are stored, so all products are multiples of 2^(a+b-14), and so is every sum of them before it
-is rounded, and after. If that is at least 2^-126, the least normal number, then no sum but zero is subnormal. Tiles of other panels are summed by multiply-adds of f32
-from the same words. So results depend neither on which was taken nor on blocks, threads, or the processor.
+2^(a-7) and 2^(b-7), as seven bits of a significand are stored, so all products are multiples of 2^(a+b-14), and so is every sum of them before it is
+rounded, and after. If that is at least 2^-126, the least normal number, then no sum but zero is subnormal. Tiles of other panels are summed by
+multiply-adds of f32 from the same words. So results depend neither on which was taken nor on blocks, threads, or the processor.
 
 ``vpdpwssd`` adds products of 16-bit integers to a sum of 32 bits that wraps around, which is exact modulo 2^32.
 """

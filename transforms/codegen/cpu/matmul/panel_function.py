@@ -1,6 +1,7 @@
 """Writes the functions that copy panels of an operand: for each term of the sums, that element of so many rows of A, or columns of B, side by side.
 
-Elements of another type are converted on the way; those of two neighbouring terms make a word where panels hold pairs (:mod:`pairs`). What a panel at an edge has too much is filled with zeros, whose products nobody looks at.
+Elements of another type are converted on the way; those of two neighbouring terms make a word where panels hold pairs (:mod:`pairs`). What a panel at an edge
+has too much is filled with zeros, or the last row once more, whose products nobody looks at.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class _Copied(Struct, frozen=True):
         return Arithmetic(self.stored, 1).scalar, self.arithmetic.scalar
 
     def each(self, builder: FunctionBuilder, start: Index, body: Callable[[Index, Index, bool], None]) -> None:
-        """A loop over the elements, or pairs, of a row or column, from one on: its first term, its own number, and whether it is a pair without a second term."""
+        """A loop over the elements, or pairs, of a row or column, from one on: its first term, its own number, and whether it is a pair of one term."""
         if not self.paired:
             with builder.loop(start, "%depth") as term:
                 body(term.index, term.index, False)
@@ -147,8 +148,10 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
                 continue
             with builder.repeat(count) as group:
                 first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
-                rows = [builder.offset(source, given, builder.multiply(builder.intrinsic("umin", "i64", builder.add(first, w), last), "%step")) for w in range(each)]
-                write_turned(builder, panel.arithmetic, [panel.read_along(builder, row, lanes) for row in rows], builder.offset(target, kind, first), width)
+                numbers = [builder.intrinsic("umin", "i64", builder.add(first, w), last) for w in range(each)]
+                places = [builder.offset(source, given, builder.multiply(number, "%step")) for number in numbers]
+                rows = [panel.read_along(builder, place, lanes) for place in places]
+                write_turned(builder, panel.arithmetic, rows, builder.offset(target, kind, first), width)
     _copy_singly(builder, panel, width, ("%source", "%target", "%count"), whole)
 
 
