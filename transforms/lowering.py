@@ -25,16 +25,16 @@ def alone(module: ModuleOp, entry: str) -> ModuleOp:
     return ModuleOp([copy_op(function(module, entry), {})], module.attributes, module.sym_name)
 
 
-def remaining(module: ModuleOp, *, reassociate: bool = True) -> str:
+def remaining(module: ModuleOp, *, reassociate: bool = True, target: str = HOST) -> str:
     """The pipeline from a module to what code is emitted for: all of :data:`LOWER` for core-level IR, and nothing for kernels.
 
     Kernels are taken as they stand, since each of the passes on them may be left out: so what one of them does to
     the run time shows when its dumps before and after are run.
     """
-    return "" if holds_kernels(module) else lowering(reassociate=reassociate)
+    return "" if holds_kernels(module) else lowering(reassociate=reassociate, target=target)
 
 
-def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) -> ModuleOp:
+def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, target: str = HOST) -> ModuleOp:
     """The kernel-level module for a function of tensor ops with static shapes and no calls; the input is not changed.
 
     Long sums are added up in parts if ``reassociate`` allows it.
@@ -42,11 +42,11 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True) ->
     Raises:
         DiagnosticError: a type that cannot be held in memory (a dynamic shape, a token, a tuple), or that no machine can address.
     """
-    return parse_pipeline(remaining(module, reassociate=reassociate)).run(alone(module, entry), original=lambda: alone(module, entry))
+    return parse_pipeline(remaining(module, reassociate=reassociate, target=target)).run(alone(module, entry), original=lambda: alone(module, entry))
 
 
 def placed(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, target: str = HOST) -> ModuleOp:
     """What :func:`lower` gives, with a schedule for each kernel and memory for each value: what code is emitted for."""
     return parse_pipeline(",".join(f"{name}{{target={target}}}" for name in (SCHEDULE, EPILOGUES, BUFFERIZE))).run(
-        lower(module, entry, reassociate=reassociate)
+        lower(module, entry, reassociate=reassociate, target=target)
     )

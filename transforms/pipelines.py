@@ -181,7 +181,10 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 TILES = "pick-elements,tile-products{reassociate=true}"
 """Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole; single elements of rows first."""
 
-LOWER = f"expand-functions,check-compilable,{CANONICALIZE},convert-operands,{TILES},fuse,{KERNELS}"
+PROMOTE = "promote-accumulators{target=cpu}"
+"""The same as in :data:`CANONICALIZE`, for a processor."""
+
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE.replace('promote-accumulators', PROMOTE)},convert-operands,{TILES},fuse,{KERNELS}"
 """From core-level IR to kernels."""
 
 GPU_KERNELS = (
@@ -240,9 +243,12 @@ def gpu_lowering(target: str = "gpu", *, strict: bool = False, tf32: bool = Fals
     return f"{kernels},{gpu_placing(target, strict=strict, tf32=tf32)}"
 
 
-def lowering(*, reassociate: bool = True) -> str:
-    """:data:`LOWER`, or for programs whose sums keep their order the same without what reassociates."""
-    return LOWER if reassociate else LOWER.replace("{reassociate=true}", "").replace("split-reductions,", "")
+def lowering(*, reassociate: bool = True, target: str = "cpu") -> str:
+    """:data:`LOWER`, or for programs whose sums keep their order the same without what reassociates; for a processor by name."""
+    text = LOWER
+    if target != "cpu":
+        text = text.replace(PROMOTE, PROMOTE.replace("cpu", target)).replace("convert-operands", f"convert-operands{{target={target}}}")
+    return text if reassociate else text.replace("{reassociate=true}", "").replace("split-reductions,", "")
 
 
 def placing(*, strict: bool = False) -> str:

@@ -43,6 +43,16 @@ def check_elements(stored: tuple[str, str], result: str) -> None:
             raise UnsupportedMatmul(f"no matrix product of {stored[0]} and {stored[1]} with a result of {result}")
 
 
+def pair_element(stored: tuple[str, str], element: str) -> str:
+    """The elements of which panels hold pairs, where operands of these types are multiplied with sums of that type; "" if there is no such product.
+
+    Integers of 8 bits are extended to 16, whose products fit 32 bits; what sums have too much is dropped, as always.
+    """
+    if element == "f32" and stored == ("bf16", "bf16"):
+        return "bf16"
+    return "i16" if element in ("i32", "ui32") and all(each in ("i8", "ui8", "i16") for each in stored) else ""
+
+
 def computed_in(result: str) -> str:
     """The element type that sums have: bf16 and f16 are computed in f32 and rounded once."""
     return "f32" if result in NARROW else result

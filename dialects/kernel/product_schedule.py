@@ -24,6 +24,8 @@ In this order it says:
   to it. The order of additions follows from ``depth`` alone.
 - ``together``: of a ``blocked`` product that threads share by its blocks, neighbouring blocks that one thread computes one after the other are computed as
   one, whose operands are copied once, with up to so many columns. By default every block is computed on its own.
+- ``paired``: of a ``blocked`` product, the panels hold the terms in pairs, which one instruction of the processor multiplies and adds to a sum: bf16 with
+  sums in f32, integers of 8 and 16 bits with sums in 32. The two terms of a pair are added one after the other, in their order.
 - ``normalised``: of a ``blocked`` product, panels that hold subnormal numbers are multiplied by a power of two, and the sums by its inverse.
 - ``last``: the tile of the last part, where that is smaller than the others; by default as much of ``tile`` as fits.
 - ``accumulators``: a smaller tile is there several times (at most four), for neighbouring terms, until so many registers add up.
@@ -96,6 +98,7 @@ class ProductSchedule(Struct, frozen=True):
     tile: Tile = Tile()
     blocks: Blocks | None = None
     together: int = 0
+    paired: bool = False
     normalised: bool = False
     last: Tile | None = None
     accumulators: int = 1
@@ -109,6 +112,7 @@ class ProductSchedule(Struct, frozen=True):
         entries += [f"tile = {self.tile}"] if self.tile != Tile() else []
         entries += [f"blocks = {self.blocks}"] if self.blocks is not None else []
         entries += [f"together = {self.together}"] if self.together else []
+        entries += ["paired"] * self.paired
         entries += ["normalised"] * self.normalised
         entries += [f"last = {self.last}"] if self.last is not None else []
         entries += [f"accumulators = {self.accumulators}"] if self.accumulators != 1 else []
@@ -179,7 +183,7 @@ class ProductScheduleAttr(Data[ProductSchedule]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ProductSchedule:
         parser.parse_characters("<")
-        return ProductSchedule(**parse_entries(parser, _ENTRIES, ("exchanged", "turned", "normalised")))  # pyright: ignore[reportArgumentType]
+        return ProductSchedule(**parse_entries(parser, _ENTRIES, ("exchanged", "turned", "paired", "normalised")))  # pyright: ignore[reportArgumentType]
 
     def print_parameter(self, printer: Printer) -> None:
         printer.print_string(f"<{self.data}>")

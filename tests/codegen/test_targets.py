@@ -11,8 +11,8 @@ from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.transforms.pipelines import parse_pipeline
 
-RETURNS = {"sse2": "retq", "avx2": "retq", "avx512": "retq", "neon": "ret"}
-REGISTERS = {"sse2": "%xmm", "avx2": "%ymm", "avx512": "%zmm", "neon": ".4s"}
+RETURNS = {"sse2": "retq", "avx2": "retq", "avx512": "retq", "zen4": "retq", "neon": "ret"}
+REGISTERS = {"sse2": "%xmm", "avx2": "%ymm", "avx512": "%zmm", "zen4": "%zmm", "neon": ".4s"}
 
 
 def program(x: jax.Array, w: jax.Array) -> tuple[jax.Array, ...]:

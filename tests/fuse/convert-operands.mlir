@@ -1,4 +1,4 @@
-// RUN: wengert-opt %s -p "convert-operands" | filecheck %s
+// RUN: wengert-opt %s -p "convert-operands{target=avx2}" | filecheck %s
 
 // CHECK-LABEL: @small
 // CHECK: %[[X:.*]] = stablehlo.convert %x : (tensor<128x128xi8>) -> tensor<128x128xi32>

@@ -210,6 +210,20 @@ def test_refused(program: str, text: str, reason: str) -> None:
         compile(scheduled(program, text))
 
 
+PAIRED = "kernel = blocked, tile = {rows = 4, columns = 2, lanes = 8}, blocks = {rows = 8, columns = 16, depth = 8}, paired"
+
+
+def test_pairs_are_refused_for_a_processor_without_them() -> None:
+    """By ``schedule``, and by emission for another processor than the one that the schedule was checked for."""
+    reason = r"by_hand.mlir:\d+:\d+: error: the schedule asks for pairs of terms, but the processor 'avx2' has no instruction for 8 pairs of bf16"
+    with pytest.raises(DiagnosticError, match=reason):
+        parse_pipeline("schedule{target=avx2}").run(scheduled("narrow", PAIRED))
+    module = parse_pipeline("schedule{target=zen4},bufferize{target=zen4}").run(scheduled("narrow", PAIRED))
+    assert "@llvm.x86.avx512bf16.dpbf16ps.256" in generate(module, TARGETS["zen4"]).text
+    with pytest.raises(DiagnosticError, match=reason):
+        generate(module, TARGETS["avx2"])
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_without_a_schedule_one_thread_computes_one_element_after_the_other(program: str) -> None:
     module = parse_pipeline("to-core,fuse,bufferize").run(parse_module(PROGRAMS[program]))

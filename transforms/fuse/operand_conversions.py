@@ -8,6 +8,7 @@ several products have in common. It is exact, so nothing changes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from xdsl.context import Context
@@ -17,13 +18,15 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
-from wengert.dialects.kernel.product_elements import COMPLEX, NAMES, NARROW, convertible
+from wengert.dialects.kernel.product_elements import COMPLEX, NAMES, NARROW, convertible, pair_element
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.transforms.fuse.rewriting import has_matches, replace_ops
+from wengert.transforms.schedule.host import HOST, target_named
 
-LEAST_VOLUME = 160**3
+LEAST_VOLUME, LEAST_PAIRED = 160**3, 90**3
 LEAST_SIDE = 16
-"""Products of so many multiplications, with so many rows and columns, convert elements in panels (:mod:`wengert.transforms.schedule.products.choice`)."""
+"""Products of so many multiplications, with so many rows and columns, convert elements in panels (:mod:`wengert.transforms.schedule.products.choice`); fewer if
+panels then hold pairs of them, which the processor multiplies at once (measured)."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +35,34 @@ class ConvertOperandsPass(ModulePass):
 
     name = "convert-operands"
 
+    target: str = HOST
+    """As for the pass ``schedule``."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        replace_ops(op, self.name, (stablehlo.DotGeneralOp,), _narrow, _converted)
+        replace_ops(op, self.name, (stablehlo.DotGeneralOp,), partial(_narrow, self.target), _converted)
 
     def changes(self, module: ModuleOp) -> bool:
-        return has_matches(module, (stablehlo.DotGeneralOp,), _narrow)
+        return has_matches(module, (stablehlo.DotGeneralOp,), partial(_narrow, self.target))
 
 
-def _narrow(op: stablehlo.DotGeneralOp) -> bool:
+def _narrow(target: str, op: stablehlo.DotGeneralOp) -> bool:
     """Whether an operand is narrower than the result, and the product too small to convert it in panels."""
     *given, wide = (NAMES.get(element(x), "") for x in (op.lhs, op.rhs, op.result))
     if op.algorithm is not None or not wide or wide in (*NARROW, *COMPLEX) or given == [wide, wide] or not all(x and convertible(x, wide) for x in given):
         return False
+    return size(op.result) > 0 and size(op.lhs) > 0 and not fits_panels(op, wide, target)
+
+
+def fits_panels(op: stablehlo.DotGeneralOp, sums: str, target: str) -> bool:
+    """Whether a product whose sums have elements of this name is so large that a processor converts its operands in panels, or multiplies them as they are."""
     numbers = op.dot_dimension_numbers
     batch = prod([shape(op.lhs)[d] for d in numbers.dims("lhs_batching_dimensions")])
     terms = prod([shape(op.lhs)[d] for d in numbers.dims("lhs_contracting_dimensions")])
     rows, columns = (size(x) // max(batch * terms, 1) for x in (op.lhs, op.rhs))
-    return size(op.result) > 0 and terms > 0 and (rows * columns * terms < LEAST_VOLUME or min(rows, columns) < LEAST_SIDE)
+    if min(rows, columns) < LEAST_SIDE or rows * columns * terms < LEAST_PAIRED:
+        return False
+    pairs = pair_element((NAMES.get(element(op.lhs), ""), NAMES.get(element(op.rhs), "")), sums)
+    return rows * columns * terms >= LEAST_VOLUME or target_named(target).gains_by_pairs(pairs)
 
 
 def _converted(b: OpBuilder, op: stablehlo.DotGeneralOp, narrow: bool) -> SSAValue:

@@ -5,13 +5,15 @@
     %s = core.reduce add %x across [0] : (tensor<1000x8xbf16>) -> tensor<8xbf16>
 
 becomes a conversion to f32, the reduction of f32, and a conversion back. Fusion takes the conversions into the kernels
-around them, so only what accumulates in memory is twice as wide. Products of matrices likewise: then their operands are in
-memory as f32 (rounded to 16 bits), and one that several products need is converted once.
+around them, so only what accumulates in memory is twice as wide. Products of matrices likewise: then their operands of f16 are in
+memory as f32 (rounded to 16 bits), and one that several products need is converted once. So are operands of bf16, unless a processor multiplies or
+converts them in the panels of large products.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,9 +24,12 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
+from wengert.transforms.fuse.operand_conversions import fits_panels
 from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 NARROW = (f16, bf16)
+Promotion = Literal["operands", "sums"]
+"""What is computed in f32: the operands of an op and what it accumulates, or the latter alone."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +38,30 @@ class PromoteAccumulatorsPass(ModulePass):
 
     name = "promote-accumulators"
 
+    target: str = ""
+    """A processor by name, as for the pass ``schedule``, whose large products take operands of bf16 as they are; none do by default."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        replace_ops(op, self.name, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds, _promoted)
+        replace_ops(op, self.name, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), self._promotion, _promoted)
 
     def changes(self, module: ModuleOp) -> bool:
-        return has_matches(module, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), _rounds)
+        return has_matches(module, (core.ReduceOp, core.ScatterOp, stablehlo.DotGeneralOp), self._promotion)
 
-
-def _rounds(op: Operation) -> bool:
-    if isinstance(op, stablehlo.DotGeneralOp):
+    def _promotion(self, op: Operation) -> Promotion | None:
+        if not isinstance(op, stablehlo.DotGeneralOp):
+            assert isinstance(op, core.ReduceOp | core.ScatterOp)
+            return "operands" if op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW else None
         types = [element(value) for value in (op.lhs, op.rhs, op.result)]
-        return op.algorithm is None and any(type != f32 for type in types) and all(type in (*NARROW, *EIGHT_BITS, f32) for type in types)
-    assert isinstance(op, core.ReduceOp | core.ScatterOp)
-    return op.kind.data in (Kind.add, Kind.mul) and element(op.operand) in NARROW
+        if op.algorithm is not None or types == [f32] * 3 or not all(type in (*NARROW, *EIGHT_BITS, f32) for type in types):
+            return None
+        if types[:2] != [bf16] * 2 or not self.target or not fits_panels(op, "f32", self.target):
+            return "operands"
+        return None if types[2] == f32 else "sums"
 
 
-def _promoted(b: OpBuilder, op: Operation, rounds: bool) -> SSAValue:
-    result = op.results[0]
-    operands = [b.convert(value, f32) if is_float(element(value)) else value for value in op.operands]
+def _promoted(b: OpBuilder, op: Operation, promotion: Promotion) -> SSAValue:
+    result, operands = op.results[0], list(op.operands)
+    if promotion == "operands":
+        operands = [b.convert(value, f32) if is_float(element(value)) else value for value in operands]
     (wide,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
     return wide if element(result) == f32 else b.convert(wide, element(result))

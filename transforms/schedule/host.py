@@ -60,6 +60,7 @@ _NAMED = {
     "sse2": ("x86_64-unknown-linux-gnu", "x86-64"),
     "avx2": ("x86_64-unknown-linux-gnu", "x86-64-v3"),
     "avx512": ("x86_64-unknown-linux-gnu", "x86-64-v4"),
+    "zen4": ("x86_64-unknown-linux-gnu", "znver4"),
     "neon": ("aarch64-unknown-linux-gnu", "generic"),
 }
 """LLVM's triple and processor for each target of a name."""

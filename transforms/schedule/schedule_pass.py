@@ -37,7 +37,7 @@ class SchedulePass(ModulePass):
     name = "schedule"
 
     target: str = HOST
-    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none in particular),
+    """``cpu``, the processor that this process runs on, or one by name: ``avx2``, ``avx512``, ``zen4``, ``neon``, ``sse2``; or a GPU: ``gpu`` (none of them),
     ``sm_80``, ``sm_90``, ``gfx90a``, ``gfx942``."""
     strict: bool = False
     """Sums are added up in the order in which they are written."""
@@ -135,7 +135,7 @@ def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int
     from wengert.transforms.schedule.products.plan import scratch_bytes
 
     if op.schedule is not None:
-        check_product(op, op.schedule.data, parallel=parallel, room=room)
+        check_product(op, op.schedule.data, target, parallel=parallel, room=room)
         return
     product = product_of(op)
     chosen = choose_product(product, target, parallel=parallel)
@@ -152,7 +152,7 @@ def _fused(op: FusedOp, target: Target, *, strict: bool, parallel: bool, room: i
     if op.nest.schedule is None:
         chosen = choose(op.nest, target, strict=strict, in_place=lambda: not op.keeps_sums, parallel=False)
         op.nest.properties["schedule"] = ScheduleAttr(chosen)
-    check_fused(op, strict=strict, parallel=parallel, room=room)
+    check_fused(op, target, strict=strict, parallel=parallel, room=room)
 
 
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:

@@ -197,7 +197,7 @@ class _BlockCode(BlockPointers):
         what = product_of(product)
         schedule = schedule_of(product, what)
         if self.check_schedules:
-            check_product(product, schedule, parallel=self.alone, room=scratch_room(op))
+            check_product(product, schedule, self.entry.target, parallel=self.alone, room=scratch_room(op))
         plan, parts = plan_of(what, schedule), parts_of(what, schedule)
         if plan.empty:
             return
@@ -221,7 +221,7 @@ class _BlockCode(BlockPointers):
         from wengert.transforms.schedule.products.epilogues import check_fused
 
         if self.check_schedules:
-            check_fused(fused, strict=self.entry.strict, parallel=self.alone, room=scratch_room(op))
+            check_fused(fused, self.entry.target, strict=self.entry.strict, parallel=self.alone, room=scratch_room(op))
         code = emit_fused(fused, self.entry.target, strict=self.entry.strict, debug_lines=self.entry.debug_lines)
         name = self.entry.function(code.text, op.location)
         self.entry.helpers.update(code.helpers)

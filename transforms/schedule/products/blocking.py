@@ -60,19 +60,24 @@ def _tile_rows(extent: int, rows: int) -> int:
 
 def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: float, *, parallel: bool) -> tuple[Blocks, int]:
     """The blocks of C and the terms at a time, and with how many columns neighbours are computed together; ``parallel`` if threads may share them."""
-    size, width = ELEMENT_BYTES[plan.element], tile.columns * tile.lanes
+    each, width, size = 2 if plan.paired else 1, tile.columns * tile.lanes, _operand_bytes(plan)
     room = target.second_level_bytes // 2 // size
     columns = min(MOST_COLUMNS, max(width, room // LEAST_DEPTH), _whole(plan.n, width))
     if not parallel:
         wide = _even(plan.n, ceil(plan.n / columns), width)
-        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, room // wide)), 0
+        return Blocks(_whole(plan.m, tile.rows), wide, _depth(plan.k, tile, size, each, room // wide)), 0
 
     if plan.element != plan.result_element:  # sums of another type than the result are kept for one block
         rows, wide = _apart(plan, tile, columns, flops_per_ns)
-        return Blocks(rows, wide, _depth(plan.k, tile, size, room // wide)), 0
+        return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // wide)), 0
     rows, wide = _joined(plan, tile, columns, flops_per_ns)
     together = columns // wide * wide
-    return Blocks(rows, wide, _depth(plan.k, tile, size, room // together)), together
+    return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // together)), together
+
+
+def _operand_bytes(plan: MatmulPlan) -> int:
+    """The bytes of an element of the operands in panels: two of them take the memory of an element of the sums where they are in pairs."""
+    return ELEMENT_BYTES[plan.element] // (2 if plan.paired else 1)
 
 
 def _shapes(plan: MatmulPlan, tile: Tile, columns: int) -> Iterator[tuple[int, int]]:
@@ -121,15 +126,15 @@ def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> 
     return min((shape for shape in _shapes(plan, tile, columns) if ceil(plan.m / shape[0]) * ceil(plan.n / shape[1]) * around <= most), key=cost, default=whole)
 
 
-def _depth(terms: int, tile: Tile, size: int, most: int) -> int:
-    """The terms at a time: equal parts of all, of about as many as there is room for."""
-    most = max(LEAST_DEPTH, min(MOST_DEPTH, PANEL_BYTES // (tile.rows * size), most))
-    return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT)
+def _depth(terms: int, tile: Tile, size: int, each: int, most: int) -> int:
+    """The terms at a time, of which an instruction takes so many: equal parts of all, of about as many as there is room for."""
+    most = max(LEAST_DEPTH, min(MOST_DEPTH * each, PANEL_BYTES // (tile.rows * size), most))
+    return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT * each)
 
 
 def _block_ns(plan: MatmulPlan, rows: int, columns: int, flops_per_ns: float) -> float:
     """About how long a block takes."""
-    return plan.k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * ELEMENT_BYTES[plan.element] * (rows + columns))
+    return plan.k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * _operand_bytes(plan) * (rows + columns))
 
 
 def _parts(extent: int, unit: int) -> Iterator[int]:

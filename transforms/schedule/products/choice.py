@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wengert.dialects.kernel import MatmulOp
-from wengert.dialects.kernel.product_elements import COMPLEX, ELEMENT_BYTES
+from wengert.dialects.kernel.product_elements import COMPLEX, ELEMENT_BYTES, pair_element
 from wengert.dialects.kernel.product_schedule import Method, Over, ProductSchedule, Share, Tile
 from wengert.transforms.schedule.chunks import split, wanted_chunks
 from wengert.transforms.schedule.products.blocking import block_tile, choose_blocks
@@ -25,8 +25,12 @@ from wengert.transforms.schedule.target import Target
 BLOCKED_VOLUME = 288**3
 BLOCKED_VOLUME_TURNED = 160**3
 """From so many multiply-adds on, panels in the caches are worth their copies; earlier if an operand is read across its rows (measured)."""
+BLOCKED_VOLUME_NARROW = 90**3
+"""Still earlier if operands are narrower than the sums: what ``convert-operands`` leaves so is converted, or paired, in panels, or else in a slow copy."""
 LEAST_BLOCKED = 16
 """With fewer rows or columns a copied element is not used often enough."""
+PAIR_LANES = (4, 8, 16)
+"""The sums of a register for which there are instructions that add up pairs."""
 FAR_BYTES = 1 << 16
 """Rows of B that are further apart than this in total share few sets of the first-level cache: a copied column group stays in it."""
 MANY_ROWS = 24
@@ -151,21 +155,30 @@ def _tile(plan: MatmulPlan, m: int, n: int, target: Target) -> Tile:
 
 def is_blocked(core: MatmulPlan, lanes: int) -> bool:
     """Whether panels in the caches are worth their copies."""
-    as_it_lies = core.a_k == 1 and core.b_n == 1 and core.stored == (core.element, core.element)
     if core.a_k == 1 and core.n < 2 * lanes:
         return False
-    return min(core.m, core.n) >= LEAST_BLOCKED and core.m * core.n * core.k >= (BLOCKED_VOLUME if as_it_lies else BLOCKED_VOLUME_TURNED)
+    as_it_lies, narrow = core.a_k == 1 and core.b_n == 1, core.stored != (core.element, core.element)
+    least = BLOCKED_VOLUME_NARROW if narrow else BLOCKED_VOLUME if as_it_lies else BLOCKED_VOLUME_TURNED
+    return min(core.m, core.n) >= LEAST_BLOCKED and core.m * core.n * core.k >= least
 
 
 def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, parallel: bool) -> ProductSchedule:
     """The tile and the blocks, and how many of these threads take at a time."""
-    tile, work = block_tile(plan, target), nanoseconds(plan, target)
+    tile = block_tile(plan, target)
+    plan = replace(plan, paired=_gains_by_pairs(plan, tile, target))
+    work = nanoseconds(plan, target)
     parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None
     blocks, together = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
     count = replace(plan, blocks=blocks).block_count
     share = _ranges("blocks", count, work, most=count) if parallel else None
     normalised = target.slow_subnormals and plan.element in ("f32", "f64")
-    return replace(schedule, tile=tile, blocks=blocks, together=together if share else 0, normalised=normalised, parallel=share)
+    together = together if share else 0
+    return replace(schedule, tile=tile, blocks=blocks, together=together, paired=plan.paired, normalised=normalised and not plan.paired, parallel=share)
+
+
+def _gains_by_pairs(plan: MatmulPlan, tile: Tile, target: Target) -> bool:
+    """Whether the instruction that adds up pairs is there for these elements, and gains."""
+    return tile.lanes in PAIR_LANES and target.gains_by_pairs(pair_element(plan.stored, plan.element))
 
 
 def blas_reads(core: MatmulPlan) -> bool:
@@ -182,7 +195,8 @@ def may_turn(core: MatmulPlan) -> bool:
 
 def flops_per_ns(plan: MatmulPlan, target: Target) -> float:
     """Estimates how many multiplications and additions a core does in a nanosecond."""
-    return CYCLES_PER_NS * (0.5 if plan.element in COMPLEX else 3.0 * _lanes(target, plan.element))
+    terms = 2 * target.pair_rate(plan.pairs) if plan.pairs else 1.0
+    return CYCLES_PER_NS * (0.5 if plan.element in COMPLEX else 3.0 * terms * _lanes(target, plan.element))
 
 
 def nanoseconds(plan: MatmulPlan, target: Target) -> float:

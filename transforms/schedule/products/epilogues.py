@@ -10,13 +10,14 @@ from wengert.transforms.schedule.products.choice import schedule_of
 from wengert.transforms.schedule.products.legality import check
 from wengert.transforms.schedule.products.operands import product_of
 from wengert.transforms.schedule.products.plan import plan_of
+from wengert.transforms.schedule.target import Target
 
 
-def check_fused(op: FusedOp, *, strict: bool, parallel: bool, room: int | None = None) -> None:
+def check_fused(op: FusedOp, target: Target, *, strict: bool, parallel: bool, room: int | None = None) -> None:
     """Raises a DiagnosticError at the place of the product or the nest if they cannot run so; the arguments are those of :func:`check`."""
     what = product_of(op.product)
     schedule = schedule_of(op.product, what)
-    check(op.product, schedule, parallel=parallel, room=room)
+    check(op.product, schedule, target, parallel=parallel, room=room)
     plan = plan_of(what, schedule)
     if plan.blocks is None or plan.loops or plan.apart_elements or plan.copy_a is not None or plan.copy_b is not None:
         raise error_at(op.product.location, f"a nest finishes the product, but its kernel '{schedule.kernel}' does not go through blocks of the result itself")

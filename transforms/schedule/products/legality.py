@@ -10,12 +10,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from wengert.dialects.kernel import MatmulOp
-from wengert.dialects.kernel.product_elements import COMPLEX
+from wengert.dialects.kernel.product_elements import COMPLEX, ELEMENT_BYTES, pair_element
 from wengert.dialects.kernel.product_schedule import ProductSchedule, Tile
 from wengert.ir.location.locations import error_at
-from wengert.transforms.schedule.products.choice import blas_reads, may_turn
+from wengert.transforms.schedule.products.choice import PAIR_LANES, blas_reads, may_turn
 from wengert.transforms.schedule.products.operands import Product, contraction, copy_order, is_empty_sum, laid_out, product_of
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, last_tile, scratch_bytes, with_turned_b
+from wengert.transforms.schedule.target import Target
 
 Problem = tuple[str, str] | None
 """What a schedule asks for, and why that cannot be."""
@@ -27,32 +28,34 @@ class _Asked(NamedTuple):
     core: MatmulPlan
     schedule: ProductSchedule
     parallel: bool
+    target: Target | None
 
 
-def check(op: MatmulOp, schedule: ProductSchedule, *, parallel: bool, room: int | None = None) -> None:
+def check(op: MatmulOp, schedule: ProductSchedule, target: Target, *, parallel: bool, room: int | None = None) -> None:
     """Raises a DiagnosticError at the op's place if it cannot run so. The arguments are those of :func:`problem_of`."""
-    if problem := problem_of(product_of(op), schedule, parallel=parallel, room=room):
+    if problem := problem_of(product_of(op), schedule, target, parallel=parallel, room=room):
         raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
 
 
-def problem_of(product: Product, schedule: ProductSchedule, *, parallel: bool = True, room: int | None = None) -> Problem:
+def problem_of(product: Product, schedule: ProductSchedule, target: Target | None = None, *, parallel: bool = True, room: int | None = None) -> Problem:
     """What a schedule asks for, and why a product cannot run so; None if it can.
 
     Args:
         product: the product.
         schedule: how it should run.
+        target: the processor; None if it does not matter whether that has the instructions.
         parallel: it may be shared by the thread pool (it is not part of something that is).
         room: the bytes of scratch memory that it has, if that is decided.
     """
-    problem = _copies(product, schedule) or _inside(_asked(product, schedule, parallel=parallel))
+    problem = _copies(product, schedule) or _inside(_asked(product, schedule, target, parallel=parallel))
     if problem is None and room is not None and (needed := scratch_bytes(product, schedule)) > room:
         return f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
     return problem
 
 
-def _asked(product: Product, schedule: ProductSchedule, *, parallel: bool) -> _Asked:
+def _asked(product: Product, schedule: ProductSchedule, target: Target | None, *, parallel: bool) -> _Asked:
     core = core_of(product, schedule.copied)
-    return _Asked(exchanged(core) if schedule.exchanged else core, schedule, parallel)
+    return _Asked(exchanged(core) if schedule.exchanged else core, schedule, parallel, target)
 
 
 def _copies(product: Product, schedule: ProductSchedule) -> Problem:
@@ -73,7 +76,7 @@ def _copies(product: Product, schedule: ProductSchedule) -> Problem:
 def _inside(asked: _Asked) -> Problem:
     if asked.core.empty:
         return None
-    for rule in (_kernel, _turned, _contiguous, _shared, _tiles):
+    for rule in (_kernel, _pairs, _turned, _contiguous, _shared, _tiles):
         if problem := rule(asked):
             return problem
     return None
@@ -96,6 +99,27 @@ def _kernel(asked: _Asked) -> Problem:
         return "normalised panels", f"the kernel '{kernel}' has none" if kernel != "blocked" else "the elements are integers"
     if kernel == "blas" and (asked.schedule.exchanged or not blas_reads(core)):
         return what, "gemm reads f32 and f64, one dimension of each operand contiguous, and writes rows that are"
+    return None
+
+
+def _pairs(asked: _Asked) -> Problem:
+    """Whether panels can hold pairs, and the processor has an instruction for them."""
+    schedule, core, target = asked.schedule, asked.core, asked.target
+    if not schedule.paired:
+        return None
+    if schedule.kernel != "blocked" or schedule.blocks is None:
+        return "pairs of terms", f"the kernel '{schedule.kernel}' has no panels"
+    element = pair_element(core.stored, core.element)
+    if not element:
+        return "pairs of terms", f"there are none for {' and '.join(core.stored)} with sums in {core.element}"
+    if schedule.normalised:
+        return "pairs of terms and normalised panels", "panels of pairs are not multiplied by anything"
+    if schedule.blocks.depth % 2 and schedule.blocks.depth < core.k:
+        return "pairs of terms", f"a pair is divided after {schedule.blocks.depth} terms"
+    if schedule.tile.lanes not in PAIR_LANES:
+        return "pairs of terms", f"their sums fill {', '.join(map(str, PAIR_LANES))} lanes, not {schedule.tile.lanes}"
+    if target is not None and (not target.pair_rate(element) or schedule.tile.lanes * ELEMENT_BYTES[core.element] > target.vector_bytes):
+        return "pairs of terms", f"the processor '{target.name}' has no instruction for {schedule.tile.lanes} pairs of {element}"
     return None
 
 

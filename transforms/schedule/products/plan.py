@@ -12,7 +12,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
+from wengert.dialects.kernel.product_elements import ELEMENT_BYTES, pair_element
 from wengert.dialects.kernel.product_schedule import Blocks, Method, Over, ProductSchedule, Side, Tile
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.products.operands import (
@@ -82,6 +82,7 @@ class MatmulPlan(Struct, frozen=True):
     tile: Tile = Tile()
     blocks: Blocks | None = None
     together: int = 0
+    paired: bool = False
     normalised: bool = False
     accumulators: int = 1
     unrolled: int = 0
@@ -157,9 +158,22 @@ class MatmulPlan(Struct, frozen=True):
         return self._panels(self.n, max(self.blocks.columns, self.together) if self.blocks else 0, self.tile.columns * self.tile.lanes)
 
     @property
+    def pairs(self) -> str:
+        """The elements of which the panels hold pairs, "" if they hold single ones. A pair has the size of an element of the sums."""
+        return pair_element(self.stored, self.element) if self.paired else ""
+
+    @property
+    def panel_depth(self) -> int:
+        """The terms, or pairs of terms, of a panel."""
+        assert self.blocks is not None
+        terms = min(self.k, self.blocks.depth)
+        return -(-terms // 2) if self.paired else terms
+
+    @property
     def panel_factors(self) -> int:
-        """The panels of B of one block, for each of which a factor is kept if they are normalised."""
-        return self.b_panels // (self.tile.columns * self.tile.lanes * min(self.k, self.blocks.depth)) if self.normalised and self.blocks else 0
+        """The panels of B of one block of which something is kept: a factor if they are normalised, the least exponent if they hold pairs of floats."""
+        kept = self.normalised or self.pairs == "bf16"
+        return self.b_panels // (self.tile.columns * self.tile.lanes * self.panel_depth) if kept and self.blocks else 0
 
     @property
     def apart_elements(self) -> int:
@@ -176,7 +190,7 @@ class MatmulPlan(Struct, frozen=True):
 
     def _panels(self, extent: int, block: int, width: int) -> int:
         assert self.blocks is not None
-        return -(-min(extent, block) // width) * width * min(self.k, self.blocks.depth)
+        return -(-min(extent, block) // width) * width * self.panel_depth
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -219,7 +233,7 @@ def plan_of(product: Product, schedule: ProductSchedule) -> MatmulPlan:
         accumulators=schedule.accumulators,
         unrolled=schedule.unrolled,
     )
-    core = replace(core, normalised=schedule.normalised and schedule.kernel == "blocked")
+    core = replace(core, normalised=schedule.normalised and schedule.kernel == "blocked", paired=schedule.paired and schedule.kernel == "blocked")
     if core.empty or (schedule.kernel != "packed" and schedule.blocks is None):
         return core
     if schedule.kernel == "packed":

@@ -16,6 +16,7 @@ from wengert.transforms.codegen.cpu.matmul.conversion import convert
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.finish import PARAMETERS, Finish, begin_finish, call_finish, shared_result
 from wengert.transforms.codegen.cpu.matmul.normalisation import normalisation_functions, normalise_name, unequal_name
+from wengert.transforms.codegen.cpu.matmul.pairs import SMALLEST, WORD, exponent_function, exponent_name
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
 from wengert.transforms.codegen.cpu.matmul.tile_function import tile_function, tile_name
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
@@ -27,13 +28,17 @@ BLOCK_PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr n
 def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     """The functions for panels and tiles, which all products with such tiles share, by their symbols."""
     tile, element = plan.tile, plan.element
-    functions = {tile_name(element, tile, scaled=plan.normalised): tile_function(element, tile, scaled=plan.normalised)}
+    functions = {_tile_name(plan): tile_function(element, tile, scaled=plan.normalised, pairs=plan.pairs)}
     if plan.normalised:
         functions |= normalisation_functions(element, tile)
+    if plan.pairs == "bf16":
+        functions[exponent_name(tile.lanes)] = exponent_function(tile.lanes)
     sides = ((plan.stored[0], tile.rows, plan.a_m, plan.a_k), (plan.stored[1], tile.columns * tile.lanes, plan.b_n, plan.b_k))
     for stored, width, step, turn in sides:
         form = panel_form(step, turn)
-        functions[panel_name((stored, element), width, tile.lanes, form)] = panel_function((stored, element), width, tile.lanes, form)
+        functions[panel_name((stored, element), width, tile.lanes, form, paired=plan.paired)] = panel_function(
+            (stored, element), width, tile.lanes, form, paired=plan.paired
+        )
     return functions
 
 
@@ -52,7 +57,8 @@ def block_function(plan: MatmulPlan, name: str, finish: Finish | None = None) ->
         depth = _least(builder, plan.blocks.depth, plan.k, terms.index) if plan.k % plan.blocks.depth else plan.blocks.depth
         a = builder.offset("%a", _bytes(plan.stored[0]), builder.multiply(terms.index, plan.a_k))
         b = builder.offset("%b", _bytes(plan.stored[1]), builder.multiply(terms.index, plan.b_k))
-        _copy_panels(builder, plan, (b, b_panels, factors), "%columns", depth)
+        steps = _steps(builder, plan, depth)
+        _copy_panels(builder, plan, (b, b_panels, factors), "%columns", (depth, steps))
 
         def complete(row: str, last: str = terms.index, depth: Index = depth) -> None:
             """Finishes the rows of a tile after the last terms."""
@@ -60,7 +66,7 @@ def block_function(plan: MatmulPlan, name: str, finish: Finish | None = None) ->
                 with builder.when(builder.icmp("eq", "i64", builder.add(last, depth), plan.k)):
                     call_finish(builder, plan, finish, frame, row)
 
-        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), depth, builder.icmp("ne", "i64", terms.index, 0), complete)
+        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), (depth, steps), builder.icmp("ne", "i64", terms.index, 0), complete)
     if apart:
         _convert_block(builder, plan, c)
     parameters = BLOCK_PARAMETERS if finish is None else (*shared_result(BLOCK_PARAMETERS), *PARAMETERS)
@@ -72,20 +78,27 @@ def _bytes(element: str) -> str:
     return f"[{ELEMENT_BYTES[element]} x i8]"
 
 
-def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str, str], count: str, depth: Index) -> None:
-    """Copies all panels of B of a block, which has so many columns; from where, to where, and where the factors of their sums go."""
-    (source, target, factors), width = copy, plan.tile.columns * plan.tile.lanes
-    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k))
+def _steps(builder: FunctionBuilder, plan: MatmulPlan, depth: Index) -> Index:
+    """The pairs of so many terms, or the terms if panels hold single ones."""
+    if not plan.paired:
+        return depth
+    return -(-depth // 2) if isinstance(depth, int) else builder.binary("lshr", "i64", builder.add(depth, 1), 1)
+
+
+def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str, str], count: str, sizes: tuple[Index, Index]) -> None:
+    """Copies all panels of B of a block, which has so many columns, of so many terms; from where, to where, and where what is kept of each goes."""
+    (source, target, factors), (depth, steps), width = copy, sizes, plan.tile.columns * plan.tile.lanes
+    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k), paired=plan.paired)
     with builder.rotated_loop(count, step=width * plan.b_group) as loop:
         first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
-        panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
+        panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, steps))
         left = _least(builder, width * plan.b_group, count, loop.index)
         builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", plan.b_n), ("i64", plan.b_k)])
-    if plan.normalised:
+    if plan.panel_factors:
         with builder.rotated_loop(count, step=width) as loop:
-            panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, depth))
-            factor = _normalised(builder, plan, panel, builder.multiply(depth, width))
-            builder.store(_scalar(plan), factor, _panel_factor(builder, plan, factors, loop.index), ELEMENT_BYTES[plan.element])
+            panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, steps))
+            factor = _examined(builder, plan, panel, builder.multiply(steps, width))
+            builder.store(_kept(plan), factor, _panel_factor(builder, plan, factors, loop.index), ELEMENT_BYTES[plan.element])
 
 
 def _tiles(
@@ -94,19 +107,19 @@ def _tiles(
     copy: tuple[str, str],
     others: tuple[str, str],
     result: tuple[str, int],
-    depth: Index,
+    sizes: tuple[Index, Index],
     add: str,
     complete: Callable[[str], None],
 ) -> None:
     """All tiles of a block, those beside one another after one another; the panels of B and their factors, the result, and how far its rows are apart."""
-    (a, a_panels), rows, kind = copy, plan.tile.rows, _bytes(plan.element)
+    (a, a_panels), (depth, steps), rows, kind = copy, sizes, plan.tile.rows, _bytes(plan.element)
     with builder.rotated_loop("%rows", step=rows * plan.a_group) as group:
         end = builder.add(group.index, _least(builder, rows * plan.a_group, "%rows", group.index))
         _copy_group(builder, plan, (a, a_panels), (group.index, end), depth)
         with builder.rotated_loop(end, start=group.index, step=rows) as row:
-            panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), depth))
+            panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), steps))
             below = builder.offset(result[0], kind, builder.multiply(row.index, result[1]))
-            _row_of_tiles(builder, plan, panel, others, (below, result[1]), (depth, _least(builder, rows, "%rows", row.index)), add)
+            _row_of_tiles(builder, plan, panel, others, (below, result[1]), (steps, _least(builder, rows, "%rows", row.index)), add)
             complete(row.index)
 
 
@@ -115,31 +128,33 @@ def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str
     (a, panels), (start, end), size = copy, rows, plan.tile.rows
     source = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(start, plan.a_m))
     count = builder.binary("sub", "i64", end, start)
-    symbol = panel_name((plan.stored[0], plan.element), size, plan.tile.lanes, panel_form(plan.a_m, plan.a_k))
+    symbol = panel_name((plan.stored[0], plan.element), size, plan.tile.lanes, panel_form(plan.a_m, plan.a_k), paired=plan.paired)
     builder.call_void(symbol, [("ptr", source), ("ptr", panels), ("i64", count), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
 
 
 def _row_of_tiles(
     builder: FunctionBuilder, plan: MatmulPlan, panel: str, others: tuple[str, str], result: tuple[str, int], sizes: tuple[Index, Index], add: str
 ) -> None:
-    """The tiles of a panel of A; the terms and the rows of C."""
+    """The tiles of a panel of A; the terms, or pairs, and the rows of C."""
     (b_panels, factors), (c, step), (depth, rows), width, kind = others, result, sizes, plan.tile.columns * plan.tile.lanes, _bytes(plan.element)
-    a_factor = _normalised(builder, plan, panel, builder.multiply(depth, plan.tile.rows)) if plan.normalised else ""
+    a_factor = _examined(builder, plan, panel, builder.multiply(depth, plan.tile.rows)) if plan.panel_factors else ""
     with builder.rotated_loop("%columns", step=width) as column:
         columns = _least(builder, width, "%columns", column.index)
         b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
         operands: list[Operand] = [("ptr", panel), ("ptr", b), ("ptr", builder.offset(c, kind, column.index)), ("i64", step), ("i64", depth)]
-        b_factor = _panel_factor(builder, plan, factors, column.index) if plan.normalised else ""
+        b_factor = _panel_factor(builder, plan, factors, column.index) if plan.panel_factors else ""
         _tile(builder, plan, [*operands, ("i64", rows), ("i64", columns), ("i1", add)], a_factor, b_factor)
 
 
 def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a_factor: str, b_place: str) -> None:
-    """One tile, whose sums are multiplied by the factors of its panels; that of the second is in memory."""
+    """One tile, whose sums are multiplied by the factors of its panels, or computed as the least exponents of these allow; that of the second is in memory."""
+    kind = _kept(plan)
+    b_factor = builder.load(kind, b_place, ELEMENT_BYTES[plan.element]) if plan.panel_factors else ""
     if not plan.normalised:
-        builder.call_void(tile_name(plan.element, plan.tile, scaled=False), operands)
+        if plan.panel_factors:
+            operands.append(("i1", builder.icmp("sge", kind, builder.binary("add", kind, a_factor, b_factor), SMALLEST)))
+        builder.call_void(_tile_name(plan), operands)
         return
-    kind = _scalar(plan)
-    b_factor = builder.load(kind, b_place, ELEMENT_BYTES[plan.element])
     with builder.conditional(builder.fcmp("une", kind, a_factor, b_factor)) as branches:
         builder.call_void(unequal_name(plan.element, plan.tile), [*operands, (kind, a_factor), (kind, b_factor)])
         branches.otherwise()
@@ -147,18 +162,26 @@ def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a
         builder.call_void(tile_name(plan.element, plan.tile, scaled=True), [*operands, (kind, product)])
 
 
-def _normalised(builder: FunctionBuilder, plan: MatmulPlan, panel: str, count: Index) -> str:
-    """What the sums of a panel are to be multiplied by, after it is multiplied itself if it has to be."""
-    return builder.call(normalise_name(plan.element), _scalar(plan), [("ptr", panel), ("i64", count)])
+def _examined(builder: FunctionBuilder, plan: MatmulPlan, panel: str, count: Index) -> str:
+    """What is kept of a panel of so many elements, or pairs: of pairs of floats the least exponent; if panels are normalised, what sums are to be multiplied
+    by, after it is multiplied itself if it has to be."""
+    if plan.normalised:
+        return builder.call(normalise_name(plan.element), _kept(plan), [("ptr", panel), ("i64", count)])
+    return builder.call(exponent_name(plan.tile.lanes), _kept(plan), [("ptr", panel), ("i64", builder.multiply(count, 2))])
 
 
 def _panel_factor(builder: FunctionBuilder, plan: MatmulPlan, factors: str, column: str) -> str:
-    """Where the factor of the panel of B is that begins at this column of the block."""
-    return builder.offset(factors, _scalar(plan), builder.binary("udiv", "i64", column, plan.tile.columns * plan.tile.lanes))
+    """Where that is which is kept of the panel of B that begins at this column of the block."""
+    return builder.offset(factors, _kept(plan), builder.binary("udiv", "i64", column, plan.tile.columns * plan.tile.lanes))
 
 
-def _scalar(plan: MatmulPlan) -> str:
-    return Arithmetic(plan.element, 1).scalar
+def _kept(plan: MatmulPlan) -> str:
+    """The type of what is kept of a panel."""
+    return WORD if plan.paired else Arithmetic(plan.element, 1).scalar
+
+
+def _tile_name(plan: MatmulPlan) -> str:
+    return tile_name(plan.element, plan.tile, scaled=plan.normalised, pairs=plan.pairs)
 
 
 def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sums: str) -> None:

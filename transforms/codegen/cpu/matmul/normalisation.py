@@ -8,15 +8,14 @@ of the two panels of a tile, never from threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import Struct
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.dialects.kernel.product_schedule import Tile
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.panel_extremes import fold, whole_registers, word_of
 from wengert.transforms.codegen.cpu.matmul.tile_function import PARAMETERS, tile_name
-from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Operand
 from wengert.transforms.codegen.llvm.module import SHARED
 from wengert.transforms.codegen.llvm.types import float_literal
 
@@ -79,14 +78,14 @@ def _multiply(element: str) -> str:
 
 def _normalise_function(element: str, lanes: int) -> str:
     """Whether there are subnormal numbers is seen from all elements, whether the panel may be multiplied only if there are."""
-    builder, kind, word, range = FunctionBuilder(), Arithmetic(element, 1).scalar, _word(element), RANGES[element]
+    builder, kind, word, range = FunctionBuilder(), Arithmetic(element, 1).scalar, word_of(element), RANGES[element]
 
     def doubled_less_one(place: str, count: int) -> str:
         # Zero is the greatest then, and below the least normal number are subnormal ones only.
         type = Arithmetic(word, count).vector
         return builder.binary("add", type, _doubled(builder, word, place, count), builder.splat(word, "-1", count))
 
-    least = _fold(builder, element, lanes, "umin", -1, doubled_less_one)
+    least = fold(builder, element, lanes, "umin", -1, doubled_less_one)
     with builder.conditional(builder.icmp("ult", word, least, range.doubled_bits(1 - range.bias) - 1), [kind]) as some:
         largest = builder.call(_largest(element), word, _OPERANDS)
         with builder.conditional(builder.icmp("ult", word, largest, range.doubled_bits(range.most - range.shift)), [kind]) as small:
@@ -102,15 +101,15 @@ def _normalise_function(element: str, lanes: int) -> str:
 
 def _largest_function(element: str, lanes: int) -> str:
     """``word @name(ptr %panel, i64 %count)``: the bits of the largest magnitude, times two."""
-    builder, word = FunctionBuilder(), _word(element)
-    largest = _fold(builder, element, lanes, "umax", 0, lambda place, count: _doubled(builder, word, place, count))
+    builder, word = FunctionBuilder(), word_of(element)
+    largest = fold(builder, element, lanes, "umax", 0, lambda place, count: _doubled(builder, word, place, count))
     return builder.definition(_largest(element), _PANEL, result=word, returns=largest, attributes=f"{SHARED} nounwind")
 
 
 def _multiply_function(element: str, lanes: int) -> str:
     """``void @name(ptr %panel, i64 %count, scalar %factor)``."""
     builder, size = FunctionBuilder(), ELEMENT_BYTES[element]
-    whole = _whole(builder, lanes)
+    whole = whole_registers(builder, lanes)
     for step, start, end in ((lanes, 0, whole), (1, whole, "%count")):
         arithmetic = Arithmetic(element, step)
         with builder.loop(start, end, step=step) as loop:
@@ -122,7 +121,7 @@ def _multiply_function(element: str, lanes: int) -> str:
 
 def _unequal_function(element: str, tile: Tile) -> str:
     """If the panel that is as it was has elements too large for the other one, that one is as it was for this tile as well."""
-    builder, kind, word, range = FunctionBuilder(), Arithmetic(element, 1).scalar, _word(element), RANGES[element]
+    builder, kind, word, range = FunctionBuilder(), Arithmetic(element, 1).scalar, word_of(element), RANGES[element]
     sizes = [builder.multiply(width, "%depth") for width in (tile.rows, tile.columns * tile.lanes)]
     first = builder.fcmp("olt", kind, "%a_factor", ONE)
     multiplied, other = ([("ptr", builder.select(first, "ptr", x, y)), ("i64", builder.select(first, "i64", m, n))] for x, y, m, n in (
@@ -140,11 +139,6 @@ def _unequal_function(element: str, tile: Tile) -> str:
     return builder.definition(unequal_name(element, tile), parameters, attributes=f"{SHARED} nounwind")
 
 
-def _word(element: str) -> str:
-    """The integer type of an element's bits."""
-    return f"i{8 * ELEMENT_BYTES[element]}"
-
-
 def _power(element: str, exponent: int) -> str:
     return float_literal(2.0**exponent, Arithmetic(element, 1).scalar)
 
@@ -154,26 +148,3 @@ def _doubled(builder: FunctionBuilder, word: str, place: str, lanes: int) -> str
     words = Arithmetic(word, lanes)
     bits = builder.load(words.vector, place, words.bytes)
     return builder.binary("add", words.vector, bits, bits)
-
-
-def _whole(builder: FunctionBuilder, lanes: int) -> Index:
-    """As many of the elements as fill registers."""
-    return builder.binary("and", "i64", "%count", -lanes)
-
-
-def _fold(builder: FunctionBuilder, element: str, lanes: int, kind: str, neutral: int, read: Callable[[str, int], str]) -> str:
-    """The least or the greatest of all elements as they are read, registers first and what is left one by one."""
-    word, whole = _word(element), _whole(builder, lanes)
-    words = Arithmetic(word, lanes)
-
-    def combined(arithmetic: Arithmetic, x: str, y: str) -> str:
-        return builder.op(f"call {arithmetic.vector} @llvm.{kind}.{arithmetic.suffix}({arithmetic.vector} {x}, {arithmetic.vector} {y})")
-
-    with builder.loop(0, whole, [(words.vector, builder.splat(word, str(neutral), lanes))], step=lanes) as loop:
-        loop.carry(combined(words, loop.values[0], read(builder.offset("%panel", word, loop.index), lanes)))
-    total = loop.values[0]
-    if lanes > 1:
-        total = builder.op(f"call {word} @llvm.vector.reduce.{kind}.{words.suffix}({words.vector} {total})")
-    with builder.loop(whole, "%count", [(word, total)]) as rest:
-        rest.carry(combined(Arithmetic(word, 1), rest.values[0], read(builder.offset("%panel", word, rest.index), 1)))
-    return rest.values[0]

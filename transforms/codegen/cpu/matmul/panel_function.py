@@ -1,16 +1,19 @@
 """Writes the functions that copy panels of an operand: for each term of the sums, that element of so many rows of A, or columns of B, side by side.
 
-Elements of another type are converted on the way. What a panel at an edge has too much is filled with zeros, whose products nobody looks at.
+Elements of another type are converted on the way; those of two neighbouring terms make a word where panels hold pairs (:mod:`pairs`). What a panel at an edge
+has too much is filled with zeros, or the last row once more, whose products nobody looks at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.matmul.conversion import convert_vector
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.pairs import WORD, packed, read_neighbours
 from wengert.transforms.codegen.cpu.matmul.row_kernel import write_turned
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.codegen.llvm.module import SHARED
@@ -28,44 +31,67 @@ def panel_form(step: int, turn: int) -> Form:
     return "across" if step == 1 else "along" if turn == 1 else "apart"
 
 
-def panel_name(elements: tuple[str, str], width: int, lanes: int, form: Form) -> str:
-    """The symbol of the function for panels of this width, of elements of the first type that become those of the second."""
+def panel_name(elements: tuple[str, str], width: int, lanes: int, form: Form, *, paired: bool = False) -> str:
+    """The symbol of the function for panels of this width, of elements of the first type that become those of the second, or pairs of them."""
     stored, element = elements
-    return f"wg.panel.{element}{f'.of.{stored}' if stored != element else ''}.{width}x{lanes}.{form}"
+    return f"wg.panel.{element}{'.pairs' if paired else ''}{f'.of.{stored}' if stored != element else ''}.{width}x{lanes}.{form}"
 
 
-def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form) -> str:
+def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form, *, paired: bool = False) -> str:
     """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads ``lanes`` elements at once."""
     builder, (stored, element) = FunctionBuilder(), elements
-    panel = _Copied(stored, Arithmetic(element, lanes))
+    depth: Index = builder.binary("lshr", "i64", builder.add("%depth", 1), 1) if paired else "%depth"
+    panel = _Copied(stored, Arithmetic(WORD if paired else element, lanes), depth, paired)
     everything = ("%source", "%target", "%count")
     if form == "across" and lanes > 1:
         _copy_across(builder, panel, width)
     elif form == "apart" or lanes == 1:
         _copy_singly(builder, panel, width, everything, 0)
     else:
-        with builder.conditional(builder.icmp("eq", "i64", "%count", width)) as branches:
-            _copy_turned(builder, panel, width)
-            branches.otherwise()
-            _copy_singly(builder, panel, width, everything, 0)
-    return builder.definition(panel_name(elements, width, lanes, form), PARAMETERS, attributes=f"{SHARED} nounwind")
+        _copy_turned(builder, panel, width)
+    return builder.definition(panel_name(elements, width, lanes, form, paired=paired), PARAMETERS, attributes=f"{SHARED} nounwind")
 
 
 class _Copied(Struct, frozen=True):
-    """What a panel is copied from, and the arithmetic of its own elements."""
+    """What a panel is copied from, the arithmetic of its own elements, or pairs, and how many of them it has in a row or column."""
 
     stored: str
     arithmetic: Arithmetic
+    depth: Index
+    paired: bool
 
     @property
     def kinds(self) -> tuple[str, str]:
         """The LLVM types of an element of the source and of the panel."""
         return Arithmetic(self.stored, 1).scalar, self.arithmetic.scalar
 
-    def read(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
-        """So many neighbours, converted."""
+    def each(self, builder: FunctionBuilder, start: Index, body: Callable[[Index, Index, bool], None]) -> None:
+        """A loop over the elements, or pairs, of a row or column, from one on: its first term, its own number, and whether it is a pair of one term."""
+        if not self.paired:
+            with builder.loop(start, "%depth") as term:
+                body(term.index, term.index, False)
+            return
+        pairs = builder.binary("lshr", "i64", "%depth", 1)
+        with builder.loop(start, pairs) as pair:
+            body(builder.multiply(pair.index, 2), pair.index, False)
+        with builder.when(builder.icmp("ne", "i64", pairs, self.depth)):
+            body(builder.multiply(pairs, 2), pairs, True)
+
+    def read(self, builder: FunctionBuilder, place: str, lanes: int, *, alone: bool = False) -> str:
+        """So many neighbours, converted; with those of the next term, unless they are ``alone``, if there are pairs."""
+        first = self._given(builder, place, lanes)
+        if not self.paired:
+            return convert_vector(builder, first, self.stored, self.arithmetic.element, lanes)
+        second = None if alone else self._given(builder, builder.offset(place, self.kinds[0], "%turn"), lanes)
+        return packed(builder, self.stored, lanes, first, second)
+
+    def read_along(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
+        """So many neighbours, or pairs of them, of one row."""
+        return read_neighbours(builder, self.stored, place, lanes) if self.paired else self.read(builder, place, lanes)
+
+    def _given(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
         source = Arithmetic(self.stored, lanes)
-        return convert_vector(builder, builder.load(source.vector, place, source.bytes), self.stored, self.arithmetic.element, lanes)
+        return builder.load(source.vector, place, source.bytes)
 
     def write(self, builder: FunctionBuilder, value: str, place: str, lanes: int) -> None:
         """So many elements of the panel."""
@@ -80,34 +106,41 @@ def _copy_across(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
     """
     given, kind = panel.kinds
     whole = builder.binary("udiv", "i64", "%count", width)
-    with builder.when(builder.icmp("ne", "i64", whole, 0)), builder.rotated_loop("%depth") as term:
-        source = builder.offset("%source", given, builder.multiply(term.index, "%turn"))
-        target = builder.offset("%target", kind, builder.multiply(term.index, width))
+
+    def copy(term: Index, place: Index, alone: bool) -> None:
+        source = builder.offset("%source", given, builder.multiply(term, "%turn"))
+        target = builder.offset("%target", kind, builder.multiply(place, width))
         with builder.rotated_loop(whole) as number:
             beside = builder.multiply(number.index, width)
-            _copy_term(builder, panel, width, builder.offset(source, given, beside), builder.offset(target, kind, builder.multiply(beside, "%depth")))
+            there = builder.offset(target, kind, builder.multiply(beside, panel.depth))
+            _copy_term(builder, panel, width, builder.offset(source, given, beside), there, alone=alone)
+
+    with builder.when(builder.icmp("ne", "i64", whole, 0)):
+        panel.each(builder, 0, copy)
     copied = builder.multiply(whole, width)
     left = builder.binary("sub", "i64", "%count", copied)
     with builder.when(builder.icmp("ne", "i64", left, 0)):
-        last = builder.offset("%target", kind, builder.multiply(copied, "%depth"))
+        last = builder.offset("%target", kind, builder.multiply(copied, panel.depth))
         _copy_singly(builder, panel, width, (builder.offset("%source", given, copied), last, left), 0)
 
 
-def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str, target: str) -> None:
-    """The elements of one term, which are neighbours."""
+def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str, target: str, *, alone: bool) -> None:
+    """The elements of one term, which are neighbours; or of two, if panels hold pairs and it is not ``alone``."""
     (given, kind), start = panel.kinds, 0
     while start < width:
         lanes = min(panel.arithmetic.lanes, 1 << ((width - start).bit_length() - 1))
-        panel.write(builder, panel.read(builder, builder.offset(source, given, start), lanes), builder.offset(target, kind, start), lanes)
+        panel.write(builder, panel.read(builder, builder.offset(source, given, start), lanes, alone=alone), builder.offset(target, kind, start), lanes)
         start += lanes
 
 
 def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
-    """The terms of a row are neighbours: a register of each row, which are turned together."""
+    """The terms of a row are neighbours: a register of each row, which are turned together. Where there are fewer rows the last one is copied again."""
     (given, kind), lanes = panel.kinds, panel.arithmetic.lanes
-    whole = builder.multiply(builder.binary("udiv", "i64", "%depth", lanes), lanes)
+    terms = builder.binary("lshr", "i64", "%depth", 1) if panel.paired else "%depth"
+    whole = builder.multiply(builder.binary("udiv", "i64", terms, lanes), lanes)
+    last = builder.add("%count", -1)
     with builder.loop(0, whole, step=lanes) as loop:
-        source = builder.offset("%source", given, loop.index)
+        source = builder.offset("%source", given, builder.multiply(loop.index, 2) if panel.paired else loop.index)
         target = builder.offset("%target", kind, builder.multiply(loop.index, width))
         most = min(lanes & -lanes, width)
         for count, start, each in ((width // most, 0, most), (1, width - width % most, width % most)):
@@ -115,8 +148,10 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
                 continue
             with builder.repeat(count) as group:
                 first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
-                rows = [builder.offset(source, given, builder.multiply(builder.add(first, w), "%step")) for w in range(each)]
-                write_turned(builder, panel.arithmetic, [panel.read(builder, row, lanes) for row in rows], builder.offset(target, kind, first), width)
+                numbers = [builder.intrinsic("umin", "i64", builder.add(first, w), last) for w in range(each)]
+                places = [builder.offset(source, given, builder.multiply(number, "%step")) for number in numbers]
+                rows = [panel.read_along(builder, place, lanes) for place in places]
+                write_turned(builder, panel.arithmetic, rows, builder.offset(target, kind, first), width)
     _copy_singly(builder, panel, width, ("%source", "%target", "%count"), whole)
 
 
@@ -124,11 +159,14 @@ def _copy_singly(builder: FunctionBuilder, panel: _Copied, width: int, place: tu
     """One element after the other, from a term on, and zeros where there are no more rows; from where, to where, and how many rows."""
     (first, panel_start, count), (given, kind) = place, panel.kinds
     zero = Arithmetic(panel.arithmetic.element, 1).zero
-    with builder.loop(start, "%depth") as term:
-        source = builder.offset(first, given, builder.multiply(term.index, "%turn"))
-        target = builder.offset(panel_start, kind, builder.multiply(term.index, width))
+
+    def copy(term: Index, place: Index, alone: bool) -> None:
+        source = builder.offset(first, given, builder.multiply(term, "%turn"))
+        target = builder.offset(panel_start, kind, builder.multiply(place, width))
         with builder.loop(0, count) as row:
-            value = panel.read(builder, builder.offset(source, given, builder.multiply(row.index, "%step")), 1)
+            value = panel.read(builder, builder.offset(source, given, builder.multiply(row.index, "%step")), 1, alone=alone)
             panel.write(builder, value, builder.offset(target, kind, row.index), 1)
         with builder.loop(count, width) as row:
             panel.write(builder, zero, builder.offset(target, kind, row.index), 1)
+
+    panel.each(builder, start, copy)

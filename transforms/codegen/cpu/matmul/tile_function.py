@@ -6,8 +6,11 @@ read from beginning to end. Sizes of a tile at an edge of C are parameters: its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wengert.dialects.kernel.product_schedule import Tile
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
+from wengert.transforms.codegen.cpu.matmul.pairs import WORD, add_pairs, halves
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.module import SHARED
 
@@ -20,17 +23,23 @@ PARAMETERS = (
 """The panels, the tile of C and the distance of its rows in elements, the terms, how much of the tile there is, and whether sums are added to C."""
 
 
-def tile_name(element: str, tile: Tile, *, scaled: bool) -> str:
-    """The symbol of the function for tiles of this size; ``scaled`` if sums are multiplied by a factor before they are stored or added."""
-    return f"wg.tile.{element}.{tile.rows}x{tile.columns}x{tile.lanes}{'.scaled' if scaled else ''}"
+def tile_name(element: str, tile: Tile, *, scaled: bool = False, pairs: str = "") -> str:
+    """The symbol of the function for tiles of this size; ``scaled`` if sums are multiplied by a factor before they are stored or added; ``pairs`` are the
+    elements of which panels hold pairs."""
+    form = f".pairs.of.{pairs}" if pairs else ".scaled" if scaled else ""
+    return f"wg.tile.{element}.{tile.rows}x{tile.columns}x{tile.lanes}{form}"
 
 
-def tile_function(element: str, tile: Tile, *, scaled: bool) -> str:
-    """``define internal void @wg.tile...``, see :data:`PARAMETERS`; ``scaled`` ones have a factor as their last parameter."""
+def tile_function(element: str, tile: Tile, *, scaled: bool = False, pairs: str = "") -> str:
+    """``define internal void @wg.tile...``, see :data:`PARAMETERS`; ``scaled`` ones have a factor as their last parameter, those of pairs of bf16 whether the
+    instruction for pairs loses nothing."""
     builder, arithmetic = FunctionBuilder(), Arithmetic(element, tile.lanes)
     factor = arithmetic.broadcast(builder, "%factor") if scaled else ""
     _fetch(builder, arithmetic, tile)
-    sums = _sums(builder, arithmetic, tile)
+    if pairs:
+        sums = _pair_sums(builder, arithmetic, tile, pairs)
+    else:
+        sums = _sums(builder, arithmetic, arithmetic, tile, lambda a, b, sums: arithmetic.multiply_add(builder, a, b, sums))
     whole_rows = builder.icmp("eq", "i64", "%rows", tile.rows)
     whole = builder.binary("and", "i1", whole_rows, builder.icmp("eq", "i64", "%columns", tile.columns * tile.lanes))
     with builder.conditional(whole) as branches:
@@ -40,8 +49,8 @@ def tile_function(element: str, tile: Tile, *, scaled: bool) -> str:
             _write(builder, arithmetic, tile, sums, factor, add=False)
         branches.otherwise()
         _write_edge(builder, arithmetic, tile, sums, factor)
-    parameters = (*PARAMETERS, f"{arithmetic.scalar} %factor") if scaled else PARAMETERS
-    return builder.definition(tile_name(element, tile, scaled=scaled), parameters, attributes=f"{SHARED} nounwind")
+    last = (f"{arithmetic.scalar} %factor",) if scaled else ("i1 %lossless",) if pairs == "bf16" else ()
+    return builder.definition(tile_name(element, tile, scaled=scaled, pairs=pairs), (*PARAMETERS, *last), attributes=f"{SHARED} nounwind")
 
 
 def _fetch(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile) -> None:
@@ -52,17 +61,37 @@ def _fetch(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile) -> None
             builder.line(f"call void @llvm.prefetch.p0(ptr {builder.offset(row, 'i8', first)}, i32 1, i32 3, i32 1)")
 
 
-def _sums(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile) -> list[str]:
-    """The sums of the tile, row by row, in registers."""
-    kind, size, width = arithmetic.scalar, arithmetic.bytes, tile.columns * tile.lanes
+def _pair_sums(builder: FunctionBuilder, arithmetic: Arithmetic, tile: Tile, pairs: str) -> list[str]:
+    """The sums of the tile from panels of pairs, by the instruction for pairs, or by multiply-adds of f32 where that would lose something."""
+    words = Arithmetic(WORD, tile.lanes)
+
+    def by_instruction() -> list[str]:
+        return _sums(builder, arithmetic, words, tile, lambda a, b, sums: add_pairs(builder, pairs, tile.lanes, a, b, sums))
+
+    def one_after_the_other(a: str, b: str, sums: str) -> str:
+        (first, second), (others, more) = halves(builder, tile.lanes, a), halves(builder, tile.lanes, b)
+        return arithmetic.multiply_add(builder, second, more, arithmetic.multiply_add(builder, first, others, sums))
+
+    if pairs != "bf16":
+        return by_instruction()
+    with builder.conditional("%lossless", [arithmetic.vector] * (tile.rows * tile.columns)) as branches:
+        branches.give(*by_instruction())
+        branches.otherwise()
+        branches.give(*_sums(builder, arithmetic, words, tile, one_after_the_other))
+    return branches.results
+
+
+def _sums(builder: FunctionBuilder, arithmetic: Arithmetic, given: Arithmetic, tile: Tile, add: Callable[[str, str, str], str]) -> list[str]:
+    """The sums of the tile, row by row, in registers, by what adds the products of two elements of the panels, or pairs, to a sum."""
+    kind, size, width = given.scalar, given.bytes, tile.columns * tile.lanes
     with builder.rotated_loop("%depth", [(arithmetic.vector, arithmetic.zero)] * (tile.rows * tile.columns)) as loop:
         column, row = builder.shared_offset("%a", kind, loop.index, tile.rows), builder.shared_offset("%b", kind, loop.index, width)
-        vectors = [builder.load(arithmetic.vector, builder.shared_offset(row, kind, offset=v * tile.lanes), size) for v in range(tile.columns)]
+        vectors = [builder.load(given.vector, builder.shared_offset(row, kind, offset=v * tile.lanes), size) for v in range(tile.columns)]
         sums: list[str] = []
         for r in range(tile.rows):
-            element = arithmetic.broadcast(builder, builder.load(kind, builder.shared_offset(column, kind, offset=r), size))
+            element = given.broadcast(builder, builder.load(kind, builder.shared_offset(column, kind, offset=r), size))
             for vector in vectors:
-                sums.append(arithmetic.multiply_add(builder, element, vector, loop.values[len(sums)]))
+                sums.append(add(element, vector, loop.values[len(sums)]))
         loop.carry(*sums)
     return loop.results
 
