@@ -62,6 +62,22 @@ def test_complex_numbers_in_order(direction: str, part: str) -> None:
         np.testing.assert_array_equal(r, expected)
 
 
+@pytest.mark.parametrize("part", ["f64", "f32"])
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_extremes_of_complex_numbers(name: str, part: str) -> None:
+    parts = np.array([-1.0, -0.0, 0.0, 2.0, np.inf, -np.inf, np.nan])
+    z = np.empty((7, 7), np.complex128 if part == "f64" else np.complex64)
+    z.real, z.imag = np.meshgrid(parts, parts)
+    x, y = (v.ravel() for v in np.meshgrid(z, z))
+    type = f"tensor<{x.size}xcomplex<{part}>>"
+    (expected,), (found,) = both(f"func.func @main(%x: {type}, %y: {type}) -> {type} {{\n%r = stablehlo.{name} %x, %y : {type}\nreturn %r : {type}\n}}", x, y)
+    np.testing.assert_array_equal(found, expected)
+    known = ~(np.isnan(x) | np.isnan(y))
+    later = (x.real > y.real) | ((x.real == y.real) & (x.imag >= y.imag))
+    np.testing.assert_array_equal(found[known], np.where(later == (name == "maximum"), x, y)[known])
+    assert np.isnan(found[~known]).all()
+
+
 def test_complex_numbers_are_sorted() -> None:
     z = np.array([1 + 2j, 1 - 2j, -3 + 0j, 0 + 5j, 1 + 0j, 0 - 5j])
     type = "tensor<6xcomplex<f64>>"

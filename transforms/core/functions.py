@@ -42,6 +42,8 @@ ON_SOME_TYPES: dict[type[Operation], tuple[Callable[[Any], bool], Expansion]] = 
     stablehlo.Atan2Op: (reinterpreted.is_complex_angle, reinterpreted.expand_complex_angle),
     stablehlo.BitcastConvertOp: (reinterpreted.changes_width, reinterpreted.expand_bitcast),
     stablehlo.CompareOp: (reinterpreted.orders_complex_numbers, reinterpreted.expand_comparison),
+    stablehlo.MaximumOp: (reinterpreted.is_complex_extremum, reinterpreted.expand_extremum),
+    stablehlo.MinimumOp: (reinterpreted.is_complex_extremum, reinterpreted.expand_extremum),
 }
 """Ops that there are instructions for on most types, on which they are written out, and how. The interpreter has code of its own for all of them."""
 
@@ -96,7 +98,7 @@ def _is_expanded(op: Operation) -> bool:
 
 def _is_elementwise_inside(op: Operation) -> bool:
     """Whether the expansion is made of elementwise ops, so that it may stand wherever the op does."""
-    return facts_of(type(op)).work is Work.EXPANSION or isinstance(op, stablehlo.CompareOp | stablehlo.Atan2Op)
+    return facts_of(type(op)).work is Work.EXPANSION or (type(op) in ON_SOME_TYPES and not isinstance(op, stablehlo.BitcastConvertOp))
 
 
 def _is_among_tensors(op: Operation) -> bool:

@@ -68,11 +68,25 @@ def orders_complex_numbers(op: hlo.CompareOp) -> bool:
 
 def expand_comparison(b: OpBuilder, op: hlo.CompareOp) -> Sequence[Value]:
     """By the real parts, where these are equal by the imaginary ones."""
-    direction = str(op.comparison_direction.data)
-    x, y = op.lhs, op.rhs
+    return [_ordered(b, str(op.comparison_direction.data), op.lhs, op.rhs)]
+
+
+def _ordered(b: OpBuilder, direction: str, x: Value, y: Value) -> Value:
     first = b.compare(direction[0] + "T", b.real(x), b.real(y))
     second = b.compare(direction, b.imag(x), b.imag(y))
-    return [b.or_(first, b.and_(b.compare("EQ", b.real(x), b.real(y)), second))]
+    return b.or_(first, b.and_(b.compare("EQ", b.real(x), b.real(y)), second))
+
+
+def is_complex_extremum(op: hlo.MaximumOp | hlo.MinimumOp) -> bool:
+    """Whether it is complex numbers of which one is taken."""
+    return is_complex(element(op.lhs))
+
+
+def expand_extremum(b: OpBuilder, op: hlo.MaximumOp | hlo.MinimumOp) -> Sequence[Value]:
+    """The one that comes last or first in that order; one of which a part is NaN, if there is any."""
+    x, y = op.lhs, op.rhs
+    first = b.and_(_ordered(b, "GE" if isinstance(op, hlo.MaximumOp) else "LE", x, y), b.compare("EQ", y, y))
+    return [b.select(b.or_(first, b.compare("NE", x, x)), x, y)]
 
 
 def is_complex_angle(op: hlo.Atan2Op) -> bool:

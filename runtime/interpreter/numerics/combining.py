@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute, Operation, Region
 
@@ -78,7 +79,7 @@ def neutral(kind: Kind, dtype: np.dtype[Any]) -> Any:
     if kind is Kind.and_:
         return np.invert(dtype.type(0))
     if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
+        limits = ml_dtypes.iinfo(dtype)
         return dtype.type(limits.min if kind is Kind.max else limits.max)
     if dtype.kind == "c":
         return dtype.type(complex(-np.inf if kind is Kind.max else np.inf, 0))
