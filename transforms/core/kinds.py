@@ -67,7 +67,13 @@ def neutral(kind: Kind, element_type: Attribute) -> Any:
     if kind in (Kind.max, Kind.min):
         lowest = kind is Kind.max
         if is_float(element_type):
-            return np.asarray(-np.inf if lowest else np.inf).astype(dtype)[()]
+            limit = np.asarray(-np.inf if lowest else np.inf).astype(dtype)[()]
+            if not np.isnan(float(limit)):
+                return limit
+            ends = ml_dtypes.finfo(dtype)  # of a format without infinities
+            return dtype.type(ends.min if lowest else ends.max)
+        if is_complex(element_type):
+            return dtype.type(complex(-np.inf if lowest else np.inf, 0))
         if is_boolean(element_type):
             return np.bool_(not lowest)
         limits = ml_dtypes.iinfo(dtype)
