@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from wengert.ir.tensor_types import DYNAMIC, bf16, dtype_of
@@ -95,7 +96,7 @@ def _from_python(parameter: Parameter, value: Any) -> Array:
     if _KIND_ORDER.index(array.dtype.kind) > _KIND_ORDER.index(_kind(expected)) and not _is_integer_pair(array.dtype, expected):
         raise InputError(f"{_expected(parameter)}; {_brief(value)} does not convert to {expected.name} without loss")
     if expected.kind in "iu" and array.dtype.kind in "iu":
-        limits = np.iinfo(expected)
+        limits = ml_dtypes.iinfo(expected)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
             raise InputError(f"{_expected(parameter)}; {_brief(value)} holds a value outside [{limits.min}, {limits.max}]")
     return array.astype(expected)

@@ -166,7 +166,10 @@ def _write_compare(predicates: tuple[str, ...]) -> Any:
         """``predicate, %a, %b : T``."""
         attributes = {**op.attributes, **op.properties}
         predicate = attributes.pop("predicate", None)
-        if attributes or not isinstance(predicate, IntegerAttr) or op.operands[0].type != op.operands[1].type:
+        if attributes or not isinstance(predicate, IntegerAttr) or not 0 <= predicate.value.data < len(predicates):
+            raise Unwritable
+        type = op.operands[0].type
+        if type != op.operands[1].type or op.results[0].type != with_element(type, i1):
             raise Unwritable
         writer.write(f" {predicates[predicate.value.data]}, {writer.values(op.operands)} : {writer.types([op.operands[0].type])}")
 
@@ -177,7 +180,7 @@ def _write_constant(op: Operation, writer: Writer) -> None:
     """``1.0 : f64``."""
     attributes = {**op.attributes, **op.properties}
     value = attributes.pop("value", None)
-    if attributes or value is None:
+    if attributes or value is None or getattr(value, "type", None) != op.results[0].type:
         raise Unwritable
     writer.write(f" {writer.attribute_text(value)}")
 
@@ -275,10 +278,10 @@ FORMS: dict[str, Form] = {
     **dict(_all("arith", ARITH_SAME, _same, _write_same)),
     **dict(_all("arith", _ARITH_CASTS, _cast, _write_cast)),
     **dict(_all("math", MATH_SAME, _same, _write_same)),
-    **dict(_all("math", "isfinite isinf isnan isnormal", _test, written.part)),
+    **dict(_all("math", "isfinite isinf isnan isnormal", _test, written.part(written.tested))),
     **dict(_all("complex", COMPLEX_SAME, _same, _write_same)),
-    **dict(_all("complex", "abs angle im re", _part, written.part)),
-    **dict(_all("complex", "eq neq", _test, written.part)),
+    **dict(_all("complex", "abs angle im re", _part, written.part(real_of))),
+    **dict(_all("complex", "eq neq", _test, written.part(written.tested))),
     **dict(_all("index", _INDEX_SAME, _index)),
     **dict(_all("index", "casts castu", _index_cast)),
     "arith.addui_extended": Form(_extended_add),

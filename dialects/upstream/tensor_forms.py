@@ -271,7 +271,7 @@ FORMS: dict[str, Form] = {
     "tensor.cast": Form(cast_to),
     "tensor.collapse_shape": Form(collapse_shape, written.collapse_shape),
     "tensor.concat": Form(_concat),
-    "tensor.dim": Form(dim, written.part),
+    "tensor.dim": Form(dim, written.dim),
     "tensor.empty": Form(_empty, written.empty),
     "tensor.expand_shape": Form(expand_shape, written.expand_shape),
     "tensor.extract": Form(load, written.extract),

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerAttr
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, IntegerAttr
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
+from wengert.dialects.upstream.forms import element_of, with_element
 from wengert.ir.attributes import ints
 from wengert.ir.printing.printer import Unwritable, Writer
-from wengert.ir.tensor_types import DYNAMIC
+from wengert.ir.tensor_types import DYNAMIC, i1
 
 Write = Callable[[Operation, Writer], None]
+INDEX = IndexType()
 _SLICE = ("static_offsets", "static_sizes", "static_strides")
 
 
@@ -29,8 +31,20 @@ def _type(writer: Writer, value: SSAValue) -> str:
     return writer.types([value.type])
 
 
+def _positions(values: Sequence[SSAValue]) -> None:
+    """Values whose type is not written are of type index."""
+    for value in values:
+        _implied(value.type, INDEX)
+
+
 def _listed(writer: Writer, values: Sequence[SSAValue], brackets: str = "[]") -> str:
     return f"{brackets[0]}{writer.values(values)}{brackets[1]}"
+
+
+def _implied(given: Attribute, implied: Attribute) -> None:
+    """A type that the form leaves out has to be the one that its reader infers."""
+    if given != implied:
+        raise Unwritable
 
 
 def plain(op: Operation, writer: Writer) -> None:
@@ -39,9 +53,29 @@ def plain(op: Operation, writer: Writer) -> None:
     writer.write(f" {writer.values(op.operands)} : {writer.types([x.type for x in op.operands])}" if op.operands else "")
 
 
-def part(op: Operation, writer: Writer) -> None:
-    """``%a : T``: the result's type follows."""
+def part(result: Callable[[Attribute], Attribute]) -> Write:
+    """``%a : T``: the result's type follows from it, and all operands have it."""
+
+    def write(op: Operation, writer: Writer) -> None:
+        _attributes(op)
+        type = op.operands[0].type
+        for operand in op.operands:
+            _implied(operand.type, type)
+        _implied(op.results[0].type, result(type))
+        writer.write(f" {writer.values(op.operands)} : {_type(writer, op.operands[0])}")
+
+    return write
+
+
+def tested(type: Attribute) -> Attribute:
+    """Booleans in the shape of a type."""
+    return with_element(type, i1)
+
+
+def dim(op: Operation, writer: Writer) -> None:
+    """``%t, %d : T``."""
     _attributes(op)
+    _positions([*op.operands[1:], *op.results])
     writer.write(f" {writer.values(op.operands)} : {_type(writer, op.operands[0])}")
 
 
@@ -55,12 +89,18 @@ def select(op: Operation, writer: Writer) -> None:
     """``%c, %a, %b : T``, or ``: C, T`` where there is a boolean for each element."""
     _attributes(op)
     condition, value = op.operands[0].type, op.operands[1].type
+    _implied(op.operands[2].type, value)
+    _implied(op.results[0].type, value)
+    if not hasattr(condition, "element_type"):
+        _implied(condition, i1)
     writer.write(f" {writer.values(op.operands)} : {writer.types([condition, value] if hasattr(condition, 'element_type') else [value])}")
 
 
 def extract(op: Operation, writer: Writer) -> None:
     """``%t[%i, %j] : T``."""
     _attributes(op)
+    _implied(op.results[0].type, element_of(op.operands[0].type))
+    _positions(op.operands[1:])
     writer.write(f" {writer.value(op.operands[0])}{_listed(writer, op.operands[1:])} : {_type(writer, op.operands[0])}")
 
 
@@ -68,18 +108,24 @@ def insert(op: Operation, writer: Writer) -> None:
     """``%v into %t[%i, %j] : T``."""
     _attributes(op)
     value, target, *at = op.operands
+    _implied(value.type, element_of(target.type))
+    _implied(op.results[0].type, target.type)
+    _positions(at)
     writer.write(f" {writer.value(value)} into {writer.value(target)}{_listed(writer, at)} : {_type(writer, target)}")
 
 
 def empty(op: Operation, writer: Writer) -> None:
     """``(%n) : T``."""
     _attributes(op)
+    _positions(op.operands)
     writer.write(f"{_listed(writer, op.operands, '()')} : {_type(writer, op.results[0])}")
 
 
 def splat(op: Operation, writer: Writer) -> None:
     """``%a[%n] : T``."""
     _attributes(op)
+    _implied(op.operands[0].type, element_of(op.results[0].type))
+    _positions(op.operands[1:])
     extents = _listed(writer, op.operands[1:]) if len(op.operands) > 1 else ""
     writer.write(f" {writer.value(op.operands[0])}{extents} : {_type(writer, op.results[0])}")
 
@@ -87,6 +133,7 @@ def splat(op: Operation, writer: Writer) -> None:
 def _places(op: Operation, writer: Writer, dynamic: Sequence[SSAValue]) -> str:
     """``[%i, 0] [1, 4] [1, 1]``."""
     entries, rest = _attributes(op, "operandSegmentSizes", *_SLICE), iter(dynamic)
+    _positions(dynamic)
     if set(_SLICE) - set(entries):
         raise Unwritable
     lists = [[writer.value(next(rest)) if n == DYNAMIC else str(n) for n in ints(entries[key])] for key in _SLICE]
@@ -102,6 +149,7 @@ def extract_slice(op: Operation, writer: Writer) -> None:
 def insert_slice(op: Operation, writer: Writer) -> None:
     """``%a into %t[%i, 0] [1, 4] [1, 1] : T into U``."""
     source, target, *dynamic = op.operands
+    _implied(op.results[0].type, target.type)
     places = _places(op, writer, dynamic)
     writer.write(f" {writer.value(source)} into {writer.value(target)}{places} : {_type(writer, source)} into {_type(writer, target)}")
 

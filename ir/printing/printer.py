@@ -14,6 +14,7 @@ from typing import Any
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, LocationAttr, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator
+from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.printing.attributes import AttributeWriter, symbol
 
@@ -49,6 +50,15 @@ class _Names:
             self.next_conflict += 1
         self.used.add(candidate)
         return candidate
+
+
+def _is_well_formed(op: Operation) -> bool:
+    """Whether an op of xDSL's dialects is what these define: only then does its short form, which leaves types out, say all of it."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException:
+        return False
+    return True
 
 
 class Writer(AttributeWriter):
@@ -157,7 +167,7 @@ class Writer(AttributeWriter):
             self.write(f"{name} = " if count == 1 else f"{name.partition('#')[0]}:{count} = ")
         syntax = None if self.generic else self._syntax(op)
         if syntax is None:
-            if self.generic or type(op).print is Operation.print or isinstance(op, UnregisteredOp):
+            if self.generic or type(op).print is Operation.print or isinstance(op, UnregisteredOp) or not _is_well_formed(op):
                 self._generic(op)
             else:
                 self._by_xdsl(op)

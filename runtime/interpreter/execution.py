@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.dialects.kernel.memory import value_type
-from wengert.dialects.stablehlo.attributes import TokenType
+from wengert.dialects.stablehlo.attributes import FutureType, TokenType
 from wengert.dialects.stablehlo.leaves import all_leaves
 from wengert.ir.construction import copy_module
 from wengert.ir.tensor_types import DYNAMIC, bytes_of_type, dtype_of, shape_of_type
@@ -132,8 +132,8 @@ def _read_only(value: Any) -> Array:
 
 
 def _nested(type: Attribute, left: Iterator[Any]) -> Any:
-    """The next arrays as a value of this type: an array, a Python tuple of such values, or the empty one for a token."""
-    if isinstance(type, TupleType):
+    """The next arrays as a value of this type: an array, a Python tuple of such values (so is a future), or the empty one for a token."""
+    if isinstance(type, TupleType | FutureType):
         return tuple(_nested(part, left) for part in type.types)
     return () if isinstance(type, TokenType) else next(left)
 

@@ -171,3 +171,15 @@ def test_jax_reads_programs_with_greek_names(jax_text: JaxText) -> None:
     module = parse_module(text, "t.mlir")
     assert jax_text(print_module(module, locations=True)) == jax_text(print_module(module, generic=True, locations=True))
     assert any("ωμέγα" in op.sym_name.data for op in module.walk() if isinstance(op, FuncOp))
+
+
+@pytest.mark.parametrize(
+    "op",
+    ['"arith.addi"(%i, %i) <{overflowFlags = #arith.overflow<none>}> : (i32, i32) -> i3', '"arith.cmpi"(%i, %i) <{predicate = 2 : i64}> : (i32, i32) -> i7'],
+)
+def test_an_op_of_another_dialect_that_its_short_form_does_not_say(op: str) -> None:
+    """Its short form leaves out the types that it does not have, so that it is printed in full."""
+    text = f"func.func @main(%i: i32) {{\n  %0 = {op}\n  return\n}}"
+    printed = print_module(parse_module(text))
+    assert print_module(parse_module(printed)) == printed
+    assert op.partition(" ")[0] in printed

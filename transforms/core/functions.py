@@ -22,10 +22,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from wengert.dialects import chlo, core
+from wengert.dialects import chlo, core, stablehlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.facts import Work, facts_of
 from wengert.ir.traversal import all_ops
+from wengert.transforms.core import reinterpreted
 from wengert.transforms.core.zeta_sums import expand_polygamma, expand_zeta
 from wengert.transforms.rewriter import Rewriter
 
@@ -36,6 +37,15 @@ EXPANSIONS: dict[type[Operation], Expansion] = {
     chlo.PolygammaOp: expand_polygamma,
     chlo.ZetaOp: expand_zeta,
 }
+
+ON_SOME_TYPES: dict[type[Operation], tuple[Callable[[Any], bool], Expansion]] = {
+    stablehlo.Atan2Op: (reinterpreted.is_complex_angle, reinterpreted.expand_complex_angle),
+    stablehlo.BitcastConvertOp: (reinterpreted.changes_width, reinterpreted.expand_bitcast),
+    stablehlo.CompareOp: (reinterpreted.orders_complex_numbers, reinterpreted.expand_comparison),
+    stablehlo.MaximumOp: (reinterpreted.is_complex_extremum, reinterpreted.expand_extremum),
+    stablehlo.MinimumOp: (reinterpreted.is_complex_extremum, reinterpreted.expand_extremum),
+}
+"""Ops that there are instructions for on most types, on which they are written out, and how. The interpreter has code of its own for all of them."""
 
 StatedExpansion = TypeVar("StatedExpansion", bound=Expansion)
 
@@ -66,22 +76,29 @@ class ExpandFunctionsPass(ModulePass):
         expand_functions(op)
 
     def changes(self, module: ModuleOp) -> bool:
-        return any(type(op) in EXPANSIONS for op in all_ops(module))
+        return any(_is_expanded(op) for op in all_ops(module))
 
 
 def expand_functions(module: ModuleOp) -> None:
     """Expands all such functions of a module, in place."""
     b = Rewriter("expand-functions")
-    for op in [op for op in all_ops(module) if type(op) in EXPANSIONS and (_is_elementwise_inside(op) or _is_among_tensors(op))]:
+    for op in [op for op in all_ops(module) if _is_expanded(op) and (_is_elementwise_inside(op) or _is_among_tensors(op))]:
         b.move_to(op)
-        values = EXPANSIONS[type(op)](b, op)
+        expand = EXPANSIONS[type(op)] if type(op) in EXPANSIONS else ON_SOME_TYPES[type(op)][1]
+        values = expand(b, op)
         if values is not None:
             b.replace(op, values)
 
 
+def _is_expanded(op: Operation) -> bool:
+    """Whether an op has an expansion, which it needs on its types."""
+    kind = type(op)
+    return kind in EXPANSIONS or (kind in ON_SOME_TYPES and ON_SOME_TYPES[kind][0](op))
+
+
 def _is_elementwise_inside(op: Operation) -> bool:
     """Whether the expansion is made of elementwise ops, so that it may stand wherever the op does."""
-    return facts_of(type(op)).work is Work.EXPANSION
+    return facts_of(type(op)).work is Work.EXPANSION or (type(op) in ON_SOME_TYPES and not isinstance(op, stablehlo.BitcastConvertOp))
 
 
 def _is_among_tensors(op: Operation) -> bool:

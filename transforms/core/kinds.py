@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
@@ -17,7 +18,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir import elements
-from wengert.ir.tensor_types import dtype_of, element, is_boolean, is_complex, is_float, tensor, type_of
+from wengert.ir.tensor_types import dtype_of, element, is_boolean, is_complex, is_float, is_unsigned, tensor, type_of
 
 COMBINERS: dict[Kind, type[Operation]] = {
     Kind.add: stablehlo.AddOp,
@@ -66,13 +67,19 @@ def neutral(kind: Kind, element_type: Attribute) -> Any:
     if kind in (Kind.max, Kind.min):
         lowest = kind is Kind.max
         if is_float(element_type):
-            return np.asarray(-np.inf if lowest else np.inf).astype(dtype)[()]
+            limit = np.asarray(-np.inf if lowest else np.inf).astype(dtype)[()]
+            if not np.isnan(float(limit)):
+                return limit
+            ends = ml_dtypes.finfo(dtype)  # of a format without infinities
+            return dtype.type(ends.min if lowest else ends.max)
+        if is_complex(element_type):
+            return dtype.type(complex(-np.inf if lowest else np.inf, 0))
         if is_boolean(element_type):
             return np.bool_(not lowest)
-        limits = np.iinfo(dtype)
+        limits = ml_dtypes.iinfo(dtype)
         return dtype.type(limits.min if lowest else limits.max)
     if kind is Kind.and_:
-        return np.bool_(True) if is_boolean(element_type) else np.invert(dtype.type(0))
+        return np.bool_(True) if is_boolean(element_type) else dtype.type(ml_dtypes.iinfo(dtype).max if is_unsigned(element_type) else -1)
     return np.asarray(1 if kind is Kind.mul else 0).astype(dtype)[()]
 
 

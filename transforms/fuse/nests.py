@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Protocol
 
-import numpy as np
+import ml_dtypes
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -336,7 +336,7 @@ class NestBuilder:
     def _number(self, value: int, like: SSAValue) -> SSAValue:
         """An integer constant of a tensor's element type (the nearest that it can hold)."""
         element_type = element(like)
-        limits = np.iinfo(dtype_of(element_type))
+        limits = ml_dtypes.iinfo(dtype_of(element_type))
         return self._integer(min(max(value, int(limits.min)), int(limits.max)), element_type)
 
     def _integer(self, value: int, element_type: Attribute) -> SSAValue:

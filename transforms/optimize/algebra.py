@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import frexp
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
@@ -359,7 +360,7 @@ def extreme_with_infinity(b: OpBuilder, op: Any) -> Rewritten:
         if is_float(element_type):
             limit: Any = -np.inf if largest else np.inf
         else:
-            limits = np.iinfo(dtype_of(element_type))
+            limits = ml_dtypes.iinfo(dtype_of(element_type))
             limit = limits.min if largest else limits.max
         if bound == limit:
             return x

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute, Operation, Region
 
@@ -76,10 +77,14 @@ def neutral(kind: Kind, dtype: np.dtype[Any]) -> Any:
     if kind is Kind.mul:
         return dtype.type(1)
     if kind is Kind.and_:
-        return np.invert(dtype.type(0))
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
+        return dtype.type(ml_dtypes.iinfo(dtype).max if dtype.kind == "u" or dtype.name.startswith("uint") else -1)
+    if dtype.kind in "iu" or "int" in dtype.name:
+        limits = ml_dtypes.iinfo(dtype)
         return dtype.type(limits.min if kind is Kind.max else limits.max)
     if dtype.kind == "c":
         return dtype.type(complex(-np.inf if kind is Kind.max else np.inf, 0))
-    return dtype.type(-np.inf if kind is Kind.max else np.inf)
+    limit = dtype.type(-np.inf if kind is Kind.max else np.inf)
+    if not np.isnan(float(limit)):
+        return limit
+    ends = ml_dtypes.finfo(dtype)  # of a format without infinities
+    return dtype.type(ends.min if kind is Kind.max else ends.max)

@@ -177,5 +177,8 @@ def power(z: Any, w: Any) -> Any:
 
 
 def atan2(y: Any, x: Any) -> Any:
-    """-i log((x + i y) / sqrt(x^2 + y^2))."""
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    """-i log((x + i y) / sqrt(x^2 + y^2)), of x and y over the largest of their parts, so that no square leaves the range."""
+    largest = np.maximum.reduce(np.broadcast_arrays(*(np.abs(part) for z in (x, y) for part in (z.real, z.imag))))
+    x, y = (make_complex(z.real / largest, z.imag / largest) for z in (x, y))
+    angle = np.log(make_complex(x.real - y.imag, x.imag + y.real) / np.sqrt(x * x + y * y))
+    return make_complex(angle.imag, -angle.real)

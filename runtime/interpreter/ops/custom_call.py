@@ -150,9 +150,21 @@ def eigh(op: stablehlo.CustomCallOp) -> Unary:
 @_target("ApproxTopK")
 def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
     """(values, positions, initial value, initial position) -> the k largest and their positions, here exactly."""
-    options = op.options
-    axis: int = options["reduction_dim"]
-    k = shape(op.results[0])[axis]
+    axis = op.options.get("reduction_dim")
+    shapes = [shape(value) for value in (*op.inputs, *op.results)]
+    if len(op.inputs) != 4 or len(op.results) != 2 or shapes[0] != shapes[1] or shapes[4] != shapes[5]:
+        raise UnsupportedOpError(
+            op, f"calls @ApproxTopK of {', '.join(str(v.type) for v in op.inputs)}, where it takes values, their positions, and an initial one of each"
+        )
+    if (
+        not isinstance(axis, int)
+        or not 0 <= axis < len(shapes[0])
+        or [n for d, n in enumerate(shapes[0]) if d != axis] != [n for d, n in enumerate(shapes[4]) if d != axis]
+    ):
+        raise UnsupportedOpError(op, f"calls @ApproxTopK along dimension {axis} of {op.inputs[0].type} for {op.results[0].type}")
+    k = shapes[4][axis]
+    if k > shapes[0][axis]:
+        raise UnsupportedOpError(op, f"calls @ApproxTopK for {k} of {shapes[0][axis]} elements")
     comparator = str(op.called_computations or "")
     if not _orders_by_value(comparator):
         raise UnsupportedOpError(op, "calls @ApproxTopK with an unknown comparator")

@@ -195,8 +195,15 @@ COMPARISONS: dict[str, Function] = {"EQ": np.equal, "NE": np.not_equal, "GE": np
 
 @evaluates(stablehlo.CompareOp)
 def compare(op: stablehlo.CompareOp) -> Binary:
-    """Comparison of numbers; in TOTALORDER of their bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
-    function = COMPARISONS[op.comparison_direction.data]
+    """Comparison of numbers, complex ones by their real parts, then by their imaginary ones.
+
+    In TOTALORDER it is one of bits: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
+    """
+    direction = op.comparison_direction.data
+    function = COMPARISONS[direction]
+    if is_complex(element(op.lhs)) and direction not in ("EQ", "NE"):
+        strictly = COMPARISONS[direction[0] + "T"]  # NumPy's own order has no place for numbers whose imaginary part is NaN
+        return lambda x, y: strictly(x.real, y.real) | ((x.real == y.real) & function(x.imag, y.imag))
     if op.compare_type is not None and op.compare_type.data == "TOTALORDER":
         return lambda x, y: function(total_order(x), total_order(y))
     return function

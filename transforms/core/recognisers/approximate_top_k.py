@@ -28,7 +28,7 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     options, compared = op.options, str(op.called_computations)
     dimension, k = options.get("reduction_dim"), options.get("top_k")
     values, positions = op.inputs[0], op.inputs[1]
-    if dimension is None or k is None or element(positions) != i32 or not numbers_along(positions, dimension):
+    if dimension is None or k is None or shape(positions) != shape(values) or element(positions) != i32 or not numbers_along(positions, dimension):
         return None
     if [shape(result)[dimension] for result in op.results] != [k, k]:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 
 from wengert.dialects import core
@@ -70,7 +71,7 @@ def gather(b: OpBuilder, op: hlo.GatherOp, y_bars: Sequence[Value], needed: Sequ
 def _clamped(b: OpBuilder, starts: Value, vector_dim: int, room: Sequence[int]) -> Value:
     """Clamps start indices to [0, room], with one ``room`` per component of the index vector."""
     dtype = dtype_of(element(starts))
-    limits = np.array([min(n, int(np.iinfo(dtype).max)) for n in room], dtype)  # a narrow index may be smaller than the extent
+    limits = np.array([min(n, int(ml_dtypes.iinfo(dtype).max)) for n in room], dtype)  # a narrow index may be smaller than the extent
     if vector_dim == rank(starts):
         high = b.full(int(limits[0]), type_of(starts))
     else:

@@ -1,0 +1,111 @@
+"""Every op with every element type that its typing rule takes: programs about one op, with one of their element types replaced by another everywhere.
+
+What is accepted has derivatives and batches that are well-typed, or are refused by name; both backends compute the same, or both refuse. To run all of them:
+
+    python tests/mutants/retyped_programs.py
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("mutants", "support/programs", "support/checks", "dialects")]
+
+from mutant_checks import FORESEEN, TookTooLongError, limited
+from mutant_sources import SOURCES
+
+import wengert as wg
+from wengert.lab.inputs import random_inputs
+from wengert.runtime.dynamic_program import DynamicProgram
+
+ELEMENTS = (
+    *("f64", "f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "complex<f64>", "complex<f32>"),
+    *("i1", "i2", "i4", "i8", "i32", "i64", "ui4", "ui8", "ui64"),
+)
+_ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*((?:complex<\w+>|\w+))[,>]")
+EPS = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-3, "complex64": 1e-3, "float16": 0.02, "bfloat16": 0.1, "float8_e4m3fn": 0.3, "float8_e5m2": 0.6}
+DERIVED: dict[str, Callable[[wg.Program], wg.Program]] = {
+    "jvp": lambda p: p.jvp(),
+    "vjp": lambda p: p.vjp(),
+    "vjp by adjoints": lambda p: p.vjp(strategy="direct"),
+    "batch": lambda p: p.vmap(size=2),
+    "batch of the vjp": lambda p: p.vjp().vmap(size=2),
+}
+
+
+def retyped(text: str) -> Iterator[str]:
+    """The program, and those with another element type in the place of one of its own."""
+    yield text
+    for old in sorted(set(_ELEMENT.findall(text))):
+        for new in ELEMENTS:
+            if new != old:
+                yield re.sub(rf"(tensor<(?:[\d?]+x)*){re.escape(old)}>", rf"\g<1>{new}>", text)
+
+
+def check(text: str) -> str:
+    """What came of a program; AssertionError, or whatever is raised, where something is wrong."""
+    try:
+        program = wg.parse(text)
+    except FORESEEN:
+        return "refused"
+    if isinstance(program, DynamicProgram):
+        return "open"
+    run(program, "the program")
+    for what, derive in DERIVED.items():
+        try:
+            with limited():
+                derived = derive(program)
+                written = derived.text()
+        except (*FORESEEN, TookTooLongError):
+            continue
+        wg.parse(written, f"{what}.mlir")
+        run(derived, what)
+    return "run"
+
+
+def run(program: wg.Program, what: str) -> None:
+    """Both backends compute the same, or both refuse."""
+    inputs, found = random_inputs(program.signature, 1), list[object]()
+    for backend in ("interpreter", "cpu"):
+        try:
+            with limited():
+                found.append(program.compile(backend)(*inputs))
+        except TookTooLongError:
+            return
+        except FORESEEN as error:
+            found.append(error)
+    interpreted, compiled = found
+    if isinstance(interpreted, Exception) or isinstance(compiled, Exception):
+        assert isinstance(interpreted, Exception), f"{what}: only compiled code is refused: {compiled}"
+        assert isinstance(compiled, Exception), f"{what}: only the interpreter refuses: {interpreted}"
+        return
+    assert isinstance(interpreted, tuple)
+    assert isinstance(compiled, tuple)
+    for number, (x, y) in enumerate(zip(map(np.asarray, interpreted), map(np.asarray, compiled), strict=True)):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{what}: result {number}"
+        eps = EPS.get(x.dtype.name, 0.0)
+        agree = np.allclose(x.astype(complex), y.astype(complex), rtol=eps, atol=eps, equal_nan=True)
+        assert agree, f"{what}: result {number} is {x.reshape(-1)[:4]} interpreted, {y.reshape(-1)[:4]} compiled"
+
+
+def main() -> int:
+    """All programs."""
+    wrong = 0
+    for number, text in enumerate(dict.fromkeys(variant for source in dict.fromkeys(SOURCES) for variant in retyped(source))):
+        try:
+            check(text)
+        except Exception as error:
+            wrong += 1
+            print(f"-- {number}: {type(error).__name__}: {error}\n{text}", flush=True)
+    print(f"{number + 1} programs, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

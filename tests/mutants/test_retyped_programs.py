@@ -1,0 +1,20 @@
+"""Ops with every element type that their rules take: some a day."""
+
+from __future__ import annotations
+
+import pytest
+from mutant_sources import SOURCES
+from reference_programs import share
+from retyped_programs import check, retyped
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+TEXTS = list(dict.fromkeys(SOURCES))
+
+
+@pytest.mark.parametrize("number", share(range(len(TEXTS)), 24))
+def test_an_op_on_other_elements(number: int) -> None:
+    for text in retyped(TEXTS[number]):
+        try:
+            check(text)
+        except Exception as error:
+            raise AssertionError(text) from error
