@@ -1,5 +1,7 @@
 """Products that take no part in a recurrence leave counted loops: the same numbers, in every form of rows, matrices and sums."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,3 +254,24 @@ def test_indices_that_skip_rows(index: str) -> None:
     before, after, inside = _sides(text)
     assert inside == [1]
     _agree(before, after, "f64")
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", ["conjugate_gradient_fixed", "kalman_scan", "lqr_riccati", "lstm_scan", "scan_dynamic_state"])
+def test_reference_programs(name: str) -> None:
+    """Gradients of loops with products as JAX writes them."""
+    if "WENGERT_CORPUS" not in os.environ:
+        pytest.skip("WENGERT_CORPUS is not set")
+    derivative = wg.load(Path(os.environ["WENGERT_CORPUS"]) / "dev" / name / "f64.mlir").vjp()
+    rng = np.random.default_rng(2)
+    inputs = [rng.normal(size=a.shape).astype(a.dtype) if a.dtype.kind == "f" else np.ones(a.shape, a.dtype) for a in derivative.signature.arguments]
+    text = str(derivative.optimized_module)
+    _, after, inside = _sides(text)
+    assert sum(inside) < sum(_products_in_loops(text))
+    for x, y in zip(after.compile()(*inputs), derivative(*inputs), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11 * float(np.abs(y).max(initial=0)))
+
+
+def _products_in_loops(text: str) -> list[int]:
+    loops = ops_of(runnable(wg.parse(text).module), core.ForOp)
+    return [sum(isinstance(op, hlo.DotGeneralOp) for op in ops_in(loop.block)) for loop in loops]
