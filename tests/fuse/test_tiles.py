@@ -295,3 +295,24 @@ def test_small_products_are_left_as_they_are() -> None:
     module = core_form(parse_module(str(program("plain", "vjp"))))
     parse_pipeline(f"{FINISH},tile-products{{reassociate=true}}").run(module)
     assert not loops_in(module)
+
+
+def test_chains_of_products_are_left_as_they_are() -> None:
+    """Perceptrons on narrow features: later passes would compute all of their layers again."""
+
+    def loss(x: Any, first: Any, *layers: Any) -> Any:
+        x = x @ first
+        for w in layers:
+            x = x @ w
+            x = (x - x.mean(-1, keepdims=True)) / jnp.sqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5)
+        return jnp.sum(jnp.sin(x))
+
+    shapes = [(2048, 4), (4, 128), *[(128, 128)] * 3]
+    program = wg.parse(jax.jit(loss).lower(*[jax.ShapeDtypeStruct(s, np.float32) for s in shapes]).as_text())
+    assert not _tiled(program.vjp())
+    assert _tiled(program)  # nothing is computed again
+
+
+def _tiled(program: wg.Program) -> bool:
+    module = parse_pipeline("tile-products{reassociate=true}").applied(core_form(program.optimized_module))
+    return any(isinstance(op, StripMineOp) for op in module.walk())

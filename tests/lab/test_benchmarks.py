@@ -1,5 +1,6 @@
 """The benchmark command runs, compares before it times, and writes what it measured. Nothing here depends on a time."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -31,13 +32,26 @@ def test_a_group(tmp_path: Path) -> None:
 
 
 def test_models_at_several_numbers_of_threads(tmp_path: Path) -> None:
-    report = tmp_path / "models.json"
-    done = _run("--groups", "models", "--threads", "1", "--json", str(report))
+    report, chart = tmp_path / "models.json", tmp_path / "models.svg"
+    done = _run("--groups", "models", "--only", "GPT,LSTM", "--threads", "1", "--json", str(report), "--chart", str(chart))
     assert done.returncode == 0, done.stderr
-    rows = json.loads(report.read_text())["threads"]["1"]["rows"]
-    assert [row["name"] for row in rows] == ["GPT B1 T64 D64 L2", "residual CNN B8 32 px, 3 blocks"]
-    assert all(row["ours"]["error"] < 2e-4 for row in rows)
-    assert "| training step | 1 thread, ms | / jax | our error | jax's |" in done.stdout
+    document = json.loads(report.read_text())["threads"]["1"]
+    assert [row["name"] for row in document["rows"]] == ["GPT B2 T8 D64 L2", "LSTM B3 T5 D8 L2"]
+    for row in document["rows"]:
+        assert row["ours"]["error"] < 2e-4
+        assert min(row["floats"], row["moved"], row["ours"]["memory"], row["peers"]["jax"]["memory"], document["flops"]) > 0
+    assert "| training step | 1 thread, ms | / jax |" in done.stdout
+    assert "| training step | GFLOP | GFLOP/s, 1 thread | MB of kernels | GB/s, 1 thread | MB held | / jax | compiled in s | / jax |" in done.stdout
+    assert "| training step | our error | jax's |" in done.stdout
+    assert chart.exists()
+
+
+def test_peers_that_are_not_installed_are_named(tmp_path: Path) -> None:
+    if importlib.util.find_spec("iree") is not None:
+        pytest.skip("IREE is installed")
+    done = _run("--groups", "models", "--only", "neural", "--threads", "1", "--peers", "iree")
+    assert done.returncode == 0, done.stderr
+    assert "neural ODE B3 D4 H8, 3 of RK4, without iree: it is not installed (pip install 'wengert[iree]')" in done.stdout
 
 
 def test_numbers_of_threads_that_are_none() -> None:

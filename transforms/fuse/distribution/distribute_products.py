@@ -116,8 +116,8 @@ class _Distribution:
             self._move_to_front(op)
         positions = range(len(self.loop.carried))
         for position in positions:
-            if (found := self.loop.written(position)) is not None:
-                self.stacks.setdefault((found[0], found[1].reverse), _Stack(None, position))
+            if (found := self.loop.written(position)) is not None and not found.added:
+                self.stacks.setdefault((found.value, found.row.reverse), _Stack(None, position))
         for position in positions:
             self._move_rows_behind(position)
             if self.options.reassociate:
@@ -157,12 +157,18 @@ class _Distribution:
     def _move_rows_behind(self, position: int) -> None:
         """A stack of products by a constant becomes the product of a stack."""
         written = self.loop.written(position)
-        op = None if written is None else made_by(written[0], hlo.DotGeneralOp)
+        op = None if written is None else made_by(written.value, hlo.DotGeneralOp)
         found = None if op is None or not used_once(op.result) else self._matrix(op)
-        if written is None or op is None or found is None or not may_rewrite(self.options.name, op):
+        if written is None or op is None or found is None or (written.added and not self.options.reassociate) or not may_rewrite(self.options.name, op):
             return
-        stack, matrix, right = self._stacked(found[0], written[1]), self.loop.outside(found[1]), found[2]
-        self.behind[position] = lambda b, loop: _rows_times(b, stack.behind(loop), matrix, op, right=right)
+        stack, matrix, right = self._stacked(found[0], written.row), self.loop.outside(found[1]), found[2]
+        initial = self.loop.op.initial[position]
+
+        def rows(b: OpBuilder, loop: core.ForOp) -> Value:
+            product = _rows_times(b, stack.behind(loop), matrix, op, right=right)
+            return b.add(initial, product) if written.added and not is_zero(initial) else product
+
+        self.behind[position] = rows
         self.loop.give_back(position, self.loop.carried[position])
 
     def _move_sum_behind(self, position: int) -> None:

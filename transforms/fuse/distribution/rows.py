@@ -19,8 +19,11 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.attributes import int_attr, int_of
-from wengert.ir.tensor_types import element, shape
+from wengert.ir.tensor_types import element, i32, i64, shape
 from wengert.transforms.optimize.matching import is_zero, made_by, splat
+
+LARGEST = 1 << 28
+"""The largest number of iterations, and the largest part of an index that does not change, that rows are recognised with."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,15 @@ class Row:
     def same(self, other: Row) -> bool:
         """Whether both go through rows in the same order."""
         return self.reverse == other.reverse
+
+
+@dataclass(frozen=True)
+class Written:
+    """The value of an iteration that a stack gets as a row; ``added``: that is added to the row that the stack has from the beginning."""
+
+    value: SSAValue
+    row: Row
+    added: bool
 
 
 class CountedLoop:
@@ -103,29 +115,41 @@ class CountedLoop:
 
     def row(self, indices: Sequence[SSAValue], extents: Sequence[int]) -> Row | None:
         """The row that a slice or an update begins at, if it is all of one and the loop goes through all; ``extents`` are those of the stack."""
-        if not extents or extents[0] != self.trips or not all(is_zero(index) for index in indices[1:]):
+        if not extents or extents[0] != self.trips or self.trips > LARGEST or not all(is_zero(index) for index in indices[1:]):
             return None
         index = indices[0]
-        moved, reverse = self._affine(index)
-        if moved != (self.trips - 1 if reverse else 0):
+        moved = self._moved(_counted_from_the_front(index))
+        if moved is None or moved != ((True, self.trips - 1) if moved[0] else (False, 0)):
             return None
-        return Row(reverse, index)
+        return Row(moved[0], index)
 
-    def _affine(self, index: SSAValue) -> tuple[int | None, bool]:
-        """``c + i`` as ``(c, False)``, ``c - i`` as ``(c, True)``; None where it is neither."""
-        converted = made_by(index, hlo.ConvertOp)
-        if converted is not None:
-            index = converted.operand
+    def _moved(self, index: SSAValue) -> tuple[bool, int] | None:
+        """``c + i`` as ``(False, c)``, ``c - i`` as ``(True, c)``, through conversions and sums; None where it is neither.
+
+        All numbers on the way are of signed types that hold them: ``LARGEST`` is far from their limits.
+        """
+        if element(index) not in (i32, i64):
+            return None
         if index is self.iteration:
-            return 0, False
-        difference, total = made_by(index, hlo.SubtractOp), made_by(index, hlo.AddOp)
-        if difference is not None and difference.rhs is self.iteration:
-            return self._number(difference.lhs), True
-        if difference is not None and difference.lhs is self.iteration:
-            return None if (number := self._number(difference.rhs)) is None else -number, False
-        if total is not None and self.iteration in (total.lhs, total.rhs):
-            return self._number(total.rhs if total.lhs is self.iteration else total.lhs), False
-        return None, False
+            return False, 0
+        match index.owner:
+            case hlo.ConvertOp() as op:
+                return self._moved(op.operand)
+            case hlo.AddOp() as op:
+                return self._plus(self._moved(op.lhs), self._number(op.rhs)) or self._plus(self._moved(op.rhs), self._number(op.lhs))
+            case hlo.SubtractOp() as op:
+                subtracted = self._number(op.rhs)
+                if subtracted is not None:
+                    return self._plus(self._moved(op.lhs), -subtracted)
+                moved = self._moved(op.rhs)
+                return None if moved is None else self._plus((not moved[0], -moved[1]), self._number(op.lhs))
+            case _:
+                return None
+
+    @staticmethod
+    def _plus(moved: tuple[bool, int] | None, number: int | None) -> tuple[bool, int] | None:
+        total = None if moved is None or number is None else moved[1] + number
+        return None if moved is None or total is None or abs(total) > LARGEST else (moved[0], total)
 
     def _number(self, value: SSAValue) -> int | None:
         number = splat(self.outside(value) if self.is_constant(value) else value)
@@ -140,18 +164,39 @@ class CountedLoop:
         row = self.row(part.start_indices, shape(part.operand)) if shape(part.operand)[1:] == shape(value) else None
         return None if row is None else (part.operand, row)
 
-    def written(self, position: int) -> tuple[SSAValue, Row] | None:
-        """What the carried value at this position is a stack of, if it is nothing but that and nothing in the loop reads it."""
+    def written(self, position: int) -> Written | None:
+        """What the carried value at this position is a stack of, if it is nothing but that and nothing else in the loop reads it."""
         argument = self.carried[position]
         update = made_by(self.end.operands[position], hlo.DynamicUpdateSliceOp)
-        reshaped = None if update is None else made_by(update.update, hlo.ReshapeOp)
-        if update is None or reshaped is None or update.operand is not argument or not argument.has_one_use() or not update.result.has_one_use():
+        if update is None or update.operand is not argument or not update.result.has_one_use() or shape(update.update) != (1, *shape(argument)[1:]):
             return None
-        value = reshaped.operand
-        if shape(reshaped.result) != (1, *shape(value)) or shape(argument)[1:] != shape(value):
+        row, value = self.row(update.start_indices, shape(argument)), update.update
+        total = made_by(value, hlo.AddOp)
+        added = total is not None and any(self._is_row_of(side, argument, update) for side in (total.lhs, total.rhs))
+        if total is not None and added:
+            value = total.rhs if self._is_row_of(total.lhs, argument, update) else total.lhs
+        reshaped = made_by(value, hlo.ReshapeOp)
+        if row is None or reshaped is None or shape(reshaped.operand) != shape(argument)[1:] or sum(1 for _ in argument.uses) != 1 + added:
             return None
-        row = self.row(update.start_indices, shape(argument))
-        return None if row is None else (value, row)
+        return Written(reshaped.operand, row, added)
+
+    @staticmethod
+    def _is_row_of(value: SSAValue, stack: SSAValue, update: hlo.DynamicUpdateSliceOp) -> bool:
+        """Whether a value is the row of a stack that an update writes."""
+        part = made_by(value, hlo.DynamicSliceOp)
+        return part is not None and part.operand is stack and tuple(part.start_indices) == tuple(update.start_indices)
+
+
+def _counted_from_the_front(index: SSAValue) -> SSAValue:
+    """``x`` for ``x < 0 ? x + n : x``, by which array libraries count from the end.
+
+    Right where ``x`` goes through all rows, so that it is never negative; so it is asked of the whole index only, not of its parts.
+    """
+    chosen = made_by(index, hlo.SelectOp)
+    below = None if chosen is None else made_by(chosen.pred, hlo.CompareOp)
+    if chosen is None or below is None or below.comparison_direction.data != "LT" or below.lhs is not chosen.on_false or not is_zero(below.rhs):
+        return index
+    return chosen.on_false
 
 
 def row_of(b: OpBuilder, stack: Value, row: Row) -> Value:

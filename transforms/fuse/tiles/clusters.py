@@ -74,6 +74,12 @@ class Cluster(Struct):
         return {*range(len(self.extents))}
 
     @property
+    def stored(self) -> list[SSAValue]:
+        """The wide values that would be in memory without tiles: what products and reductions read and write."""
+        whole = (stablehlo.DotGeneralOp, core.ReduceOp)
+        return [value for value in self.wide if isinstance(value.owner, whole) or any(isinstance(use.operation, whole) for use in value.uses)]
+
+    @property
     def adds_across_rows(self) -> bool:
         """Whether a member adds up rows."""
         return any(ROW not in self.labels[result_of(op)] for op in self.members)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -29,12 +30,18 @@ from wengert.dialects.stablehlo import DotGeneralOp
 from wengert.ir.construction import append, detach, erase, replace_uses
 from wengert.ir.location.locations import rewritten
 from wengert.ir.pipeline.actions import may_rewrite
+from wengert.ir.tensor_types import shape, size
 from wengert.ir.traversal import ops_in, ops_of, result_of
 from wengert.transforms.fuse.tiles.batches import split_batches
 from wengert.transforms.fuse.tiles.bodies import Pass, Shape, tiles_of
 from wengert.transforms.fuse.tiles.clusters import LEAST_BYTES, Cluster, cluster_of, is_candidate
 from wengert.transforms.optimize.dce import dce
 from wengert.transforms.rewriter import Rewriter
+
+MOST_REPEATED = 4
+"""Products that are computed again take at most so large a part of all products of a cluster (those of attention are a sixth), or"""
+FEW_REPEATED = 16
+"""so few multiplications for each element that is not in memory for it, which costs less than to write and read that."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +65,12 @@ class TileProductsPass(ModulePass):
         for root in ops_of(op, DotGeneralOp):
             if root.parent is not None and self._may_begin(root):
                 cluster = cluster_of(root)
-                if cluster is not None and (self.reassociate or not cluster.adds_across_rows) and may_rewrite(self.name, root):
-                    _tile(cluster, Shape.of(cluster, self.rows))
+                if cluster is None or (cluster.adds_across_rows and not self.reassociate):
+                    continue
+                order = ops_in(root.parent)
+                outputs = _outputs(cluster, order)
+                if not _repeats_much(cluster, outputs) and may_rewrite(self.name, root):
+                    _tile(cluster, Shape.of(cluster, self.rows), order, outputs)
 
     def changes(self, module: ModuleOp) -> bool:
         return any(self._may_begin(op) for op in ops_of(module, DotGeneralOp))
@@ -74,17 +85,32 @@ def _is_tiled(op: Operation) -> bool:
     return around is not None and (isinstance(around, StripMineOp) or _is_tiled(around))
 
 
-def _tile(cluster: Cluster, shape: Shape) -> None:
-    """Replaces a cluster by its passes, in place."""
+def _repeats_much(cluster: Cluster, outputs: dict[int, list[SSAValue]]) -> bool:
+    """Whether products that later passes compute again take longer than memory would: chains of products, such as the layers of a perceptron."""
+    again = once = 0
+    for number, results in outputs.items():
+        for _, _, op in tiles_of(cluster, number, results):
+            if isinstance(op, DotGeneralOp) and op in cluster.members:
+                again += _multiplications(op) * (cluster.passes[op] < number)
+    for op in cluster.members:
+        once += _multiplications(op) if isinstance(op, DotGeneralOp) else 0
+    return MOST_REPEATED * again > once and again > FEW_REPEATED * sum(size(value) for value in cluster.stored)
+
+
+def _multiplications(op: DotGeneralOp) -> int:
+    return size(op.result) * prod(shape(op.lhs)[d] for d in op.dot_dimension_numbers.dims("lhs_contracting_dimensions"))
+
+
+def _tile(cluster: Cluster, form: Shape, order: list[Operation], outputs: dict[int, list[SSAValue]]) -> None:
+    """Replaces a cluster by its passes, in place; ``order``: the ops of its block, ``outputs``: what each pass gives."""
     block = cluster.root.parent
     assert block is not None
-    order = ops_in(block)
     _sort(cluster, block, order)
     known: dict[SSAValue, SSAValue] = {}
-    for number, outputs in sorted(_outputs(cluster, order).items()):
+    for number, results in sorted(outputs.items()):
         b = Rewriter.before(_first_after(cluster, block, number), TileProductsPass.name)
         b.location = rewritten(cluster.root.location, cluster.root.name, TileProductsPass.name)
-        known.update(zip(outputs, Pass(cluster, number, shape, b, outputs, known).run(), strict=True))
+        known.update(zip(results, Pass(cluster, number, form, b, results, known).run(), strict=True))
     for old, new in known.items():
         replace_uses(old, new)
     for op in reversed(order):
