@@ -46,7 +46,7 @@ class Band(Struct, frozen=True):
         target: str,
         inside: tuple[int, Sequence[int]],
     ) -> None:
-        """Copies the rows of the band of this number from an input, and zeros for those that it does not have. A row of the target is contiguous.
+        """Copies the rows of the band of this number from an input, and zeros for those that it does not have. The target is contiguous.
 
         Args:
             builder: what the code is written to.
@@ -67,7 +67,8 @@ class Band(Struct, frozen=True):
                 read = builder.address(source, element, builder.multiply(at, strides[d]))
                 copy_box(builder, element, row, read, strides, builder.address(place, element, offset), steps)
                 branches.otherwise()
-                zero(builder, place, steps[d] * element.size)
+                with builder.loops(extents[:d]) as outer:
+                    zero(builder, builder.address(place, element, builder.linear(list(zip(outer, steps, strict=False)))), steps[d] * element.size)
 
 
 def rows_band(dimension: int, phases: Iterable[Phase], bands: int) -> Band | None:

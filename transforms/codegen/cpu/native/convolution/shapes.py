@@ -190,18 +190,13 @@ class ConvolutionShapes(NativeKernel):
     def term_rows_to_cut(self) -> int:
         """The rows of the window, over which each feature's part of a long sum may be cut too, if they are those of the input."""
         space = self.spaces[self.outer_space]
-        return space[0].window if self.terms_to_cut() and len(space) == 1 and self.uncut.has_outer_rows(images=True) else 0
-
-    def has_outer_rows(self, *, images: bool) -> bool:
-        """Whether rows of the padded input along the outermost dimension in space are contiguous; ``images``: of one feature."""
-        d = self.w.lhs[self.outer_space + 2]
-        ones = {self.w.lhs[1]} if images else set[int]()
-        return not self.is_padded or all(n == 1 or i in ones for i, n in enumerate(self.extents[:d]))
+        along_rows = self.uncut.by_line and len(self.spaces) == 1  # lanes go along what would be cut
+        return space[0].window if self.terms_to_cut() and len(space) == 1 and not along_rows else 0
 
     def _rows_band(self, bands: int) -> Band | None:
         """The band of the input that a piece of rows reads, if its rows are those of the input and it is padded."""
         i, whole = self.outer_space, self.uncut
-        if not whole.is_padded or whole.by_position or not any(low or high for low, high in self.room) or not whole.has_outer_rows(images=False):
+        if not whole.is_padded or whole.by_position or not any(low or high for low, high in self.room):
             return None
         band = rows_band(self.w.lhs[i + 2], self.spaces[i], bands)
         if band is None or any(part.rows[0].extent * part.rows[0].a != band.step * bands * whole.x_strides[band.dimension] for part in whole.whole_parts):
@@ -218,7 +213,7 @@ class ConvolutionShapes(NativeKernel):
     def terms_to_cut(self) -> int:
         """The features of a long sum, such as the images that the gradient of a kernel is summed over. Every range of them is a convolution of its own."""
         whole = self.uncut
-        alone = self.images == self.block and self.groups == 1 and not (whole.leaves_zeros or whole.by_position or whole.by_line)
+        alone = self.images == self.block and self.w.groups == 1 and not (whole.leaves_zeros or whole.by_position)
         return self.features if alone and whole.whole_parts else 0
 
     def choose_cut(self) -> Cut | None:
