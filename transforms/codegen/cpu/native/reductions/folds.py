@@ -172,6 +172,10 @@ class Fold(NativeKernel):
             count //= 2
         return max(count, 1)
 
+    def element_at(self, builder: KernelBuilder, index: list[Index]) -> None:
+        """One element of the result."""
+        self._element(builder, Lanes(1, 1, index, interior=True))
+
     def _element(self, builder: KernelBuilder, lanes: Lanes) -> None:
         state = self.start(builder, lanes.count)
         if 0 not in self.folded:
