@@ -106,7 +106,9 @@ def test_rows_are_shared_by_ranges_of_the_array_and_batches_by_themselves() -> N
     (batched,) = schedules(scatter("add", "f32", BATCHED, (64, 1000), (64, 5000, 1), (64, 5000)))
     assert batched.owned == 0
     assert batched.parallel is not None
-    assert all(s.parallel is None for s in schedules(scatter("add", "f32", PARTS, (1000, 256), (5000, 2), (5000, 2, 200)))), "windows are rows of their own nowhere"
+    assert all(s.parallel is None for s in schedules(scatter("add", "f32", PARTS, (1000, 256), (5000, 2), (5000, 2, 200)))), (
+        "windows are rows of their own nowhere"
+    )
 
 
 def by_hand(text: str, schedule: str):

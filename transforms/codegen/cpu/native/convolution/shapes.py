@@ -203,6 +203,11 @@ class ConvolutionShapes(NativeKernel):
             return None
         return band if all(part.rows[0].extent == p.count for part in whole.whole_parts for p in self.spaces[i] if p.window) else None
 
+    @property
+    def _row_elements(self) -> int:
+        """The elements of a row of the padded input, all images, or terms, and features."""
+        return prod(self.extents) // self.extents[self.w.lhs[self.outer_space + 2]]
+
     @cached_property
     def band(self) -> Band | None:
         """What a piece, or a range of terms, reads of the padded input, if that is not all of it."""
@@ -224,7 +229,7 @@ class ConvolutionShapes(NativeKernel):
         most = min(wanted_chunks(self.work), MOST_RANGES, int(REPEATED * self.work / (ADDED_NS * prod(shape(self.op.result)))))
         if terms < min(ENOUGH_RANGES, most) and rows:
             i = self.outer_space
-            row = PREPARED_NS * terms * self.x_strides[self.w.lhs[i + 2]] if self.is_padded else 0.0
+            row = PREPARED_NS * self._row_elements if self.is_padded else 0.0
             bands = best_count(rows, terms, most, self.work, lambda n: (n - 1) * row * window_band(i, self.spaces[i][0], n).overlap)
             if bands > 1:
                 return Cut(2, rows // bands)
@@ -238,7 +243,7 @@ class ConvolutionShapes(NativeKernel):
 
         def repeated(bands: int) -> float:
             band = self._rows_band(bands)
-            padded = 0 if not self.is_padded else prod(self.extents) if band is None else band.overlap * self.x_strides[band.dimension]
+            padded = 0 if not self.is_padded else prod(self.extents) if band is None else band.overlap * self._row_elements
             return PREPARED_NS * blocks * (bands - 1) * (padded + prod(shape(self.op.rhs)))
 
         bands = best_count(rows, blocks, wanted_chunks(blocks * self.work), blocks * self.work, repeated)
