@@ -21,6 +21,8 @@ from wengert.transforms.schedule.host import host
 IMAGES = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 KERNELS = "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]"
 """The gradient of a kernel: the images are summed over, and the window is as large as they are."""
+TURNED = "[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]"
+"""The same where channels come first."""
 CHANNELS = "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]"
 
 
@@ -34,18 +36,21 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     pool.set_threads(pool.default_threads())
 
 
-def convolution(random: Random, layout: str, element: str) -> tuple[str, list[tuple[int, ...]]]:
-    """The text of a random one, and the shapes of its operands."""
+def convolution(random: Random, layout: str, element: str, *, depthwise: bool = False) -> tuple[str, list[tuple[int, ...]]]:
+    """The text of a random one, and the shapes of its operands; ``depthwise``: the gradient of a kernel of one feature for each channel."""
     strides, base, dilations = ([random.choice((1, 1, 2)) for _ in range(2)] for _ in range(3))
     low, high = ([random.randint(-1, 2) for _ in range(2)] for _ in range(2))
     images, features, outputs = random.randint(1, 4), random.randint(1, 5), random.choice((1, 3, 8, 16))
     space = [random.randint(6, 14) for _ in range(2)]
     reverse = [random.choice(("true", "false")) for _ in range(2)]
-    if layout == KERNELS:
+    outputs = features if depthwise else outputs
+    if layout in (KERNELS, TURNED):
         base = [1, 1]
         kernel = [n - random.randint(0, 3) for n in space]
         lhs, rhs = (images, *space, features), (images, *[-(-n // d) for n, d in zip(kernel, dilations, strict=True)], outputs)
         kernel = list(rhs[1:3])
+        if layout == TURNED:
+            lhs, rhs = (images, features, *space), (images, outputs, *kernel)
     else:
         kernel = [random.randint(1, 3) for _ in range(2)]
         lhs, rhs = (
@@ -54,13 +59,19 @@ def convolution(random: Random, layout: str, element: str) -> tuple[str, list[tu
     padded = [(n - 1) * b + 1 + p + q for n, b, p, q in zip(space, base, low, high, strict=True)]
     out = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(padded, kernel, dilations, strides, strict=True)]
     if min(out) < 1:
-        return convolution(random, layout, element)
-    result = {IMAGES: (images, *out, outputs), KERNELS: (*out, features, outputs), CHANNELS: (images, outputs, *out)}[layout]
+        return convolution(random, layout, element, depthwise=depthwise)
+    inner = 1 if depthwise else features
+    result = {
+        IMAGES: (images, *out, outputs),
+        KERNELS: (*out, inner, outputs),
+        TURNED: (outputs, inner, *out),
+        CHANNELS: (images, outputs, *out),
+    }[layout]
     window = f"stride = {strides}, pad = [[{low[0]}, {high[0]}], [{low[1]}, {high[1]}]], lhs_dilate = {base}, rhs_dilate = {dilations}, reverse = [{', '.join(reverse)}]"
     types = ["x".join(map(str, (*extents, element))) for extents in (lhs, rhs, result)]
     text = f"""func.func @main(%x: tensor<{types[0]}>, %w: tensor<{types[1]}>) -> tensor<{types[2]}> {{
       %0 = stablehlo.convolution(%x, %w) dim_numbers = {layout}, window = {{{window}}}
-        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : (tensor<{types[0]}>, tensor<{types[1]}>) -> tensor<{types[2]}>
+        {{batch_group_count = {features if depthwise else 1} : i64, feature_group_count = 1 : i64}} : (tensor<{types[0]}>, tensor<{types[1]}>) -> tensor<{types[2]}>
       return %0 : tensor<{types[2]}>
     }}"""
     return text, [lhs, rhs]
@@ -73,11 +84,11 @@ def cuts(text: str) -> list[Cut]:
     return [Cut(loop, size) for loop, extent in enumerate(extents) for size in range(1, extent) if extent % size == 0]
 
 
-@pytest.mark.parametrize("layout", [IMAGES, KERNELS, CHANNELS])
+@pytest.mark.parametrize(("layout", "depthwise"), [(IMAGES, False), (KERNELS, False), (TURNED, False), (CHANNELS, False), (KERNELS, True), (TURNED, True)])
 @pytest.mark.parametrize("seed", range(8))
-def test_every_cut_is_right_on_any_number_of_threads(layout: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_cut_is_right_on_any_number_of_threads(layout: str, depthwise: bool, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random, element = Random(seed), ("f32", "f64")[seed % 2]
-    text, extents = convolution(random, layout, element)
+    text, extents = convolution(random, layout, element, depthwise=depthwise)
     rng = np.random.default_rng(seed)
     operands = [rng.normal(size=each).astype({"f32": np.float32, "f64": np.float64}[element]) for each in extents]
     module = parse_module(text)

@@ -103,7 +103,8 @@ def test_long_sums_and_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(tiled_part, constant, value)
     for constant, value in (("NEAR_BYTES", 0), ("ROWS", 1), ("REPEATED", 1e9), ("FLOPS_PER_NS", 1e-3)):
         monkeypatch.setattr(shapes, constant, value)
-    monkeypatch.setattr(bands, "REPEATED", 1e9)
+    for constant in ("REPEATED", "REPEATED_MORE"):
+        monkeypatch.setattr(bands, constant, 1e9)
     check_form("f64", name)
 
 

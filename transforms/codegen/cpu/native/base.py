@@ -62,6 +62,8 @@ class NativeKernel(ABC):
 
     returns_status: ClassVar[bool] = False
     uses_tapes: ClassVar[bool] = False
+    prepares: ClassVar[bool] = False
+    """Whether something is prepared before the iterations of a chunk, so that a thread had better run neighbouring chunks as one."""
 
     def __init__(self, op: Any, target: Target):
         self.op = op
@@ -122,7 +124,7 @@ class NativeKernel(ABC):
     def cut(self) -> Split | None:
         """How the iterations are cut into chunks for threads: then the code is a task."""
         shared = self.schedule.parallel
-        return None if shared is None else Split(self.parallel_work()[0], shared.chunk, shared.nanoseconds)
+        return None if shared is None else Split(self.parallel_work()[0], shared.chunk, shared.nanoseconds, joined=self.prepares)
 
     @abstractmethod
     def emit(self, builder: KernelBuilder) -> None:

@@ -21,6 +21,8 @@ THREADS = (2, 4, 8, 16)
 """For so many threads the chunks are balanced."""
 REPEATED = 0.05
 """The share of the work that may be repeated, or added, so that threads can share the rest."""
+REPEATED_MORE = 0.02
+"""The share where there are several images, which threads could share as they are."""
 
 
 class Band(Struct, frozen=True):
@@ -46,7 +48,7 @@ class Band(Struct, frozen=True):
         target: str,
         inside: tuple[int, Sequence[int]],
     ) -> None:
-        """Copies the rows of the band of this number from an input, and zeros for those that it does not have. A row of the target is contiguous.
+        """Copies the rows of the band of this number from an input, and zeros for those that it does not have. The target is contiguous.
 
         Args:
             builder: what the code is written to.
@@ -58,13 +60,13 @@ class Band(Struct, frozen=True):
             inside: where in a row of it the input begins, in elements, and its strides.
         """
         (extents, strides), (offset, steps), d = of, inside, self.dimension
-        row = [1 if n == d else extent for n, extent in enumerate(extents)]
+        row = [1 if n <= d else extent for n, extent in enumerate(extents)]
         first = builder.add(builder.multiply(number, self.step), -self.low)
-        with builder.loop(0, self.extent) as loop:
+        with builder.loops(extents[:d]) as outer, builder.loop(0, self.extent) as loop:
             at = builder.add(first, loop.index)
-            place = builder.address(target, element, builder.multiply(loop.index, steps[d]))
+            place = builder.address(target, element, builder.linear(list(zip([*outer, loop.index], steps, strict=False))))
             with builder.conditional(builder.icmp("ult", "i64", at, extents[d])) as branches:
-                read = builder.address(source, element, builder.multiply(at, strides[d]))
+                read = builder.address(source, element, builder.linear(list(zip([*outer, at], strides, strict=False))))
                 copy_box(builder, element, row, read, strides, builder.address(place, element, offset), steps)
                 branches.otherwise()
                 zero(builder, place, steps[d] * element.size)
@@ -101,5 +103,6 @@ def best_count(extent: int, others: int, most: int, work: float, extra: Callable
         chunks = others * bands
         return sum([ceil(chunks / threads) * threads / chunks for threads in THREADS]) * (1 + extra(bands) / work)
 
-    able = [n for n in range(1, min(extent, most // others) + 1) if extent % n == 0 and extra(n) <= REPEATED * work]
+    share = REPEATED if others == 1 else REPEATED_MORE
+    able = [n for n in range(1, min(extent, most // others) + 1) if extent % n == 0 and extra(n) <= share * work]
     return min(able, key=cost, default=1)

@@ -45,6 +45,8 @@ FINISHED = 4096
 class DirectConvolution(ConvolutionShapes):
     """Tables and copies, then tiles."""
 
+    prepares = True
+
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
         types = {element_type(value) for value in (op.lhs, op.rhs, op.result)}

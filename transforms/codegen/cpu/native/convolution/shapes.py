@@ -197,23 +197,23 @@ class ConvolutionShapes(NativeKernel):
     def term_rows_to_cut(self) -> int:
         """The rows of the window, over which each feature's part of a long sum may be cut too, if they are those of the input."""
         space = self.spaces[self.outer_space]
-        return space[0].window if self.terms_to_cut() and len(space) == 1 and self.uncut.has_outer_rows(images=True) else 0
-
-    def has_outer_rows(self, *, images: bool) -> bool:
-        """Whether rows of the padded input along the outermost dimension in space are contiguous; ``images``: of one feature."""
-        d = self.w.lhs[self.outer_space + 2]
-        ones = {self.w.lhs[1]} if images else set[int]()
-        return not self.is_padded or all(n == 1 or i in ones for i, n in enumerate(self.extents[:d]))
+        along_rows = self.uncut.by_line and len(self.spaces) == 1  # lanes go along what would be cut
+        return space[0].window if self.terms_to_cut() and len(space) == 1 and not along_rows else 0
 
     def _rows_band(self, bands: int) -> Band | None:
         """The band of the input that a piece of rows reads, if its rows are those of the input and it is padded."""
         i, whole = self.outer_space, self.uncut
-        if not whole.is_padded or whole.by_position or not any(low or high for low, high in self.room) or not whole.has_outer_rows(images=False):
+        if not whole.is_padded or whole.by_position or not any(low or high for low, high in self.room):
             return None
         band = rows_band(self.w.lhs[i + 2], self.spaces[i], bands)
         if band is None or any(part.rows[0].extent * part.rows[0].a != band.step * bands * whole.x_strides[band.dimension] for part in whole.whole_parts):
             return None
         return band if all(part.rows[0].extent == p.count for part in whole.whole_parts for p in self.spaces[i] if p.window) else None
+
+    @property
+    def _row_elements(self) -> int:
+        """The elements of a row of the padded input, all images, or terms, and features."""
+        return prod(self.extents) // self.extents[self.w.lhs[self.outer_space + 2]]
 
     @cached_property
     def band(self) -> Band | None:
@@ -225,7 +225,7 @@ class ConvolutionShapes(NativeKernel):
     def terms_to_cut(self) -> int:
         """The features of a long sum, such as the images that the gradient of a kernel is summed over. Every range of them is a convolution of its own."""
         whole = self.uncut
-        alone = self.images == self.block and self.groups == 1 and not (whole.leaves_zeros or whole.by_position or whole.by_line)
+        alone = self.images == self.block and self.w.groups == 1 and not (whole.leaves_zeros or whole.by_position)
         return self.features if alone and whole.whole_parts else 0
 
     def choose_cut(self) -> Cut | None:
@@ -236,7 +236,7 @@ class ConvolutionShapes(NativeKernel):
         most = min(wanted_chunks(self.work), MOST_RANGES, int(REPEATED * self.work / (ADDED_NS * prod(shape(self.op.result)))))
         if terms < min(ENOUGH_RANGES, most) and rows:
             i = self.outer_space
-            row = PREPARED_NS * terms * self.x_strides[self.w.lhs[i + 2]] if self.is_padded else 0.0
+            row = PREPARED_NS * self._row_elements if self.is_padded else 0.0
             bands = best_count(rows, terms, most, self.work, lambda n: (n - 1) * row * window_band(i, self.spaces[i][0], n).overlap)
             if bands > 1:
                 return Cut(2, rows // bands)
@@ -250,7 +250,7 @@ class ConvolutionShapes(NativeKernel):
 
         def repeated(bands: int) -> float:
             band = self._rows_band(bands)
-            padded = 0 if not self.is_padded else prod(self.extents) if band is None else band.overlap * self.x_strides[band.dimension]
+            padded = 0 if not self.is_padded else prod(self.extents) if band is None else band.overlap * self._row_elements
             return PREPARED_NS * blocks * (bands - 1) * (padded + prod(shape(self.op.rhs)))
 
         bands = best_count(rows, blocks, wanted_chunks(blocks * self.work), blocks * self.work, repeated)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 
 from msgspec import Struct
@@ -21,6 +22,11 @@ from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, vector
 
+ENOUGH_ROWS = 16
+"""So many rows of a result are shared as they are; fewer are cut into pieces."""
+PIECE = 64
+"""A piece of a row is a multiple of so many elements: whole registers, whole cache lines."""
+MOST_PIECES = 64
 UNROLLED = 9
 """Up to so many positions are written out instead of looped over."""
 
@@ -88,13 +94,41 @@ class Fold(NativeKernel):
     def parallel_work(self) -> tuple[int, float]:
         widest = max(element.size for element in (*self.operands, *self.state))
         lanes = max(min(self.target.vector_bytes // widest, self.most_lanes), 1)
-        return prod(self.out[:-1]), prod(self.out) * prod(self.folded) * len(self.operands) / lanes
+        return prod(self.out[:-1]) * max(self.pieces + 1, 1), prod(self.out) * prod(self.folded) * len(self.operands) / lanes
+
+    @cached_property
+    def pieces(self) -> int:
+        """Into how many pieces of equal width a row of the result is cut for threads, where there are few rows; what is left is one more. 0: it is not."""
+        rows = prod(self.out[:-1])
+        if not self.out or not 0 < rows < ENOUGH_ROWS:
+            return 0
+        first, last = self._interior()
+        return (last - first) // self.piece
+
+    @cached_property
+    def piece(self) -> int:
+        """The width of a piece: whole cache lines of bytes, and whole registers."""
+        first, last = self._interior()
+        return -(-(last - first) * prod(self.out[:-1]) // MOST_PIECES // PIECE) * PIECE or PIECE
 
     def emit(self, builder: KernelBuilder) -> None:
         if 0 in self.out:
             return
-        with builder.parallel_loops(self.out[:-1]) as outer:
-            self.elements(builder, outer)
+        if self.cut is None or self.pieces == 0:
+            with builder.parallel_loops(self.out[:-1]) as outer:
+                self.elements(builder, outer)
+            return
+        (first, last), width = self._interior(), self.piece
+        with (
+            builder.parallel_loops([*self.out[:-1], self.pieces + 1]) as (*outer, number),
+            builder.conditional(builder.icmp("ult", "i64", number, self.pieces)) as branches,
+        ):
+            start, count = builder.add(builder.multiply(number, width), first), self._lanes(builder, width)
+            with builder.loop(start, builder.add(start, width), step=count) as inner:
+                self._element(builder, Lanes(count, count, [*outer, inner.index], True))
+            branches.otherwise()
+            for begin, end, interior in ((0, first, False), (first + self.pieces * width, last, True), (last, self.out[-1], False)):
+                self._row(builder, outer, begin, end, interior=interior)
 
     def elements(self, builder: KernelBuilder, outer: list[Index]) -> None:
         """The elements of the result at these outer indices: a row, or the only one."""
@@ -137,6 +171,10 @@ class Fold(NativeKernel):
         while count > 1 and count // 2 >= extent:
             count //= 2
         return max(count, 1)
+
+    def element_at(self, builder: KernelBuilder, index: list[Index]) -> None:
+        """One element of the result."""
+        self._element(builder, Lanes(1, 1, index, interior=True))
 
     def _element(self, builder: KernelBuilder, lanes: Lanes) -> None:
         state = self.start(builder, lanes.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import Any, cast
 
@@ -12,8 +13,9 @@ from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import is_boolean, is_complex, rank, shape
 from wengert.transforms.codegen.cpu.native.base import native
+from wengert.transforms.codegen.cpu.native.boxes import strides_of
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.reductions.folds import Axis, Fold, Lanes, merged
+from wengert.transforms.codegen.cpu.native.reductions.folds import ENOUGH_ROWS, Axis, Fold, Lanes, merged
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.llvm.builder import Index
@@ -21,6 +23,8 @@ from wengert.transforms.codegen.llvm.scalars import Value, neutral
 from wengert.transforms.codegen.llvm.types import Element, splat
 from wengert.transforms.schedule.target import Target
 
+LEAST_CHANNELS = 16
+"""Ranges of fewer channels would share cache lines."""
 SELECTED_NS = 2.0
 """What it takes to combine a source with the element that its window has selected."""
 
@@ -198,7 +202,8 @@ class ArgReduce(Fold):
 class SelectAndScatter(Fold):
     """Window by window: finds the element that is selected, and combines the source's value into the result there.
 
-    Windows overlap, so that those of one image are gone through in order; images, and channels that come before rows, are independent.
+    Windows overlap, so that those of one image are gone through in order; images, and channels that come before rows, are independent, and so are channels that
+    come last, of which threads share ranges where there are few images.
     """
 
     most_lanes = 1
@@ -216,20 +221,31 @@ class SelectAndScatter(Fold):
         return is_inlinable(op.select) and is_inlinable(op.scatter) and element_type(op.source) == element_type(op.operand)
 
     def parallel_work(self) -> tuple[int, float]:
-        return prod(self.out[: self._apart]), prod(self.out) * (prod(self.folded) + SELECTED_NS)
+        return prod(self.out[: self._apart]) * self._ranges, prod(self.out) * (prod(self.folded) + SELECTED_NS)
 
-    @property
+    @cached_property
     def _apart(self) -> int:
         """The number of leading dimensions along which a window is one element, that of its own index; the last dimension is none of them."""
-        extents, count = shape(self.op.operand), 0
-        for axis, extent, out, width in zip(self.axes[:-1], extents, self.out, self.folded, strict=False):
-            if (width, out, axis.out_step, axis.low, axis.base) != (1, extent, 1, 0, 1):
-                break
-            count += 1
-        return count
+        own = [self._is_own(d) for d in range(len(self.out) - 1)]
+        return own.index(False) if False in own else len(own)
+
+    def _is_own(self, d: int) -> bool:
+        """Whether a window is one element along a dimension, that of its own index."""
+        axis = self.axes[d]
+        return (self.folded[d], self.out[d], axis.out_step, axis.low, axis.base) == (1, shape(self.op.operand)[d], 1, 0, 1)
+
+    @cached_property
+    def _ranges(self) -> int:
+        """Into how many ranges channels that come last are cut, where there are few images."""
+        if len(self.out) < 2 or prod(self.out[: self._apart]) >= ENOUGH_ROWS or not self._is_own(len(self.out) - 1):
+            return 1
+        return next((n for n in range(self.out[-1] // LEAST_CHANNELS, 1, -1) if self.out[-1] % n == 0), 1)
 
     def emit(self, builder: KernelBuilder) -> None:
         extents, apart, initial = shape(self.op.operand), self._apart, builder.memory().load(self.element, "%p2")
+        if self.cut is not None and self._ranges > 1:
+            self._emit_ranges(builder, initial)
+            return
         with builder.parallel_loops(self.out[:apart]) as images:
             count = prod(extents[apart:])
             first = builder.linear([(image, prod(extents[d + 1 :])) for d, image in enumerate(images)])
@@ -238,6 +254,19 @@ class SelectAndScatter(Fold):
             if 0 not in self.out:
                 with builder.loops(self.out[apart:-1]) as rows:
                     self.elements(builder, [*images, *rows])
+
+    def _emit_ranges(self, builder: KernelBuilder, initial: Value) -> None:
+        """The channels of a range, of one image."""
+        extents, apart, width = shape(self.op.operand), self._apart, self.out[-1] // self._ranges
+        with builder.parallel_loops([*self.out[:apart], self._ranges]) as (*images, number):
+            start = builder.multiply(number, width)
+            first = builder.linear([(image, prod(extents[d + 1 :])) for d, image in enumerate(images)])
+            with builder.loops([*extents[apart:-1], width]) as place:
+                inside = builder.linear(list(zip(place, strides_of(extents[apart:]), strict=True)))
+                builder.memory().store(self.element, initial, builder.address("%q0", self.element, builder.add(builder.add(first, inside), start)))
+            if 0 not in self.out:
+                with builder.loops(self.out[apart:-1]) as rows, builder.loop(start, builder.add(start, width)) as channel:
+                    self.element_at(builder, [*images, *rows, channel.index])
 
     def start(self, builder: KernelBuilder, lanes: int) -> list[Value]:
         zero = {"f": "0.0", "c": "0.0", "b": "false"}.get(self.element.kind, "0")

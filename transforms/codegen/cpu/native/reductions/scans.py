@@ -5,6 +5,7 @@ What has been combined so far stays in registers, so 16-bit floats are rounded o
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import cast
 
@@ -53,28 +54,65 @@ class Cumulative(NativeKernel):
         return max(self.target.vector_bytes // max(self.element.part_size, 4), 1)
 
     def parallel_work(self) -> tuple[int, float]:
-        total = self.outer * self.n * self.inner
-        return (self.inner if self._is_along_outer() else self.outer), total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
+        total, blocks = self.outer * self.n * self.inner, self.extents[0] * -(-self.extents[1] // self.widths[0])
+        return blocks, total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
+
+    @cached_property
+    def extents(self) -> tuple[int, int]:
+        """The elements beside one another that are gone through one after the other, and those that are in lanes."""
+        return (self.inner, self.outer) if self._is_along_outer() else (self.outer, self.inner)
+
+    @cached_property
+    def widths(self) -> tuple[int, int]:
+        """How many of those in lanes run together, and how many there are in a register."""
+        lanes = self._lanes()
+        while lanes > 1 and lanes // 2 >= self.extents[1]:
+            lanes //= 2
+        return lanes * (1 if self._is_along_outer() else CHUNK), lanes
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.outer * self.n * self.inner == 0:
             return
-        lanes, along_outer = self._lanes(), self._is_along_outer()
-        rest, extent = (self.inner, self.outer) if along_outer else (self.outer, self.inner)
-        while lanes > 1 and lanes // 2 >= extent:
-            lanes //= 2
-        step, rest_step = (self.n * self.inner, 1) if along_outer else (1, self.n * self.inner)
-        at_once = lanes * (CHUNK if not along_outer else 1)
-        with builder.parallel_loops([rest]) as (other,):
+        (rest, extent), (width, _) = self.extents, self.widths
+        rest_step = 1 if self._is_along_outer() else self.n * self.inner
+        if self.cut is None:
+            with builder.loops([rest]) as (other,):
+                self._blocks(builder, builder.multiply(other, rest_step), 0, extent)
+            return
+        count = extent // width
+        with builder.parallel_loops([rest, -(-extent // width)]) as (other, block):
             start = builder.multiply(other, rest_step)
-            done = 0
-            for width in dict.fromkeys((at_once, lanes)):
-                whole = (extent - done) // width * width
-                with builder.loop(done, done + whole, step=width) as loop:
-                    self._rows(builder, builder.add(start, builder.multiply(loop.index, step)), step, [(lanes, lanes)] * (width // lanes))
-                done += whole
-            if done < extent:
-                self._rows(builder, builder.add(start, done * step), step, [(lanes, extent - done)])
+            if extent % width == 0:
+                self._block(builder, start, builder.multiply(block, width), width)
+                return
+            if count == 0:
+                self._blocks(builder, start, 0, extent)
+                return
+            with builder.conditional(builder.icmp("ult", "i64", block, count)) as branches:
+                self._block(builder, start, builder.multiply(block, width), width)
+                branches.otherwise()
+                self._blocks(builder, start, count * width, extent)
+
+    def _blocks(self, builder: KernelBuilder, start: Index, done: int, extent: int) -> None:
+        """All elements in lanes from one on: as many as run together at a time, then registers, then the last few."""
+        lanes = self.widths[1]
+        for width in dict.fromkeys(self.widths):
+            whole = (extent - done) // width * width
+            with builder.loop(done, done + whole, step=width) as loop:
+                self._block(builder, start, loop.index, width)
+            done += whole
+        if done < extent:
+            self._rows(builder, builder.add(start, done * self._step), self._step, [(lanes, extent - done)])
+
+    def _block(self, builder: KernelBuilder, start: Index, first: Index, width: int) -> None:
+        """So many elements in lanes from one on."""
+        lanes, step = self.widths[1], self._step
+        self._rows(builder, builder.add(start, builder.multiply(first, step)), step, [(lanes, lanes)] * (width // lanes))
+
+    @property
+    def _step(self) -> int:
+        """The distance of the elements in lanes."""
+        return self.n * self.inner if self._is_along_outer() else 1
 
     def _rows(self, builder: KernelBuilder, start: Index, step: int, registers: list[tuple[int, int]]) -> None:
         """Runs along the dimension for neighbours in several registers, each of (lanes, active lanes)."""
