@@ -9,6 +9,8 @@ made by an earlier group, so there is never a cycle to look for, and the cost is
 3. *Storage* (forward). A value that other groups need is computed again in each of them if that is cheap, as it is
    outside of the inner loops; otherwise its group writes it to memory. Views and constants are never stored for a kernel.
 
+Of long sums of products the partial ones are stored too, as they come (:mod:`wengert.transforms.fuse.partial_sums`).
+
 Multi-output kernels, reductions with fused producers, and the recomputation of broadcasts all come out of these rules.
 """
 
@@ -27,6 +29,7 @@ from wengert.ir.tensor_types import shape, size
 from wengert.ir.traversal import all_ops, operands_of, result_of
 from wengert.transforms.fuse.contractions import strided
 from wengert.transforms.fuse.joins import is_read_in_place
+from wengert.transforms.fuse.partial_sums import as_they_come, partial_sums
 from wengert.transforms.fuse.plan import Copy, Group, Member, Part, Plan, Update
 from wengert.transforms.fuse.roles import Role, role
 from wengert.transforms.fuse.storage import Demand, Storage
@@ -74,6 +77,7 @@ class _Fusion:
         for op in self.ops:
             self.roles[op] = role(op)
         self._mark_memory()
+        self._add_up_early()
         self._read_joins_in_place()
         self._break_long_chains()
         for op in self.ops:
@@ -110,6 +114,13 @@ class _Fusion:
             elif self.roles[op] is Role.CONTRACT:
                 for operand in operands_of(op):
                     self._needs_memory(strided(operand, self.resolve).base)
+
+    def _add_up_early(self) -> None:
+        early = partial_sums(self.ops, self.roles)
+        if early:
+            self.ops = as_they_come(self.ops, early)
+            for op in early:
+                self._needs_memory(result_of(op))
 
     def _read_joins_in_place(self) -> None:
         for op in self.ops:
