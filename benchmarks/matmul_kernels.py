@@ -3,8 +3,9 @@
     python benchmarks/matmul_kernels.py [size ...]
 
 Square products of f32 and f64 in the layouts NN (both operands as they are), NT (B turned: the product of a cotangent) and TN, then
-batches of small ones. The generated function is called in a loop of generated code, NumPy from Python (a microsecond per call), and a loop of
-multiply-adds in registers for as long: their least processor times, by turns.
+batches of small ones; and of bf16 with sums in f32, beside NumPy's products of f32, where the processor adds up pairs. The generated
+function is called in a loop of generated code, NumPy from Python (a microsecond per call), and a loop of multiply-adds in registers for as
+long: their least processor times, by turns.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import llvmlite.binding as llvm
+import ml_dtypes
 import numpy as np
 
 from wengert.transforms.codegen.cpu import matmul
@@ -28,7 +30,7 @@ from wengert.transforms.schedule.products.choice import choose
 from wengert.transforms.schedule.products.operands import product
 from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
 
-TYPES = {"f32": np.float32, "f64": np.float64}
+TYPES: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16}
 _engines: list[Any] = []
 
 
@@ -73,22 +75,29 @@ def _address(text: str, name: str) -> int:
 
 
 def peak(element: str) -> tuple[Callable[[], object], float]:
-    """A call that does nothing but multiply and add in registers, and its flops: what a core can do at most."""
-    target = host().target
-    lanes, kind = target.vector_bytes // np.dtype(TYPES[element]).itemsize, {"f32": "float", "f64": "double"}[element]
+    """A call that does nothing but multiply and add in registers, and its flops: what a core can do at most; of bf16 by the instruction for pairs."""
+    target, sums = host().target, "f64" if element == "f64" else "f32"
+    lanes, kind = target.vector_bytes // np.dtype(TYPES[sums]).itemsize, {"f32": "float", "f64": "double"}[sums]
     vector, chains, rounds = f"<{lanes} x {kind}>", 24 if target.vector_registers > 16 else 12, 4000
-    fma = f"@llvm.fma.v{lanes}{element}"
     phis = [f"%a{n} = phi {vector} [%x, %entry], [%b{n}, %loop]" for n in range(chains)]
-    steps = [f"%b{n} = call {vector} {fma}({vector} %x, {vector} %x, {vector} %a{n})" for n in range(chains)]
-    sums = [f"%s{n} = fadd {vector} {f'%s{n - 1}' if n > 1 else '%b0'}, %b{n}" for n in range(1, chains)]
+    if element == "bf16":
+        pairs, fma = f"<{2 * lanes} x bfloat>", f"@llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}"
+        steps = [f"%b{n} = call {vector} {fma}({vector} %a{n}, {pairs} %pair, {pairs} %pair)" for n in range(chains)]
+        steps.insert(0, f"%pair = bitcast {vector} %x to {pairs}")
+        declaration = f"declare {vector} {fma}({vector}, {pairs}, {pairs})"
+    else:
+        fma = f"@llvm.fma.v{lanes}{element}"
+        steps = [f"%b{n} = call {vector} {fma}({vector} %x, {vector} %x, {vector} %a{n})" for n in range(chains)]
+        declaration = f"declare {vector} {fma}({vector}, {vector}, {vector})"
+    added = [f"%s{n} = fadd {vector} {f'%s{n - 1}' if n > 1 else '%b0'}, %b{n}" for n in range(1, chains)]
     lines = [
         "define void @peak(ptr %p) {", "entry:", f"%x = load {vector}, ptr %p, align 64", "br label %loop", "loop:",
         "%i = phi i64 [0, %entry], [%next, %loop]", *phis, *steps, "%next = add i64 %i, 1", f"%more = icmp ult i64 %next, {rounds}",
-        "br i1 %more, label %loop, label %done", "done:", *sums, f"store {vector} %s{chains - 1}, ptr %p, align 64", "ret void", "}",
-        f"declare {vector} {fma}({vector}, {vector}, {vector})",
+        "br i1 %more, label %loop, label %done", "done:", *added, f"store {vector} %s{chains - 1}, ptr %p, align 64", "ret void", "}",
+        declaration,
     ]  # fmt: skip
-    call, memory = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_address("\n".join(lines), "peak")), aligned(lanes, TYPES[element])
-    return lambda: call(memory.ctypes.data), 2.0 * lanes * chains * rounds
+    call, memory = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_address("\n".join(lines), "peak")), aligned(lanes, TYPES[sums])
+    return lambda: call(memory.ctypes.data), (4.0 if element == "bf16" else 2.0) * lanes * chains * rounds
 
 
 def interleaved(calls: list[Callable[[], object]], rounds: int) -> list[float]:
@@ -105,12 +114,12 @@ def interleaved(calls: list[Callable[[], object]], rounds: int) -> list[float]:
 def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     """Prints one line for a batch of n x n products."""
     rng = np.random.default_rng(0)
-    dtype = TYPES[element]
-    a, b, c = (aligned(batch * n * n, dtype) for _ in range(3))
+    dtype, sums = TYPES[element], "f64" if element == "f64" else "f32"
+    a, b, c = (aligned(batch * n * n, each) for each in (dtype, dtype, TYPES[sums]))
     a[:], b[:] = rng.normal(size=a.size), rng.normal(size=b.size)
     shape = (batch, n, n)
     contraction = product(
-        shape, shape, element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
+        shape, shape, sums, lhs_element=element, rhs_element=element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
         rhs_contracting=(2 if layout[1] == "T" else 1,),
     )  # fmt: skip
     plan = plan_of(contraction, choose(contraction, host().target, parallel=False))
@@ -121,11 +130,11 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     call, compilation = compiled(plan, times)
     scratch = aligned(plan.scratch_bytes + 1, np.uint8)
     addresses = [x.ctypes.data for x in (a, b, c, scratch)]
-    left, right = a.reshape(shape), b.reshape(shape)
+    left, right = a.reshape(shape).astype(TYPES[sums]), b.reshape(shape).astype(TYPES[sums])
     left, right = left.swapaxes(1, 2) if layout[0] == "T" else left, right.swapaxes(1, 2) if layout[1] == "T" else right
     if batch == 1:
         left, right = left[0], right[0]
-    result = np.empty((batch, n, n)[-left.ndim :], dtype)
+    result = np.empty((batch, n, n)[-left.ndim :], TYPES[sums])
     highest, flops = peak(element)
     repeated = max(1, round(plan.flops * times / flops))  # as long as the product, so that both are disturbed alike
     calls = [lambda: call(*addresses), lambda: [np.matmul(left, right, out=result) for _ in range(times)], lambda: [highest() for _ in range(repeated)]]
@@ -147,10 +156,14 @@ def main() -> None:
     register_symbols(("wg.blas.sgemm", "wg.blas.dgemm"))
     sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096]
     for element in TYPES:
+        if element == "bf16":
+            if not host().target.bf16_pairs:
+                continue
+            sizes = [n for n in sizes if n >= 96]  # smaller products are computed in f32, from operands that are converted before
         for layout in ("NN", "NT", "TN"):
             for n in sizes:
                 compare(n, element, layout)
-        for n in (3, 4, 8, 16):
+        for n in () if element == "bf16" else (3, 4, 8, 16):
             compare(n, element, "NN", 1000)
             compare(n, element, "NT", 1000)
 
