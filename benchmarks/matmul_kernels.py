@@ -19,11 +19,12 @@ from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 
+from wengert.runtime.cpu.engine import Library
 from wengert.transforms.codegen.cpu import matmul
+from wengert.transforms.codegen.cpu.machine_code import emit_object
 from wengert.transforms.codegen.cpu.symbols import register_symbols
 from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.products.choice import choose
@@ -31,7 +32,7 @@ from wengert.transforms.schedule.products.operands import product
 from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
 
 TYPES: dict[str, Any] = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16}
-_engines: list[Any] = []
+_libraries: list[Library] = []
 
 
 def aligned(count: int, dtype: Any) -> Any:
@@ -65,13 +66,10 @@ done:
 
 
 def _address(text: str, name: str) -> int:
-    """The address of a function of a module that is compiled."""
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
-    engine.finalize_object()
-    _engines.append(engine)
-    return engine.get_function_address(name)
+    """The address of a function of a module that is compiled as programs are."""
+    library = Library(emit_object(text))
+    _libraries.append(library)
+    return library.address(name)
 
 
 def peak(element: str) -> tuple[Callable[[], object], float]:
@@ -151,8 +149,6 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
 
 def main() -> None:
     """All lines."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
     register_symbols(("wg.blas.sgemm", "wg.blas.dgemm"))
     sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096]
     for element in TYPES:
