@@ -3,8 +3,9 @@
     python -m benchmarks.matmul_kernels [size ...]
 
 Square products of f32 and f64 in the layouts NN (both operands as they are), NT (B turned: the product of a cotangent) and TN, then
-batches of small ones. The generated function is called in a loop of generated code, NumPy from Python (a microsecond per call), and a loop of
-multiply-adds in registers for as long: their least processor times, by turns.
+batches of small ones; and of bf16 with sums in f32, beside NumPy's products of f32, where the processor adds up pairs. The generated
+function is called in a loop of generated code, NumPy from Python (a microsecond per call), and a loop of multiply-adds in registers for as
+long: their least processor times, by turns.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import llvmlite.binding as llvm
 import numpy as np
 from benchmarks.harness.peak import TYPES, address_of, aligned, peak
 
@@ -66,12 +66,12 @@ def interleaved(calls: list[Callable[[], object]], rounds: int) -> list[float]:
 def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     """Prints one line for a batch of n x n products."""
     rng = np.random.default_rng(0)
-    dtype = TYPES[element]
-    a, b, c = (aligned(batch * n * n, dtype) for _ in range(3))
+    dtype, sums = TYPES[element], "f64" if element == "f64" else "f32"
+    a, b, c = (aligned(batch * n * n, each) for each in (dtype, dtype, TYPES[sums]))
     a[:], b[:] = rng.normal(size=a.size), rng.normal(size=b.size)
     shape = (batch, n, n)
     contraction = product(
-        shape, shape, element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
+        shape, shape, sums, lhs_element=element, rhs_element=element, lhs_batch=(0,), rhs_batch=(0,), lhs_contracting=(1 if layout[0] == "T" else 2,),
         rhs_contracting=(2 if layout[1] == "T" else 1,),
     )  # fmt: skip
     plan = plan_of(contraction, choose(contraction, host().target, parallel=False))
@@ -82,11 +82,11 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     call, compilation = compiled(plan, times)
     scratch = aligned(plan.scratch_bytes + 1, np.uint8)
     addresses = [x.ctypes.data for x in (a, b, c, scratch)]
-    left, right = a.reshape(shape), b.reshape(shape)
+    left, right = a.reshape(shape).astype(TYPES[sums]), b.reshape(shape).astype(TYPES[sums])
     left, right = left.swapaxes(1, 2) if layout[0] == "T" else left, right.swapaxes(1, 2) if layout[1] == "T" else right
     if batch == 1:
         left, right = left[0], right[0]
-    result = np.empty((batch, n, n)[-left.ndim :], dtype)
+    result = np.empty((batch, n, n)[-left.ndim :], TYPES[sums])
     highest, flops = peak(element)
     repeated = max(1, round(plan.flops * times / flops))  # as long as the product, so that both are disturbed alike
     calls = [lambda: call(*addresses), lambda: [np.matmul(left, right, out=result) for _ in range(times)], lambda: [highest() for _ in range(repeated)]]
@@ -103,15 +103,17 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
 
 def main() -> None:
     """All lines."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
     register_symbols(("wg.blas.sgemm", "wg.blas.dgemm"))
     sizes = [int(x) for x in sys.argv[1:]] or [4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096]
     for element in TYPES:
+        if element == "bf16":
+            if not host().target.bf16_pairs:
+                continue
+            sizes = [n for n in sizes if n >= 96]  # smaller products are computed in f32, from operands that are converted before
         for layout in ("NN", "NT", "TN"):
             for n in sizes:
                 compare(n, element, layout)
-        for n in (3, 4, 8, 16):
+        for n in () if element == "bf16" else (3, 4, 8, 16):
             compare(n, element, "NN", 1000)
             compare(n, element, "NT", 1000)
 
