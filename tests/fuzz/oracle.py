@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert.ir.tensor_types import element, largest_integer, shape
+from wengert.ir.tensor_types import element, is_unsigned, largest_integer, shape
 from wengert.lab.agreement.agreement import Mismatch
 
 # Two passes count the iterations of loops wrongly: none of "from 0 while below 1, by 2", minus one of "from 2 while below 1".
@@ -65,14 +65,20 @@ def parse(text: str, what: str) -> str:
 
 AT_POSITIONS = {"stablehlo.dynamic_slice": 1, "stablehlo.dynamic_update_slice": 2, "stablehlo.gather": 1, "stablehlo.scatter": None}
 """Ops that read or write at computed positions, and which of their operands are the first positions; of a scatter it depends on how many operands it has."""
+SLICES = ("stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice")
 
 
 def has_narrow_positions(text: str) -> bool:
-    """Whether positions are of an integer type that does not hold all positions of the operand: XLA clamps in that type, so it starts elsewhere."""
+    """Whether positions are of an integer type that does not hold all positions of the operand: XLA clamps in that type, so it starts elsewhere.
+
+    So it does where slices start at unsigned constants of which the highest bit is set, which it takes for negative numbers.
+    """
     for op in wg.parse(text).module.walk():
         if op.name in AT_POSITIONS:
             first = AT_POSITIONS[op.name] or len(op.operands) // 2
             if max(shape(op.operands[0]), default=0) > largest_integer(element(op.operands[first])):
+                return True
+            if op.name in SLICES and is_unsigned(element(op.operands[first])):
                 return True
     return False
 

@@ -30,6 +30,8 @@ ELEMENTS = (
 )
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*((?:complex<\w+>|\w+))[,>]")
 EPS = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-3, "complex64": 1e-3, "float16": 0.02, "bfloat16": 0.1, "float8_e4m3fn": 0.3, "float8_e5m2": 0.6}
+UNDETERMINED = ("core.lu_solve", 'stablehlo.rng"')
+"""Ops whose results random operands do not determine: rows in an order that is no permutation, and numbers that each backend draws as it likes."""
 DERIVED: dict[str, Callable[[wg.Program], wg.Program]] = {
     "jvp": lambda p: p.jvp(),
     "vjp": lambda p: p.vjp(),
@@ -69,8 +71,13 @@ def check(text: str) -> str:
     return "run"
 
 
+def is_determined(text: str) -> bool:
+    """Whether both backends have to give the same results."""
+    return not any(name in text for name in UNDETERMINED)
+
+
 def run(program: wg.Program, what: str) -> None:
-    """Both backends compute the same, or both refuse."""
+    """Both backends compute the same, or both refuse. What has no results may be refused by the interpreter alone: nothing of it is compiled."""
     inputs, found = random_inputs(program.signature, 1), list[object]()
     for backend in ("interpreter", "cpu"):
         try:
@@ -83,7 +90,7 @@ def run(program: wg.Program, what: str) -> None:
     interpreted, compiled = found
     if isinstance(interpreted, Exception) or isinstance(compiled, Exception):
         assert isinstance(interpreted, Exception), f"{what}: only compiled code is refused: {compiled}"
-        assert isinstance(compiled, Exception), f"{what}: only the interpreter refuses: {interpreted}"
+        assert isinstance(compiled, Exception) or not program.signature.results, f"{what}: only the interpreter refuses: {interpreted}"
         return
     assert isinstance(interpreted, tuple)
     assert isinstance(compiled, tuple)
@@ -97,7 +104,7 @@ def run(program: wg.Program, what: str) -> None:
 def main() -> int:
     """All programs."""
     wrong = 0
-    for number, text in enumerate(dict.fromkeys(variant for source in dict.fromkeys(SOURCES) for variant in retyped(source))):
+    for number, text in enumerate(dict.fromkeys(variant for source in dict.fromkeys(filter(is_determined, SOURCES)) for variant in retyped(source))):
         try:
             check(text)
         except Exception as error:

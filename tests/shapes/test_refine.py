@@ -386,3 +386,30 @@ def test_custom_calls_that_take_extents(text: str, expected: str) -> None:
     actual = refined(text, '{shapes="4","4"}' if "%i: tensor<?xi32>" in text else '{shapes="4"}')
     assert expected in actual
     assert "?" not in actual
+
+
+def test_positions_that_became_a_constant_are_positions() -> None:
+    """Of few elements an iota is evaluated, as arithmetic on shapes is: a reduction with its positions is an argmin all the same."""
+    text = main(
+        f"(%x: {V}) -> (tensor<f64>, tensor<i32>)",
+        EXTENT,
+        LIST,
+        "%p = stablehlo.dynamic_iota %l, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>",
+        "%inf = stablehlo.constant dense<0x7FF0000000000000> : tensor<f64>",
+        "%z = stablehlo.constant dense<0> : tensor<i32>",
+        f"%0:2 = stablehlo.reduce(%x init: %inf), (%p init: %z) across dimensions = [0] : ({V}, tensor<?xi32>, tensor<f64>, tensor<i32>) -> (tensor<f64>, tensor<i32>)",
+        """ reducer(%a: tensor<f64>, %b: tensor<f64>) (%i: tensor<i32>, %j: tensor<i32>) {
+    %1 = stablehlo.compare LT, %a, %b, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %2 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %3 = stablehlo.or %1, %2 : tensor<i1>
+    %4 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    %5 = stablehlo.compare LT, %i, %j, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %6 = stablehlo.and %4, %5 : tensor<i1>
+    %7 = stablehlo.or %3, %6 : tensor<i1>
+    %8 = stablehlo.select %3, %a, %b : tensor<i1>, tensor<f64>
+    %9 = stablehlo.select %7, %i, %j : tensor<i1>, tensor<i32>
+    stablehlo.return %8, %9 : tensor<f64>, tensor<i32>
+  }""",
+        "return %0#0, %0#1 : tensor<f64>, tensor<i32>",
+    )
+    assert "core.argreduce" in str(wg.parse(text).specialize((4,)).core_module)

@@ -8,7 +8,7 @@ Booleans know ``and`` and ``or`` only; add, maximum and multiply, minimum of boo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -70,7 +70,7 @@ def neutral(kind: Kind, element_type: Attribute) -> Any:
             limit = np.asarray(-np.inf if lowest else np.inf).astype(dtype)[()]
             if not np.isnan(float(limit)):
                 return limit
-            ends = ml_dtypes.finfo(dtype)  # of a format without infinities
+            ends = cast(Any, ml_dtypes.finfo(dtype))  # of a format without infinities
             return dtype.type(ends.min if lowest else ends.max)
         if is_complex(element_type):
             return dtype.type(complex(-np.inf if lowest else np.inf, 0))

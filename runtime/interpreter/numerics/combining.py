@@ -8,7 +8,7 @@ folding with the region gives but for the order of summation, which StableHLO le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -86,5 +86,5 @@ def neutral(kind: Kind, dtype: np.dtype[Any]) -> Any:
     limit = dtype.type(-np.inf if kind is Kind.max else np.inf)
     if not np.isnan(float(limit)):
         return limit
-    ends = ml_dtypes.finfo(dtype)  # of a format without infinities
+    ends = cast(Any, ml_dtypes.finfo(dtype))  # of a format without infinities
     return dtype.type(ends.min if kind is Kind.max else ends.max)

@@ -85,7 +85,7 @@ def lu_solve(op: core.LuSolveOp) -> Variadic:
         order = np.clip(order, 0, len(order) - 1)
         if not turned:
             return high(lu, low(lu, b[order])[0])
-        x = np.empty_like(b)
+        x = np.zeros_like(b)  # of rows that no permutation names
         x[order] = low(lu, high(lu, b)[0])[0]
         return (x,)
 

@@ -89,6 +89,17 @@ func.func private @bwd(%x: {V}, %c: {V}) -> {V} {{
 }}""",
     ),
     program(
+        "scan",
+        "(%x: tensor<3x{b}xf64>, %y: tensor<{b}xf64>) -> (tensor<3x{b}xf64>, tensor<{b}xf64>)",
+        "%r:2 = chlo.scan (%x) inits (%y) dimension=0 {",
+        f"^bb0(%a: {V}, %c: {V}):",
+        f"%0 = stablehlo.multiply %a, %c : {V}",
+        f"%1 = stablehlo.sine %0 : {V}",
+        f"stablehlo.return %0, %1 : {V}, {V}",
+        "} : (tensor<3x{b}xf64>, tensor<{b}xf64>) -> (tensor<3x{b}xf64>, tensor<{b}xf64>)",
+        "return %r#0, %r#1 : tensor<3x{b}xf64>, tensor<{b}xf64>",
+    ),
+    program(
         "barrier",
         f"(%x: {V}) -> {V}",
         f"%0 = stablehlo.optimization_barrier %x : {V}",

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
-from wengert.ir.tensor_types import is_integer, rank
+from wengert.ir.tensor_types import element, is_integer, rank
 
 
 def numbers_along(value: SSAValue, dimension: int) -> bool:
@@ -19,11 +19,9 @@ def numbers_along(value: SSAValue, dimension: int) -> bool:
     owner = value.owner
     if isinstance(owner, stablehlo.IotaOp):
         return int_of(owner.iota_dimension) == dimension
-    if not isinstance(owner, stablehlo.ConstantOp) or not isinstance(owner.value, DenseIntOrFPElementsAttr) or not 0 <= dimension < rank(value):
+    listed = owner.properties.get("value") if isinstance(owner, stablehlo.ConstantOp) else None
+    if not isinstance(listed, DenseIntOrFPElementsAttr) or not is_integer(element(value)) or not 0 <= dimension < rank(value):
         return False
-    listed = cast("DenseIntOrFPElementsAttr[Any]", owner.value)
-    if not is_integer(listed.type.get_element_type()):
-        return False
-    array = to_numpy(listed)
-    along = np.arange(array.shape[dimension]).reshape([-1 if d == dimension else 1 for d in range(array.ndim)])
-    return bool((array == along).all())
+    array = to_numpy(cast("DenseIntOrFPElementsAttr[Any]", listed))
+    along = cast(Any, np.arange(array.shape[dimension])).reshape([-1 if d == dimension else 1 for d in range(array.ndim)])
+    return bool(np.all(array == along))

@@ -1,0 +1,100 @@
+"""What mutants and programs on other element types have found: texts that ended in internal errors, did not end, or gave other values on one backend."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.runtime.errors import UnsupportedOpError
+
+BACKENDS = ("interpreter", "cpu")
+
+
+def test_complex_remainders_have_no_derivative() -> None:
+    type = "tensor<2xcomplex<f64>>"
+    program = wg.parse(f"func.func @main(%x: {type}, %y: {type}) -> {type} {{\n%r = stablehlo.remainder %x, %y : {type}\nreturn %r : {type}\n}}")
+    for derive in (program.jvp, program.vjp, lambda: program.vjp(strategy="direct")):
+        with pytest.raises(DiagnosticError, match=r"stablehlo.remainder has no derivative for complex numbers"):
+            derive().text()
+
+
+@pytest.mark.parametrize("name", ["chlo._asin_acos_kernel", "chlo.square"])
+def test_unranked_tensors_are_not_compiled(name: str) -> None:
+    type = "tensor<*xcomplex<f32>>"
+    program = wg.parse(f'func.func @main(%x: {type}) -> {type} {{\n%r = "{name}"(%x) : ({type}) -> {type}\nreturn %r : {type}\n}}')
+    with pytest.raises(Exception, match="which cannot be compiled") as caught:
+        program.compile()
+    assert type in str(caught.value)
+
+
+TOP_K = """func.func @main(%x: tensor<4xf32>, %i: tensor<{count}xi32>, %v: tensor<f32>, %p: tensor<i32>) -> (tensor<2xf32>, tensor<2xi32>) {{
+  %0:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %v, %p) {{called_computations = [@top_k_gt_f32], mhlo.backend_config = {{reduction_dim = {dimension} : i64, top_k = 2 : i64}}}} : (tensor<4xf32>, tensor<{count}xi32>, tensor<f32>, tensor<i32>) -> (tensor<2xf32>, tensor<2xi32>)
+  return %0#0, %0#1 : tensor<2xf32>, tensor<2xi32>
+}}
+func.func private @top_k_gt_f32(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {{
+  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  return %0 : tensor<i1>
+}}"""
+
+
+@pytest.mark.parametrize(("count", "dimension", "message"), [(1, 0, "where it takes values, their positions"), (4, 1, "along dimension 1")])
+def test_top_k_of_other_shapes(count: int, dimension: int, message: str) -> None:
+    program = wg.parse(TOP_K.format(count=count, dimension=dimension))
+    inputs = np.arange(4, dtype=np.float32), np.zeros(count, np.int32), np.float32(0), np.int32(0)
+    for backend in BACKENDS:
+        with pytest.raises(UnsupportedOpError, match=message):
+            program.compile(backend)(*inputs)
+
+
+@pytest.mark.parametrize("distribution", ["UNIFORM", "NORMAL"])
+def test_random_numbers_of_a_format_without_zero(distribution: str) -> None:
+    """They were written out in terms of themselves without an end."""
+    scalar, result = "tensor<f8E8M0FNU>", "tensor<3x4xf8E8M0FNU>"
+    text = f"""func.func @main(%a: {scalar}, %b: {scalar}) -> {result} {{
+  %s = stablehlo.constant dense<[3, 4]> : tensor<2xi64>
+  %r = stablehlo.rng %a, %b, %s, distribution = {distribution} : ({scalar}, {scalar}, tensor<2xi64>) -> {result}
+  return %r : {result}
+}}"""
+    one = np.array(1, ml_dtypes.float8_e8m0fnu)
+    for backend in BACKENDS:
+        (numbers,) = wg.parse(text).compile(backend)(one, one)
+        assert numbers.shape == (3, 4)
+
+
+def test_a_future_as_an_argument() -> None:
+    text = """func.func @main(%x: !stablehlo.future<tensor<2xf32>>) -> tensor<2xf32> {
+  %r = "stablehlo.async_done"(%x) : (!stablehlo.future<tensor<2xf32>>) -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}"""
+    for backend in BACKENDS:
+        np.testing.assert_array_equal(wg.parse(text).compile(backend)(np.array([1, 2], np.float32))[0], [1, 2])
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("i4", ml_dtypes.int4), ("ui4", ml_dtypes.uint4), ("i2", ml_dtypes.int2)])
+def test_positions_of_few_bits(element: str, dtype: type) -> None:
+    text = f"""func.func @main(%x: tensor<9xf32>, %i: tensor<3x1x{element}>, %j: tensor<{element}>) -> (tensor<3xf32>, tensor<2xf32>) {{
+  %0 = "stablehlo.gather"(%x, %i) <{{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}}> : (tensor<9xf32>, tensor<3x1x{element}>) -> tensor<3xf32>
+  %1 = stablehlo.dynamic_slice %x, %j, sizes = [2] : (tensor<9xf32>, tensor<{element}>) -> tensor<2xf32>
+  return %0, %1 : tensor<3xf32>, tensor<2xf32>
+}}"""
+    x, i, j = np.arange(9, dtype=np.float32), np.array([[1], [0], [1]], dtype), np.array(1, dtype)
+    bars = np.array([1, 2, 3], np.float32), np.array([10, 20], np.float32)
+    for backend in BACKENDS:
+        picked, part = wg.parse(text).compile(backend)(x, i, j)
+        np.testing.assert_array_equal(picked, [1, 0, 1])
+        np.testing.assert_array_equal(part, [1, 2])
+        for strategy in ("transpose", "direct"):
+            *_, x_bar = wg.parse(text).vjp(wrt=0, strategy=strategy).compile(backend)(x, i, j, *bars)
+            np.testing.assert_array_equal(x_bar, [2, 14, 20, 0, 0, 0, 0, 0, 0])
+
+
+def test_shapes_that_are_said_to_be_of_billions_of_operands() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "stablehlo.custom_call"(%x) {call_target_name = "f", indices_of_shape_operands = dense<0> : tensor<4294967297xi64>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}"""
+    with pytest.raises(DiagnosticError, match="must name an operand for each of the 1 results"):
+        wg.parse(text).compile("interpreter")(np.ones(4, np.float32))
