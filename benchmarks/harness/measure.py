@@ -132,8 +132,8 @@ def compile_times(workload: Workload, sides: Sequence[Side]) -> list[Time]:
 
 
 def _worst(ours: Sequence[Any], theirs: Sequence[Any]) -> float:
-    """The largest difference relative to the largest number of the same array."""
+    """The largest difference relative to the largest number of the same array; NaN where one has no numbers."""
     worst = 0.0
     for x, y in zip(map(np.asarray, ours), map(np.asarray, theirs), strict=True):
-        worst = max(worst, float(np.max(np.abs(x - y)) / max(float(np.max(np.abs(y))), 1e-30)))
+        worst = float(np.maximum(worst, np.max(np.abs(x - y)) / max(float(np.max(np.abs(y))), 1e-30)))
     return worst

@@ -1,11 +1,10 @@
 """Products that take no part in a recurrence leave counted loops: the same numbers, in every form of rows, matrices and sums."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference_programs import CORPUS, needs_corpus
 
 import wengert as wg
 import wengert.numpy as wnp
@@ -256,13 +255,12 @@ def test_indices_that_skip_rows(index: str) -> None:
     _agree(before, after, "f64")
 
 
+@needs_corpus
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["conjugate_gradient_fixed", "kalman_scan", "lqr_riccati", "lstm_scan", "scan_dynamic_state"])
 def test_reference_programs(name: str) -> None:
     """Gradients of loops with products as JAX writes them."""
-    if "WENGERT_CORPUS" not in os.environ:
-        pytest.skip("WENGERT_CORPUS is not set")
-    derivative = wg.load(Path(os.environ["WENGERT_CORPUS"]) / "dev" / name / "f64.mlir").vjp()
+    derivative = wg.load(CORPUS / "dev" / name / "f64.mlir").vjp()
     rng = np.random.default_rng(2)
     inputs = [rng.normal(size=a.shape).astype(a.dtype) if a.dtype.kind == "f" else np.ones(a.shape, a.dtype) for a in derivative.signature.arguments]
     text = str(derivative.optimized_module)
