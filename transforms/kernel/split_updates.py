@@ -31,7 +31,7 @@ from wengert.transforms.core.kinds import neutral
 from wengert.transforms.kernel.remap import remapped_body
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.computed_positions import updated_apart, updates, window_unit
-from wengert.transforms.schedule.parallel import OWNED_NS, best_divisor
+from wengert.transforms.schedule.parallel import OWNED_NS
 from wengert.transforms.schedule.placement import Placement
 from wengert.transforms.schedule.target import NOMINAL
 from wengert.transforms.schedule.work import nest_ns
@@ -71,8 +71,7 @@ def _parts(placement: Placement, write: Write) -> int:
     if 0 in updated_apart(placement, write) or (window_unit(placement) and nanoseconds >= OWNED_NS * positions):
         return 0
     most = min(wanted_chunks(nanoseconds), _MOST_PARTS, int(_SHARE * nanoseconds / (_ELEMENT_NS * size(op.outputs[0]))))
-    count = best_divisor(extents[0], most) if most >= _LEAST_PARTS else None
-    return count if count is not None and count >= _LEAST_PARTS else 0
+    return next((count for count in range(most, _LEAST_PARTS - 1, -1) if extents[0] % count == 0), 0)
 
 
 def _replace(op: NestOp, write: Write, loops: Loops, count: int) -> None:
