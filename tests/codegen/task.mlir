@@ -15,7 +15,7 @@
 // CHECK: %frame = alloca [2 x ptr]
 // CHECK: store ptr %{{.*}}, ptr %frame
 // CHECK: store ptr %{{.*}}, ptr %{{.*}}
-// CHECK: call void @wg.pool.run(ptr @kernel0, ptr %frame, i64 7, ptr null, i64 0, i64 5000, i1 false)
+// CHECK: call void @wg.pool.run(ptr @kernel0, ptr %frame, i64 7, ptr null, i64 0, i64 5000, i64 0)
 func.func @main(%x: tensor<100x64xf32>) -> tensor<100x64xf32> {
   %0 = kernel.nest (d0, d1) = (0, 0) to (100, 64) iterators [parallel, parallel]
       ins(%a = %x: tensor<100x64xf32>) outs(out0: tensor<100x64xf32>)

@@ -29,6 +29,7 @@ def proposals(draw, op: NestOp, schedule: Schedule):
         schedule = yield replace(schedule, cut=Cut(loop, draw(st.integers(1, op.extents[loop])), draw(st.booleans())))
     if draw(st.booleans()):
         schedule = yield replace(schedule, parallel=Parallel(draw(st.integers(1, 3)), 50000))
+        schedule = yield replace(schedule, owned=draw(st.integers(1, 9)), parallel=Parallel(1, 50000))
     schedule = yield replace(schedule, lanes=draw(st.sampled_from([1, 2, 4, 8, 16])))
     schedule = yield replace(schedule, tiled=True)
     schedule = yield replace(schedule, interleave=draw(st.sampled_from([1, 2, 4])))

@@ -11,6 +11,8 @@ iterations); the loop over parts goes around all others, and a result that is co
 Where no number of parts divides the range (a prime number of rows), the parts have one length, and the iterations left over, fewer than
 a part has, are a third nest that continues the results, if all of them are combined across the parts.
 
+Sums at computed positions are split in a way of their own (:mod:`.split_updates`).
+
 The number of parts follows from the shapes, so that results do not depend on the number of threads. (On two-level summation and its error:
 Blanchard, Higham and Mary, "A class of fast and accurate summation algorithms", SIAM J. Sci. Comput. 42, 2020.) It is a reassociation, which strict
 programs do not allow; and sums of 16-bit floats, which would be rounded in between, are left alone.
@@ -37,6 +39,7 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.analysis.loops import Loops
 from wengert.transforms.kernel.blocks import kernel_blocks
 from wengert.transforms.kernel.remap import remapped_body
+from wengert.transforms.kernel.split_updates import split_updates
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.order import choose_order
 from wengert.transforms.schedule.parallel import FEW_ITERATIONS, best_divisor, block_length
@@ -70,7 +73,10 @@ def split_reductions(block: Block) -> None:
     """Replaces the nests of a block that combine across many iterations by two each, in place."""
     for op in ops_in(block):
         if isinstance(op, NestOp) and (prod(op.extents) > _LONG_SUM * _LANES or may_be_shared(op)):
-            _Parts.split(op)
+            if any(write.base is not None for write in op.writes):
+                split_updates(op)
+            else:
+                _Parts.split(op)
 
 
 class _Parts:
