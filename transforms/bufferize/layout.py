@@ -107,13 +107,21 @@ def overwriting_nests(layout: MemoryLayout) -> list[NestOp]:
     return [*overwriting, *[nest for inner in layout.inner.values() for nest in overwriting_nests(inner)]]
 
 
-def loop_layout(op: core.ForOp | core.WhileOp, alignment: int) -> tuple[list[int], int]:
-    """Offsets in a loop's scratch memory: of a second buffer for everything carried, and of the index or condition."""
+def swaps(op: core.ForOp | core.WhileOp, body: MemoryLayout) -> list[bool]:
+    """For each carried value whether the body, of this layout, leaves it in a second buffer, and not in the one from which it was read."""
+    last = op.body.block.last_op
+    assert last is not None
+    first = len(op.body.block.args) - len(op.results)
+    return [body.places[value] != Place(Origin.INPUT, first + number) for number, value in enumerate(operands_of(last))]
+
+
+def loop_layout(op: core.ForOp | core.WhileOp, body: MemoryLayout, alignment: int) -> tuple[list[int], int]:
+    """Offsets in a loop's scratch memory: of second buffers for what is carried and needs one, and of the index or condition."""
     offsets: list[int] = []
     end = 0
-    for value in op.initial:
+    for value, swap in zip(op.initial, swaps(op, body), strict=True):
         offsets.append(end)
-        end += aligned(byte_size(value), alignment)
+        end += aligned(byte_size(value), alignment) if swap and byte_size(value) > CELL_BYTES else 0
     return offsets, end
 
 
@@ -207,6 +215,8 @@ class _Assignment:
         """Gives the result the operand's memory if no other op needs that, else marks it to begin as a copy."""
         storage = self.storage[operand]
         others = op.inputs if isinstance(op, NestOp) else operands_of(op)
+        if isinstance(op, core.ForOp | core.WhileOp):  # what begins in several carried values is copied before the loop into all of them but one
+            others = [operand, *others[: len(others) - len(op.initial)]]
         uses = sum(self.storage[value] is storage for value in others) + (isinstance(op, NestOp) and sum(self.storage[value] is storage for value in op.into))
         taken = any(self.storage.get(other) is storage for other in op.results)
         alone = uses == 1 or (uses == 2 and isinstance(op, NestOp) and not runs_twice(op) and self._reads_what_it_writes(op, op.results.index(result), storage))
@@ -266,7 +276,11 @@ class _Assignment:
         if not isinstance(op, core.ForOp | core.WhileOp | core.CaseOp | StripMineOp):
             return self.scratch(op)
         regions = max(self.layout.inner[region.block].arena_bytes for region in op.regions)
-        return regions if isinstance(op, core.CaseOp | StripMineOp) else loop_layout(op, self.layout.alignment)[1] + self.layout.alignment + regions
+        return regions if isinstance(op, core.CaseOp | StripMineOp) else self._around(op) + regions
+
+    def _around(self, op: core.ForOp | core.WhileOp) -> int:
+        """The bytes that a loop needs beside what its regions do."""
+        return loop_layout(op, self.layout.inner[op.body.block], self.layout.alignment)[1] + self.layout.alignment
 
     def _reuse(self, number: int, op: NestOp, reused: set[int]) -> set[int]:
         """Gives results the memory of operands that die here and are read only where they are overwritten."""

@@ -23,7 +23,7 @@ from wengert.ir.construction import append, block_with, detach, insert_before
 from wengert.ir.operations import set_operands
 from wengert.ir.tensor_types import i1, i64, tensor
 from wengert.ir.traversal import operands_of, ops_in
-from wengert.transforms.bufferize.layout import CELL_BYTES, MemoryLayout, Origin, Place, Range, loop_layout, stack_cells
+from wengert.transforms.bufferize.layout import CELL_BYTES, MemoryLayout, Origin, Place, Range, loop_layout, stack_cells, swaps
 
 ITERATION = memref_of(tensor((), i64), Space.STACK)
 CONDITION = memref_of(tensor((), i1), Space.STACK)
@@ -212,21 +212,21 @@ class _BlockWriter:
         _BlockWriter(old, new, self.layout.inner[old], *buffers, in_loop=in_loop).run(end)
 
     def _loop(self, op: core.ForOp | core.WhileOp) -> None:
-        part, (offsets, end) = self.layout.scratch[op], loop_layout(op, self.layout.alignment)
+        part, (offsets, end) = self.layout.scratch[op], loop_layout(op, self.layout.inner[op.body.block], self.layout.alignment)
         (memory,) = self._range(part)
         constants, initial, outs = ([self.buffer(value) for value in values] for values in (op.constant_operands, op.initial, op.results))
-        swaps = self._swaps(op)
+        swapped = swaps(op, self.layout.inner[op.body.block])
         on_stack = [0 < byte_size(out) <= CELL_BYTES for out in outs]
         spare = [
             self._new_view(memory, at, memref_of(result.type, Space.ARENA))
-            for at, result, swap, small in zip(offsets, op.results, swaps, on_stack, strict=True)
+            for at, result, swap, small in zip(offsets, op.results, swapped, on_stack, strict=True)
             if swap and not small
         ]
         inner = end + self.layout.alignment
         arena = self._new_view(memory, inner, bytes_in(part.bytes - inner, Space.ARENA))
         either = [memref_of(result.type, Space.STACK if small else Space.DEFAULT) for result, small in zip(op.results, on_stack, strict=True)]
-        now = [two if swap or small else out.type for two, swap, small, out in zip(either, swaps, on_stack, outs, strict=True)]
-        following = [two for two, swap in zip(either, swaps, strict=True) if swap]
+        now = [two if swap or small else out.type for two, swap, small, out in zip(either, swapped, on_stack, outs, strict=True)]
+        following = [two for two, swap in zip(either, swapped, strict=True) if swap]
         counted = isinstance(op, core.ForOp)
         arguments = [ITERATION if counted else CONDITION, *[value.type for value in constants], *now, *following, arena.type]
         blocks = [block_with(arguments) for _ in op.regions]
@@ -234,7 +234,7 @@ class _BlockWriter:
             first, *taken = blocks[0].args[: 1 + len(constants) + len(outs)]
             self._region(op.condition.block, blocks[0], (taken, [first], blocks[0].args[-1]), ops.EndOp.create(), in_loop=True)
         body = blocks[-1].args
-        written = self._written(body, 1 + len(constants), swaps)
+        written = self._written(body, 1 + len(constants), swapped)
         taken = body[0 if counted else 1 : 1 + len(constants) + len(outs)]
         self._region(op.body.block, blocks[-1], (taken, written, body[-1]), ops.EndOp.create(operands=written), in_loop=True)
         groups = [constants, initial, outs, spare, [arena]]
@@ -243,17 +243,10 @@ class _BlockWriter:
         else:
             self._add_bound(ops.WhileOp, groups, blocks, op)
 
-    def _swaps(self, op: core.ForOp | core.WhileOp) -> list[bool]:
-        """For each carried value whether the body leaves it in a second buffer, and not in the one from which it was read."""
-        last = op.body.block.last_op
-        assert last is not None
-        places, first = self.layout.inner[op.body.block].places, len(op.body.block.args) - len(op.results)
-        return [places[value] != Place(Origin.INPUT, first + number) for number, value in enumerate(operands_of(last))]
-
-    def _written(self, body: Sequence[SSAValue], first: int, swaps: Sequence[bool]) -> list[SSAValue]:
+    def _written(self, body: Sequence[SSAValue], first: int, swapped: Sequence[bool]) -> list[SSAValue]:
         """The buffers in which the body of a loop leaves the carried values."""
-        following = iter(body[first + len(swaps) :])
-        return [next(following) if swap else body[first + number] for number, swap in enumerate(swaps)]
+        following = iter(body[first + len(swapped) :])
+        return [next(following) if swap else body[first + number] for number, swap in enumerate(swapped)]
 
     def _case(self, op: core.CaseOp) -> None:
         index, ins, outs = self.buffer(op.index), [self.buffer(value) for value in op.inputs], [self.buffer(value) for value in op.results]

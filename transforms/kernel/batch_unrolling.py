@@ -72,9 +72,13 @@ class UnrollBatchPass(ModulePass):
 
 def unroll_batch(block: Block, *, reassociate: bool) -> None:
     """Merges runs of nests of a block over the same batch elements where that keeps values in registers, in place."""
+    ops = ops_in(block)
+    loops_of = {op: _batch_loops(op) for op in ops if isinstance(op, NestOp)}
+    if all(prod(op.extents[loops:]) == 1 for op, loops in loops_of.items() if loops):
+        return  # a run pays only if it has a loop that is unrolled
     runs: list[_MergedNest] = []
-    for op in ops_in(block):
-        loops = _batch_loops(op) if isinstance(op, NestOp) else 0
+    for op in ops:
+        loops = loops_of[op] if isinstance(op, NestOp) else 0
         feeding = [run for run in runs if run.feeds(op)]
         if isinstance(op, NestOp) and len(feeding) == 1:
             if loops and feeding[0].add(op, loops):
