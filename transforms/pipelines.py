@@ -110,6 +110,7 @@ PASS_PATHS = {
     "natives-to-nests": "wengert.transforms.kernel.native_nests.native_nests:NativesToNestsPass",
     "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
     "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
+    "winograd": "wengert.transforms.kernel.winograd:WinogradPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "fuse-epilogues": "wengert.transforms.kernel.epilogues:FuseEpiloguesPass",
@@ -180,7 +181,7 @@ KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-red
 TILES = "pick-elements,tile-products{reassociate=true}"
 """Products that are much larger than their operands, a tile at a time, so that they are never in memory as a whole; single elements of rows first."""
 
-LOWER = f"expand-functions,check-compilable,{CANONICALIZE},convert-operands,{TILES},fuse,{KERNELS}"
+LOWER = f"expand-functions,check-compilable,{CANONICALIZE},convert-operands,{TILES},fuse,{KERNELS},winograd{{reassociate=true}}"
 """From core-level IR to kernels."""
 
 GPU_KERNELS = (
