@@ -111,6 +111,7 @@ PASS_PATHS = {
     "natives-to-nests": "wengert.transforms.kernel.native_nests.native_nests:NativesToNestsPass",
     "products-to-nests": "wengert.transforms.kernel.product_nests:ProductsToNestsPass",
     "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
+    "winograd": "wengert.transforms.kernel.winograd:WinogradPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
     # transforms/schedule: how each kernel runs on a target
     "fuse-epilogues": "wengert.transforms.kernel.epilogues:FuseEpiloguesPass",
@@ -184,7 +185,10 @@ TILES = "pick-elements,tile-products{reassociate=true}"
 PROMOTE = "promote-accumulators{target=cpu}"
 """The same as in :data:`CANONICALIZE`, for a processor."""
 
-LOWER = f"expand-functions,check-compilable,{CANONICALIZE.replace('promote-accumulators', PROMOTE)},convert-operands,{TILES},fuse,{KERNELS}"
+LOWER = (
+    f"expand-functions,check-compilable,{CANONICALIZE.replace('promote-accumulators', PROMOTE)},convert-operands,{TILES},fuse,{KERNELS},"
+    "winograd{reassociate=true}"
+)
 """From core-level IR to kernels."""
 
 GPU_KERNELS = (

@@ -206,10 +206,13 @@ def full_like(b: AtenBuilder, x: Value, *rest: Any, **_: Any) -> Value:
     "empty.memory_format(size, *, dtype=None)",
     "empty_like.default(self, *, dtype=None)",
     "new_empty.default(self, size, *, dtype=None)",
+    "empty_strided.default(size, stride, *, dtype=None)",
+    "empty_permuted.default(size, physical_layout, *, dtype=None)",
+    "new_empty_strided.default(self, size, stride, *, dtype=None)",
     results=made,
 )
 def zeros(b: AtenBuilder, *_: Any, **__: Any) -> Value:
-    """Zeros; what PyTorch leaves undefined is zero too."""
+    """Zeros; what PyTorch leaves undefined is zero too, in whatever order it would lie in memory."""
     return b.zeros(b.type)
 
 

@@ -14,10 +14,10 @@ from wengert.dialects.builder import Value
 from wengert.frontends.aten.bessel import erfcx_value, log_ndtr
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.result_types.rules import boolean, floating, promoted, same, same_floating
+from wengert.frontends.aten.result_types.rules import Given, Types, boolean, floating, promoted, same, same_floating
 from wengert.frontends.aten.result_types.views import corners, upper_corners
 from wengert.frontends.kinks import declared
-from wengert.ir.tensor_types import dtype_of, element, element_of, is_float, is_unsigned, shape, tensor
+from wengert.ir.tensor_types import dtype_of, element, element_of, i32, is_float, is_unsigned, shape, tensor
 
 
 @means("polygamma.default(n, self)", results=same_floating)
@@ -116,6 +116,39 @@ def copysign(b: AtenBuilder, x: Value, y: Value | Number) -> Value:
 def nextafter(b: AtenBuilder, x: Value, y: Value) -> Value:
     """The next number from x towards y."""
     return b.like(chlo.NextAfterOp, b.fitted(x), b.fitted(y))
+
+
+def _parts(given: Given) -> Types:
+    """The first tensor, and integers in its shape."""
+    (own,) = same(given)
+    return own, tensor(own.get_shape(), i32)
+
+
+@means("frexp.Tensor(self)", results=_parts)
+def frexp(b: AtenBuilder, x: Value) -> tuple[Value, Value]:
+    """A mantissa of [0.5, 1) in size and the exponent of two; the exponent is a constant to derivatives. What is zero or not finite has the exponent 0."""
+    info = np.finfo(dtype_of(element(x)))
+    integers = tensor(shape(x), element_of(np.dtype(f"int{info.bits}")))
+
+    def integer(value: int) -> Value:
+        return b.full(value, integers)
+
+    def power(exponents: Value) -> Value:
+        """Two to these powers, which are those of normal numbers."""
+        bits = b.like(hlo.ShiftLeftOp, b.add(exponents, integer(info.maxexp - 1)), integer(info.nmant))
+        return b.one(hlo.BitcastConvertOp, (bits,), x.type)
+
+    size = b.abs(x)
+    subnormal = b.compare("LT", size, b.full_like(x, float(info.smallest_normal)))
+    raised = b.select(subnormal, b.multiply(x, b.full_like(x, 2.0 ** (info.nmant + 1))), x)
+    bits = b.one(hlo.BitcastConvertOp, (b.stopped(raised),), integers)
+    field = b.and_(b.like(hlo.ShiftRightLogicalOp, bits, integer(info.nmant)), integer(2 * info.maxexp - 1))
+    exponent = b.subtract(field, b.select(subnormal, integer(info.maxexp + info.nmant - 1), integer(info.maxexp - 2)))
+    has_one = b.and_(b.compare("NE", x, b.full_like(x, 0)), b.compare("LT", size, b.full_like(x, float("inf"))))
+    exponent = b.select(has_one, exponent, integer(0))
+    half = b.like(hlo.ShiftRightArithmeticOp, exponent, integer(1))
+    mantissa = b.multiply(b.multiply(x, power(b.negate(half))), power(b.subtract(half, exponent)))
+    return mantissa, b.convert(exponent, i32)
 
 
 def _shift(cls: type[Operation]) -> Any:

@@ -32,6 +32,7 @@ from wengert.transforms.codegen.cpu.native.convolution.depthwise import Depthwis
 from wengert.transforms.codegen.cpu.native.convolution.direct import DirectConvolution
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.kernel.winograd import MARK
 from wengert.transforms.schedule.products.choice import choose, nanoseconds
 from wengert.transforms.schedule.products.operands import product
 from wengert.transforms.schedule.products.plan import MatmulPlan, plan_of
@@ -83,7 +84,7 @@ class Convolution(NativeKernel):
 
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
-        if Depthwise.supports(op) or DirectConvolution.supports(op):
+        if MARK in op.attributes or Depthwise.supports(op) or DirectConvolution.supports(op):
             return False
         if prod(shape(op.result)) == 0 or 0 in shape(op.rhs):
             return True

@@ -33,6 +33,7 @@ from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.tasks import SCRATCH
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.types import vector
+from wengert.transforms.kernel.winograd import MARK
 from wengert.transforms.schedule.target import GENERIC
 
 MOST_PHASES = 16
@@ -50,7 +51,7 @@ class DirectConvolution(ConvolutionShapes):
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:
         types = {element_type(value) for value in (op.lhs, op.rhs, op.result)}
-        if types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
+        if MARK in op.attributes or types not in ({f32}, {f64}) or rank(op.lhs) == 2 or 0 in (prod(shape(op.result)), prod(shape(op.rhs)), prod(shape(op.lhs))):
             return False
         kernel = cls(op, GENERIC)
         if kernel.groups > 1 and kernel.outputs == 1 and not (kernel.by_channel or kernel.by_line or kernel.by_position):

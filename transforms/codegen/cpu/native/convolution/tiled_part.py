@@ -24,7 +24,8 @@ FAR_BYTES = 1 << 14
 
 
 class Form(Struct, frozen=True):
-    """The properties that all parts of a convolution share: the meaning of lanes, the element type, and groups that are computed one after another."""
+    """The properties that all parts of a convolution share: the meaning of lanes, the element type, groups that are computed one after another, and whether
+    kernels may be copied."""
 
     target: Target
     element: Element
@@ -33,6 +34,7 @@ class Form(Struct, frozen=True):
     by_channel: bool
     groups: int
     group_steps: tuple[int, int, int]
+    packs: bool = True
 
     @property
     def name(self) -> str:
@@ -117,7 +119,7 @@ class Job(Struct, frozen=True, dict=True):
     @cached_property
     def is_packed(self) -> bool:
         """Whether the kernel is copied: its features are not neighbours or do not fill vectors, or too many lines would meet in few sets of the cache."""
-        if self.form.by_position:
+        if self.form.by_position or not self.form.packs:
             return False
         (columns,) = self.part.columns
         if columns.b != 1 or self.active != self.form.lanes or len(self.inner) > 1:
