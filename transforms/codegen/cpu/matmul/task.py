@@ -20,11 +20,13 @@ def emit_task(divided: Parts, name: str, finish: Finish | None = None) -> str:
     """``define void @name(ptr %frame, i64 %chunk, ptr %scratch)``, whose frame holds the addresses of both operands, the result, and what a finish takes."""
     if divided.over == "blocks":
         return _block_task(divided, name, finish)
-    builder, size = FunctionBuilder(), ELEMENT_BYTES[divided.part.element]
-    steps = (divided.b, divided.a, divided.c) if divided.part.exchanged else (divided.a, divided.b, divided.c)
+    builder, plan = FunctionBuilder(), divided.part
+    a, b, c = zip((divided.a, divided.b, divided.c), (*plan.stored, plan.element), strict=True)
+    steps = (b, a, c) if plan.exchanged else (a, b, c)
     bases = ["%a", "%b", "%c"]
     begin_task(builder, bases, divided.cut)
-    moved = [builder.offset(base, "i8", builder.binary("mul nuw nsw", "i64", CHUNK, str(step * size))) for base, step in zip(bases, steps, strict=True)]
+    bytes_from_chunk = [step * ELEMENT_BYTES[element] for step, element in steps]
+    moved = [builder.offset(base, "i8", builder.binary("mul nuw nsw", "i64", CHUNK, str(size))) for base, size in zip(bases, bytes_from_chunk, strict=True)]
     operands = [("ptr", pointer) for pointer in (*moved, SCRATCH)]
     texts = [emit_function(divided.part, f"{name}.part", "internal")]
     if divided.rest is None:
