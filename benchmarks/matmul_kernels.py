@@ -89,7 +89,11 @@ def compare(n: int, element: str, layout: str, batch: int = 1) -> None:
     result = np.empty((batch, n, n)[-left.ndim :], TYPES[sums])
     highest, flops = peak(element)
     repeated = max(1, round(plan.flops * times / flops))  # as long as the product, so that both are disturbed alike
-    calls = [lambda: call(*addresses), lambda: [np.matmul(left, right, out=result) for _ in range(times)], lambda: [highest() for _ in range(repeated)]]
+    calls: list[Callable[[], object]] = [
+        lambda: call(*addresses),
+        lambda: [np.matmul(left, right, out=result) for _ in range(times)],
+        lambda: [highest() for _ in range(repeated)],
+    ]
     own, other, most = interleaved(calls, 9 if plan.flops < 4e9 else 4)
     own, other, rate = own / times, other / times, flops * repeated / most
     np.testing.assert_allclose(c.reshape(result.shape), result, rtol=1e-3, atol=1e-3)

@@ -14,8 +14,8 @@ In this order it says:
   columns of B. ``gathered`` is the same, with vectors that are put together from single elements of B. ``dot`` has vectors along k. ``blocked`` goes
   through blocks of C whose operands, ``depth`` terms of the sums at a time, are copied into panels that stay in the caches. ``blas`` calls the gemm of BLAS.
   ``scalar`` is the plain loops of complex numbers. ``zero`` is for sums of nothing.
-- ``copied``: operands that are converted, or laid out anew so that k is one dimension, before anything else; their copies lie one after the other in
-  the scratch memory.
+- ``copied``: operands that are laid out anew so that k is one dimension, and converted, before anything else; their copies lie one after the other in the
+  scratch memory. Narrow elements of other operands are converted where they are read.
 - ``exchanged``: the transposed product is computed: A is the second operand and B the first, and the result's columns are the rows of C.
 - ``turned``: B is copied so that its columns are contiguous.
 - ``tile``: the part of C that is summed in registers: so many rows, by so many columns of registers with ``lanes`` elements. In a

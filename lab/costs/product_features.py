@@ -83,9 +83,9 @@ def _blocked(plan: MatmulPlan) -> Counter[str]:
     assert plan.blocks is not None
     tile, wide, width = plan.tile, _registers(plan, plan.tile.lanes), plan.tile.columns * plan.tile.lanes
     beneath, beside, steps = ceil(plan.m / tile.rows), ceil(plan.n / width), ceil(plan.k / plan.blocks.depth)
-    tiles, counted = beneath * beside, Counter[str]()
-    counted["product register"] = tiles * tile.rows * tile.columns * wide * plan.k
-    counted["product load"] = tiles * (tile.rows + tile.columns) * wide * plan.k
+    tiles, counted, multiplied = beneath * beside, Counter[str](), ceil(plan.k / 2) if plan.paired else plan.k
+    counted["product register"] = tiles * tile.rows * tile.columns * wide * multiplied
+    counted["product load"] = tiles * (tile.rows + tile.columns) * wide * multiplied
     counted["product stored"] = tiles * tile.rows * tile.columns * wide * steps
     counted["product tile"] = tiles * steps
     sides = ((plan.block_columns * beneath, tile.rows, plan.a_m, plan.a_k), (plan.block_rows * beside, width, plan.b_n, plan.b_k))

@@ -81,3 +81,21 @@ def test_processors_without_conversions() -> None:
     table = (ctypes.c_void_p * 3)(x.ctypes.data, actual.ctypes.data, None)
     assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address(ENTRY))(table, None) == 0
     np.testing.assert_array_equal(actual, -x)
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("sizes", [(1, 120, 70), (4, 70, 300), (9, 130, 200), (15, 64, 65), (300, 70, 1), (200, 90, 3), (250, 40, 8), (3, 5000, 3)])
+@pytest.mark.parametrize("contracted", ["[1] x [0]", "[1] x [1]", "[0] x [0]", "[0] x [1]"])
+def test_products_of_few_rows_or_columns(element: str, sizes: tuple[int, int, int], contracted: str) -> None:
+    """The large operand is converted where it is read."""
+    (m, k, n), (left, right) = sizes, (contracted[1], contracted[-2])
+    shapes = ((m, k) if left == "1" else (k, m), (k, n) if right == "0" else (n, k))
+    given = [f"tensor<{'x'.join(map(str, (2, *shape)))}x{element}>" for shape in shapes]
+    dims = f"batching_dims = [0] x [0], contracting_dims = [{int(left) + 1}] x [{int(right) + 1}]"
+    random = np.random.default_rng(0)
+    check(
+        f"""func.func @main(%x: {given[0]}, %y: {given[1]}) -> tensor<2x{m}x{n}x{element}> {{
+        %0 = stablehlo.dot_general %x, %y, {dims} : ({given[0]}, {given[1]}) -> tensor<2x{m}x{n}x{element}>
+        return %0 : tensor<2x{m}x{n}x{element}> }}""",
+        *[random.integers(0, 8, (2, *shape)).astype(TYPES[element]) for shape in shapes],
+    )

@@ -24,12 +24,12 @@ from wengert.dialects import core, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.ir.tensor_types import EIGHT_BITS, bf16, element, f16, f32, is_float, shape, tensor
-from wengert.transforms.fuse.operand_conversions import fits_panels
+from wengert.transforms.fuse.operand_conversions import fits_panels, large_operand
 from wengert.transforms.fuse.rewriting import has_matches, replace_ops
 
 NARROW = (f16, bf16)
-Promotion = Literal["operands", "sums"]
-"""What is computed in f32: the operands of an op and what it accumulates, or the latter alone."""
+Promotion = Literal["operands", "lhs", "rhs", "sums"]
+"""What is computed in f32: the operands of an op and what it accumulates, one operand of a product and its sums, or these alone."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,16 @@ class PromoteAccumulatorsPass(ModulePass):
         types = [element(value) for value in (op.lhs, op.rhs, op.result)]
         if op.algorithm is not None or types == [f32] * 3 or not all(type in (*NARROW, *EIGHT_BITS, f32) for type in types):
             return None
-        if types[:2] != [bf16] * 2 or not self.target or not fits_panels(op, "f32", self.target):
+        if not self.target or types[0] not in NARROW or types[1] != types[0]:
             return "operands"
-        return None if types[2] == f32 else "sums"
+        if types[0] == bf16 and fits_panels(op, "f32", self.target):
+            return None if types[2] == f32 else "sums"
+        kept = large_operand(op, self.target)
+        return "operands" if kept is None else "lhs" if kept == 1 else "rhs"
 
 
 def _promoted(b: OpBuilder, op: Operation, promotion: Promotion) -> SSAValue:
-    result, operands = op.results[0], list(op.operands)
-    if promotion == "operands":
-        operands = [b.convert(value, f32) if is_float(element(value)) else value for value in operands]
+    result, converted = op.results[0], {"sums": (), "lhs": (0,), "rhs": (1,)}.get(promotion, range(len(op.operands)))
+    operands = [b.convert(value, f32) if number in converted and is_float(element(value)) else value for number, value in enumerate(op.operands)]
     (wide,) = b.create(type(op), operands, [tensor(shape(result), f32)], op.properties)
     return wide if element(result) == f32 else b.convert(wide, element(result))

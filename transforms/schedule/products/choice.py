@@ -34,6 +34,9 @@ PAIR_LANES = (4, 8, 16)
 FAR_BYTES = 1 << 16
 """Rows of B that are further apart than this in total share few sets of the first-level cache: a copied column group stays in it."""
 MANY_ROWS = 24
+FEW_ROWS, MORE_ROWS = 8, 16
+"""With fewer rows columns of B are read along k where they lie so, not copied; with more of them if B has LARGE_B elements (measured)."""
+LARGE_B = 1 << 14
 SMALL_B = 16
 """Up to this many elements, B is put together from scalar loads rather than copied: of more, a copy is as fast and a third of the code."""
 ACCUMULATORS = 8
@@ -117,23 +120,22 @@ def _lanes(target: Target, element: str) -> int:
 @lru_cache(maxsize=1024)
 def _kernel(product: Product, target: Target) -> ProductSchedule:
     """The kernel for the layout and the sizes, on one thread."""
-    schedule = ProductSchedule(copied=needed_copies(product))
+    schedule = ProductSchedule(copied=needed_copies(product, converting=True))
     core = core_of(product, schedule.copied)
     if core.empty or core.k == 0:
         return replace(schedule, kernel="zero" if core.k == 0 else "rows")
     if core.element in COMPLEX:
         return replace(schedule, kernel="scalar")
     wide = _lanes(target, core.element)
-    layout_copies = needed_copies(product, converting=True)
-    if is_blocked(core_of(product, layout_copies), wide):
-        return replace(schedule, kernel="blocked", copied=layout_copies)
+    if is_blocked(core, wide):
+        return replace(schedule, kernel="blocked")
     if core.a_m == 1 and core.n < min(wide, core.m) and (core.k >= wide or core.n == 1):
         # For few columns and contiguous columns of A, vectors along m are better.
         core, schedule = exchanged(core), replace(schedule, exchanged=True)
     if core.k >= 2 * wide and core.a_k == 1:
         if core.b_k != 1 and core.n <= wide // 2 and core.m >= MANY_ROWS and may_turn(core):
             core, schedule = with_turned_b(core), replace(schedule, turned=True)
-        if core.b_k == 1 and (core.n <= wide // 2 or (core.b_n != 1 and core.m < 8)):
+        if core.b_k == 1 and (core.n <= wide // 2 or (core.b_n != 1 and core.m < (MORE_ROWS if core.k * core.n >= LARGE_B else FEW_ROWS))):
             return replace(schedule, kernel="dot")
     return replace(schedule, kernel=_vector_kernel(core))
 

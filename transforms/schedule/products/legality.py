@@ -63,7 +63,7 @@ def _copies(product: Product, schedule: ProductSchedule) -> Problem:
     if is_empty_sum(product.a):
         return ("copies", "its sums are empty, and nothing is read") if schedule.copied else None
     for side, stored in zip(("lhs", "rhs"), product.stored, strict=True):
-        if stored != product.element and side not in schedule.copied and schedule.kernel != "blocked":
+        if stored != product.element and side not in schedule.copied and schedule.kernel == "blas":
             return f"no copy of the {side}", f"its elements are converted from {stored} to {product.element}"
     order = copy_order(product, schedule.copied)
     a = laid_out(product.a, order) if "lhs" in schedule.copied else product.a

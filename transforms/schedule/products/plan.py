@@ -388,6 +388,6 @@ def exchanged(core: MatmulPlan) -> MatmulPlan:
 
 def with_turned_b(core: MatmulPlan) -> MatmulPlan:
     """B copied so that its few columns are contiguous."""
-    copy = Copy(core.element, (core.n, core.k), (core.b_n, core.b_k), core.scratch_bytes)
+    copy = Copy(core.stored[1], (core.n, core.k), (core.b_n, core.b_k), core.scratch_bytes)
     size = aligned(core.n * core.k * ELEMENT_BYTES[core.element])
-    return replace(core, copy_b=copy, b_n=core.k, b_k=1, scratch_bytes=core.scratch_bytes + size)
+    return replace(core, copy_b=copy, b_n=core.k, b_k=1, stored=(core.stored[0], core.element), scratch_bytes=core.scratch_bytes + size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wengert.transforms.codegen.cpu.matmul.conversion import convert_vector
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.products.plan import MatmulPlan
@@ -16,8 +17,8 @@ def emit_dot(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str)
         start_column = 0
         for column_size, column_count in parts(plan.n, plan.tile.columns):
             with builder.repeat(column_count) as j, builder.repeat(row_count) as i:
-                a_tile = builder.shared_offset(a, arithmetic.scalar, i, row_size * plan.a_m, start_row * plan.a_m)
-                b_tile = builder.shared_offset(b, arithmetic.scalar, j, column_size * plan.b_n, start_column * plan.b_n)
+                a_tile = builder.shared_offset(a, Arithmetic(plan.stored[0], 1).scalar, i, row_size * plan.a_m, start_row * plan.a_m)
+                b_tile = builder.shared_offset(b, Arithmetic(plan.stored[1], 1).scalar, j, column_size * plan.b_n, start_column * plan.b_n)
                 c_row = builder.shared_offset(c, arithmetic.scalar, i, row_size * plan.c_m, start_row * plan.c_m + start_column * plan.c_n)
                 c_tile = builder.shared_offset(c_row, arithmetic.scalar, j, column_size * plan.c_n)
                 emit_dot_tile(builder, plan, arithmetic, (row_size, column_size), a_tile, b_tile, c_tile)
@@ -36,12 +37,13 @@ def emit_dot_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithm
     def step(sums: list[str], index: str, p: int, width: int) -> list[str]:
         """The sums after `width` elements of k from index * lanes * sets + p on."""
 
-        def read(base: str, offset: int) -> str:
-            start = builder.shared_offset(builder.shared_offset(base, kind, index, lanes * sets, p), kind, offset=offset)
-            return load_part(builder, arithmetic, start, width)
+        def read(base: str, stored: str, offset: int) -> str:
+            given = Arithmetic(stored, lanes)
+            start = builder.shared_offset(builder.shared_offset(base, given.scalar, index, lanes * sets, p), given.scalar, offset=offset)
+            return convert_vector(builder, load_part(builder, given, start, width), stored, arithmetic.element, lanes)
 
-        right = [read(b, j * plan.b_n) for j in range(columns)]
-        left = [read(a, i * plan.a_m) for i in range(rows)]
+        right = [read(b, plan.stored[1], j * plan.b_n) for j in range(columns)]
+        left = [read(a, plan.stored[0], i * plan.a_m) for i in range(rows)]
         return [arithmetic.multiply_add(builder, left[i], right[j], sums[i * columns + j]) for i in range(rows) for j in range(columns)]
 
     with builder.rotated_loop(iterations, [(arithmetic.vector, arithmetic.zero)] * (tile * sets)) as loop:

@@ -21,6 +21,8 @@ from wengert.transforms.codegen.llvm.module import SHARED
 Form = Literal["across", "along", "apart"]
 """Which neighbours in memory are read together: elements of one term, terms of one row or column, or none."""
 
+MASKED_BYTES = 64
+"""Registers of so many bytes have masked loads of elements of all sizes (AVX-512)."""
 PARAMETERS = ("ptr noalias readonly %source", "ptr noalias %target", "i64 %count", "i64 %depth", "i64 %step", "i64 %turn")
 """The first element, the panel, how many rows (columns) of it there are, the terms, and the distances of rows (columns) and of terms in elements. Where rows
 (columns) are neighbours, there may be more of them than a panel has: several panels beside one another are copied."""
@@ -77,21 +79,24 @@ class _Copied(Struct, frozen=True):
         with builder.when(builder.icmp("ne", "i64", pairs, self.depth)):
             body(builder.multiply(pairs, 2), pairs, True)
 
-    def read(self, builder: FunctionBuilder, place: str, lanes: int, *, alone: bool = False) -> str:
-        """So many neighbours, converted; with those of the next term, unless they are ``alone``, if there are pairs."""
-        first = self._given(builder, place, lanes)
+    def read(self, builder: FunctionBuilder, place: str, lanes: int, *, alone: bool = False, mask: str = "") -> str:
+        """So many neighbours, or zeros where a mask leaves them out, converted; with those of the next term, unless they are ``alone``, if there are pairs."""
+        first = self._given(builder, place, lanes, mask)
         if not self.paired:
             return convert_vector(builder, first, self.stored, self.arithmetic.element, lanes)
-        second = None if alone else self._given(builder, builder.offset(place, self.kinds[0], "%turn"), lanes)
+        second = None if alone else self._given(builder, builder.offset(place, self.kinds[0], "%turn"), lanes, mask)
         return packed(builder, self.stored, lanes, first, second)
 
     def read_along(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
         """So many neighbours, or pairs of them, of one row."""
         return read_neighbours(builder, self.stored, place, lanes) if self.paired else self.read(builder, place, lanes)
 
-    def _given(self, builder: FunctionBuilder, place: str, lanes: int) -> str:
+    def _given(self, builder: FunctionBuilder, place: str, lanes: int, mask: str) -> str:
         source = Arithmetic(self.stored, lanes)
-        return builder.load(source.vector, place, source.bytes)
+        if not mask:
+            return builder.load(source.vector, place, source.bytes)
+        operands = f"ptr {place}, i32 {source.bytes}, <{lanes} x i1> {mask}, {source.vector} zeroinitializer"
+        return builder.op(f"call {source.vector} @llvm.masked.load.{source.suffix}.p0({operands})")
 
     def write(self, builder: FunctionBuilder, value: str, place: str, lanes: int) -> None:
         """So many elements of the panel."""
@@ -120,8 +125,28 @@ def _copy_across(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
     copied = builder.multiply(whole, width)
     left = builder.binary("sub", "i64", "%count", copied)
     with builder.when(builder.icmp("ne", "i64", left, 0)):
-        last = builder.offset("%target", kind, builder.multiply(copied, panel.depth))
-        _copy_singly(builder, panel, width, (builder.offset("%source", given, copied), last, left), 0)
+        place = (builder.offset("%source", given, copied), builder.offset("%target", kind, builder.multiply(copied, panel.depth)), left)
+        if width % panel.arithmetic.lanes == 0 and panel.arithmetic.lanes * panel.arithmetic.bytes >= MASKED_BYTES:
+            _copy_masked(builder, panel, width, place)
+        else:
+            _copy_singly(builder, panel, width, place, 0)
+
+
+def _copy_masked(builder: FunctionBuilder, panel: _Copied, width: int, place: tuple[str, str, str]) -> None:
+    """A panel with fewer columns than it has room for, in registers whose last lanes are zeros; from where, to where, and how many columns."""
+    (first, panel_start, count), (given, kind), lanes = place, panel.kinds, panel.arithmetic.lanes
+    counts = builder.splat("i64", count, lanes)
+    starts = range(0, width, lanes)
+    masks = [builder.icmp("slt", f"<{lanes} x i64>", f"<{', '.join(f'i64 {start + lane}' for lane in range(lanes))}>", counts) for start in starts]
+
+    def copy(term: Index, number: Index, alone: bool) -> None:
+        source = builder.offset(first, given, builder.multiply(term, "%turn"))
+        target = builder.offset(panel_start, kind, builder.multiply(number, width))
+        for start, mask in zip(starts, masks, strict=True):
+            value = panel.read(builder, builder.offset(source, given, start), lanes, alone=alone, mask=mask)
+            panel.write(builder, value, builder.offset(target, kind, start), lanes)
+
+    panel.each(builder, 0, copy)
 
 
 def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str, target: str, *, alone: bool) -> None:

@@ -1,5 +1,7 @@
 """Emits the kernel with vectors along n: each step along k multiplies a vector row of B by broadcast elements of A.
 
+Elements that are narrower than the sums are converted in registers, so that of a large B and few rows of A half of the bytes come from memory.
+
 This is the register-blocked inner kernel of K. Goto and R. van de Geijn, ACM TOMS 34 (2008), without cache blocking: the sizes it is
 used for keep a column group of B in the first-level cache.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from wengert.transforms.codegen.cpu.matmul.conversion import convert, convert_vector
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.packing import pack_group
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
@@ -16,55 +19,63 @@ from wengert.transforms.schedule.products.tiling import Group
 
 
 class Panel(Struct, frozen=True):
-    """The columns of B that a tile reads: the address of the first, and the distances of rows and of columns in elements."""
+    """The columns of B that a tile reads: the address of the first, the distances of rows and of columns in elements, and the type of these."""
 
     pointer: str
     row: int
     column: int
+    stored: str
+
+    @property
+    def kind(self) -> str:
+        """The LLVM type of an element in memory."""
+        return Arithmetic(self.stored, 1).scalar
 
 
 def emit_rows(builder: FunctionBuilder, plan: MatmulPlan, a: str, b: str, c: str, scratch: str) -> None:
     """C = A B for one matrix product; `scratch` holds a column group of B if the plan packs."""
-    arithmetic = Arithmetic(plan.element, plan.tile.lanes)
+    arithmetic, stored = Arithmetic(plan.element, plan.tile.lanes), plan.stored[1]
     kind = arithmetic.scalar
     for group in plan.groups:
         with builder.repeat(group.count) as index:
-            b_group = builder.shared_offset(b, kind, index, group.width * plan.b_n, group.start * plan.b_n)
+            b_group = builder.shared_offset(b, Arithmetic(stored, 1).scalar, index, group.width * plan.b_n, group.start * plan.b_n)
             c_group = builder.shared_offset(c, kind, index, group.width * plan.c_n, group.start * plan.c_n)
-            panel = Panel(b_group, plan.b_k, plan.b_n)
+            panel = Panel(b_group, plan.b_k, plan.b_n, stored)
             if plan.method == "packed":
-                pack_group(builder, arithmetic, b_group, plan.k, group, plan.b_k, plan.b_n, scratch)
-                panel = Panel(scratch, group.width, 1)
+                pack_group(builder, (stored, arithmetic), b_group, plan.k, group, plan.b_k, plan.b_n, scratch)
+                panel = Panel(scratch, group.width, 1, plan.element)
             emit_row_tiles(builder, plan, arithmetic, group, plan.tile.rows, a, panel, c_group)
 
 
 def emit_row_tiles(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic, group: Group, rows: int, a: str, panel: Panel, c: str) -> None:
     """All tiles below one another in a column group."""
     full, rest = divmod(plan.m, rows)
-    kind = arithmetic.scalar
+    kind, a_kind = arithmetic.scalar, Arithmetic(plan.stored[0], 1).scalar
     with builder.repeat(full) as index:
-        a_tile = builder.shared_offset(a, kind, index, rows * plan.a_m)
+        a_tile = builder.shared_offset(a, a_kind, index, rows * plan.a_m)
         c_tile = builder.shared_offset(c, kind, index, rows * plan.c_m)
         emit_tile(builder, plan, arithmetic, group, rows, a_tile, panel, c_tile)
     if rest:
-        a_tile = builder.shared_offset(a, kind, offset=full * rows * plan.a_m)
+        a_tile = builder.shared_offset(a, a_kind, offset=full * rows * plan.a_m)
         c_tile = builder.shared_offset(c, kind, offset=full * rows * plan.c_m)
         emit_tile(builder, plan, arithmetic, group, rest, a_tile, panel, c_tile)
 
 
 def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic, group: Group, rows: int, a: str, panel: Panel, c: str) -> None:
     """One tile: `rows` by the vectors of the group, all of k. Vectors are computed in registers that may have more lanes than are read and written."""
-    kind, size, register = arithmetic.scalar, arithmetic.bytes, arithmetic.padded
+    kind, register, single = arithmetic.scalar, arithmetic.padded, Arithmetic(plan.stored[0], 1)
     tile = rows * len(group.offsets)
 
     def step(sums: list[str] | None, index: str, scale: int, p: int) -> list[str]:
         """The sums after step index * scale + p along k."""
-        b_row = builder.shared_offset(panel.pointer, kind, index, scale * panel.row, p * panel.row)
-        a_column = builder.shared_offset(a, kind, index, scale * plan.a_k, p * plan.a_k)
-        vectors = [read_vector(builder, arithmetic, builder.shared_offset(b_row, kind, offset=offset * panel.column), panel.column) for offset in group.offsets]
+        b_row = builder.shared_offset(panel.pointer, panel.kind, index, scale * panel.row, p * panel.row)
+        a_column = builder.shared_offset(a, single.scalar, index, scale * plan.a_k, p * plan.a_k)
+        places = [builder.shared_offset(b_row, panel.kind, offset=offset * panel.column) for offset in group.offsets]
+        vectors = [_read_converted(builder, arithmetic, panel, place) for place in places]
         result: list[str] = []
         for row in range(rows):
-            element = register.broadcast(builder, builder.load(kind, builder.shared_offset(a_column, kind, offset=row * plan.a_m), size))
+            value = builder.load(single.scalar, builder.shared_offset(a_column, single.scalar, offset=row * plan.a_m), single.bytes)
+            element = register.broadcast(builder, convert(builder, value, single.element, plan.element))
             for vector in vectors:
                 result.append(register.multiply_add(builder, element, vector, sums[len(result)] if sums else None))
         return result
@@ -93,6 +104,18 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
             continue
         for row, vector in enumerate(column):
             write_vector(builder, arithmetic, vector, builder.shared_offset(pointer, kind, offset=row * plan.c_m), plan.c_n)
+
+
+def _read_converted(builder: FunctionBuilder, arithmetic: Arithmetic, panel: Panel, place: str) -> str:
+    """A vector of B, in a register of the elements that are computed with."""
+    if panel.stored == arithmetic.element:
+        return read_vector(builder, arithmetic, place, panel.column)
+    narrow = read_vector(builder, Arithmetic(panel.stored, arithmetic.lanes), place, panel.column)
+    value, register = convert_vector(builder, narrow, panel.stored, arithmetic.element, arithmetic.lanes), arithmetic.padded
+    if register.lanes == arithmetic.lanes:
+        return value
+    order = [min(lane, arithmetic.lanes) for lane in range(register.lanes)]
+    return builder.shuffle(arithmetic.scalar, arithmetic.lanes, value, "zeroinitializer", order)
 
 
 def read_vector(builder: FunctionBuilder, arithmetic: Arithmetic, pointer: str, step: int) -> str:
