@@ -22,7 +22,8 @@ from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution import winograd_transforms as transforms
-from wengert.transforms.codegen.cpu.native.convolution.direct import PREPARED_NS, REPEATED
+from wengert.transforms.codegen.cpu.native.convolution.bands import REPEATED
+from wengert.transforms.codegen.cpu.native.convolution.shapes import PREPARED_NS
 from wengert.transforms.codegen.cpu.native.convolution.tables import Axis, Part
 from wengert.transforms.codegen.cpu.native.convolution.tiled_part import Form, Job
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
@@ -147,7 +148,7 @@ class Winograd(NativeKernel):
                 first = builder.address(image, self.element, builder.multiply(line, 2 * self.padded[2]))
                 result = builder.address(target, self.element, builder.multiply(line, 2 * width))
                 self._transform(builder, "input", first, self.padded[1] * self.padded[2], self.padded[2], inputs, tiles.features)
-                self.job.run(builder, kernel, products, "null", 0, inputs)
+                self.job.run(builder, kernel, products, "null", (0, 0), inputs)
                 self._back(builder, products, result)
                 self._again_unless_finite(builder, first, taps, result)
 
