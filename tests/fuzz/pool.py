@@ -2,6 +2,9 @@
 
 A worker is told a job and answers with its outcome. What it is at stands in shared memory, so that its end can be laid to a seed and a check. A worker that
 does not answer in time is ended, as is one that grew; another takes its place.
+
+What counts as time is processor time: on a machine that does much else, a worker that is given a tenth of a core has not hung after a minute, since it has
+worked for six seconds. A process that neither works nor answers has hung by the clock.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
-from fuzz.stopwatch import Stopwatch
 from fuzz.trial import Finding, Outcome
 
 MEMORY = 12 << 30
@@ -31,6 +34,34 @@ ORACLES = ("jax", "xla")
 Job = tuple[str, int]
 """A kind of job and a seed."""
 Work = Callable[[Job, Callable[[str], None], bool], Outcome]
+
+
+class Stopwatch:
+    """How long a process has been at something, from when this is made. It has to be looked at now and then: that is how it sees whether the process does anything."""
+
+    def __init__(self, process: int):
+        self.process = process
+        self.before = self.used = processor_seconds(process)
+        self.worked = time.monotonic()
+        """When it was last seen that the process had done something."""
+
+    def exceeds(self, seconds: float) -> bool:
+        """Whether the process has worked for longer, or has done nothing for longer."""
+        now, used = time.monotonic(), processor_seconds(self.process)
+        if used != self.used:
+            self.used, self.worked = used, now
+        if now - self.worked > seconds:
+            return True
+        return used is not None and self.before is not None and used - self.before > seconds
+
+
+def processor_seconds(process: int) -> float | None:
+    """The processor time that a process and those that it has waited for have used; None where the system does not say."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass

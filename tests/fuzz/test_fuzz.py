@@ -14,7 +14,7 @@ import pytest
 from reference_programs import ROTATION
 
 import wengert as wg
-from fuzz import stopwatch
+from fuzz import pool as pools
 from fuzz.case import Case, noise_of
 from fuzz.checks.every_check import CHECKS
 from fuzz.findings import load, read_annotated, save
@@ -187,9 +187,9 @@ def test_crashes_and_hangs_are_findings(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_process_that_gets_little_of_a_processor_has_not_hung(monkeypatch: pytest.MonkeyPatch) -> None:
     at = {"clock": 0.0, "used": 0.0}
-    monkeypatch.setattr(stopwatch.time, "monotonic", lambda: at["clock"])
-    monkeypatch.setattr(stopwatch, "processor_seconds", lambda process: at["used"])
-    watch = stopwatch.Stopwatch(1)
+    monkeypatch.setattr(pools.time, "monotonic", lambda: at["clock"])
+    monkeypatch.setattr(pools, "processor_seconds", lambda process: at["used"])
+    watch = pools.Stopwatch(1)
 
     def exceeds(clock: float, used: float) -> bool:
         at.update(clock=clock, used=used)
@@ -197,5 +197,5 @@ def test_a_process_that_gets_little_of_a_processor_has_not_hung(monkeypatch: pyt
 
     assert [exceeds(*now) for now in ((50, 2), (500, 4), (559, 4), (600, 59))] == [False] * 4
     assert exceeds(601, 61), "it has worked for so long"
-    watch = stopwatch.Stopwatch(1)
+    watch = pools.Stopwatch(1)
     assert exceeds(700, 61), "it has done nothing for so long"

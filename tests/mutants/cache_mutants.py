@@ -98,7 +98,7 @@ def check_cache(seed: int, folder: Path) -> str:
         shutil.copytree(whole, home)
         files = sorted(path for path in home.iterdir() if path.is_file())
         for path in choose.sample(files, choose.choice((1, 1, 2, len(files)))):
-            choose.choice(CHANGES)(path, [other for other in files if other != path and other.is_file()] or [path], choose)
+            choose.choice(CHANGES)(path, [whole / other.name for other in files if other != path], choose)  # as they were: others may be damaged too
         hits = run_all()
         assert run_all() == 2 * len(FACTORS) or any(not path.is_file() for path in home.iterdir())
     finally:

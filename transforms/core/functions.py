@@ -76,13 +76,15 @@ class ExpandFunctionsPass(ModulePass):
         expand_functions(op)
 
     def changes(self, module: ModuleOp) -> bool:
-        return any(_is_expanded(op) for op in all_ops(module))
+        return bool(_expanded(module))
 
 
 def expand_functions(module: ModuleOp) -> None:
     """Expands all such functions of a module, in place."""
     b = Rewriter("expand-functions")
-    for op in [op for op in all_ops(module) if _is_expanded(op) and (_is_elementwise_inside(op) or _is_among_tensors(op))]:
+    for op in _expanded(module):
+        if not (_is_elementwise_inside(op) or _is_among_tensors(op)):
+            continue
         b.move_to(op)
         expand = EXPANSIONS[type(op)] if type(op) in EXPANSIONS else ON_SOME_TYPES[type(op)][1]
         values = expand(b, op)
@@ -90,10 +92,14 @@ def expand_functions(module: ModuleOp) -> None:
             b.replace(op, values)
 
 
-def _is_expanded(op: Operation) -> bool:
-    """Whether an op has an expansion, which it needs on its types."""
-    kind = type(op)
-    return kind in EXPANSIONS or (kind in ON_SOME_TYPES and ON_SOME_TYPES[kind][0](op))
+def _expanded(module: ModuleOp) -> list[Operation]:
+    """The ops that have an expansion, which they need on their types."""
+    found: list[Operation] = []
+    for op in all_ops(module):
+        kind = type(op)
+        if kind in EXPANSIONS or (kind in ON_SOME_TYPES and ON_SOME_TYPES[kind][0](op)):
+            found.append(op)
+    return found
 
 
 def _is_elementwise_inside(op: Operation) -> bool:

@@ -6,8 +6,8 @@ import numpy as np
 
 from fuzz.case import Case, interpreted, noise_of
 from fuzz.checks.check import Family
+from fuzz.checks.opened import opened
 from fuzz.judgement import assert_agree
-from fuzz.opened import opened
 
 check = Family()
 
