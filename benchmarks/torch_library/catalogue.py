@@ -226,7 +226,7 @@ class Loss(torch.nn.Module):
 def without_dropout(module: Any) -> Any:
     """The module with every dropout and stochastic depth off."""
     for part in module.modules():
-        for name in ("p", "drop_prob", "dropout", "attention_dropout", "dropout_p", "activation_dropout", "layerdrop", "hidden_dropout"):
+        for name in ("p", "drop_prob", "dropout", "attention_dropout", "dropout_p", "activation_dropout", "layerdrop", "hidden_dropout", "drop_rate"):
             if isinstance(getattr(part, name, None), float):
                 setattr(part, name, 0.0)
     return module
