@@ -32,10 +32,17 @@ func.func @exchanged(%x: tensor<70x60xf32>, %y: tensor<70x1xf32>) -> tensor<60x1
 }
 
 // CHECK-LABEL: @converted
-// CHECK: schedule<copied = [lhs, rhs], tile = {rows = 5, columns = 2, lanes = 8}> :
+// CHECK: schedule<tile = {rows = 5, columns = 2, lanes = 8}> :
 func.func @converted(%x: tensor<5x40xbf16>, %y: tensor<40x50xbf16>) -> tensor<5x50xbf16> {
   %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<5x40xbf16>, tensor<40x50xbf16>) -> tensor<5x50xbf16>
   return %0 : tensor<5x50xbf16>
+}
+
+// CHECK-LABEL: @copied
+// CHECK: schedule<copied = [lhs], tile = {rows = 5, columns = 2, lanes = 8}> :
+func.func @copied(%x: tensor<40x5x6xf32>, %y: tensor<40x6x50xf32>) -> tensor<5x50xf32> {
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [0, 2] x [0, 1] : (tensor<40x5x6xf32>, tensor<40x6x50xf32>) -> tensor<5x50xf32>
+  return %0 : tensor<5x50xf32>
 }
 
 // CHECK-LABEL: @complex
