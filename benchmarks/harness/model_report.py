@@ -20,9 +20,9 @@ def tables(counts: Sequence[int], documents: Sequence[Any]) -> str:
     peers = [peer for peer in PEERS if any(peer in row["peers"] for rows in by_name for row in rows.values())]
     rows = {name: [row[name] for row in by_name] for name in names}
     parts = [_markdown(table) for table in (_times(counts, rows, peers), _machine(counts, documents, rows, peers), _errors(rows, peers))]
-    means = [_means(count, list(found.values()), peers) for count, found in zip(counts, by_name, strict=True)]
+    means = [_means(count, list(runs.values()), peers) for count, runs in zip(counts, by_name, strict=True)]
     compiling = _mean([ratio for row in rows.values() if (ratio := _compile_ratio(row[0], "jax"))])
-    reasons = {f"{name}, without {peer}: {why}" for name, found in rows.items() for row in found for peer, why in row["missing"].items()}
+    reasons = {f"{name}, without {peer}: {why}" for name, runs in rows.items() for row in runs for peer, why in row["missing"].items()}
     wrong = {f"WRONG, not timed: {what}" for document in documents for what in document["wrong"]}
     load = max(document["environment"]["load at end"][0] for document in documents if document["environment"]["load at end"])
     notes = [*means, *([f"compile time: geometric mean to jax {compiling:.2f}"] if compiling else []), *sorted(reasons), *sorted(wrong)]
@@ -43,24 +43,24 @@ def _times(counts: Sequence[int], rows: dict[str, list[Any]], peers: list[str]) 
     for count in counts:
         columns += [f"{_threads(count)}, ms", *[f"/ {peer}" for peer in peers]]
     table = [columns + (["our gain", *[f"{peer}'s" for peer in peers]] if len(counts) > 1 else [])]
-    for name, found in rows.items():
+    for name, runs in rows.items():
         cells = [name]
-        for row in found:
+        for row in runs:
             cells += [f"{1e3 * row['ours']['time']['least']:.3g}", *[f"{row['ratios'][peer]:.2f}" if peer in row["ratios"] else "-" for peer in peers]]
         if len(counts) > 1:
-            cells += [f"{gain:.2f}" if (gain := _gain(found, peer)) else "-" for peer in ("", *peers)]
+            cells += [f"{gain:.2f}" if (gain := _gain(runs, peer)) else "-" for peer in ("", *peers)]
         table.append(cells)
     return table
 
 
 def _machine(counts: Sequence[int], documents: Sequence[Any], rows: dict[str, list[Any]], peers: list[str]) -> list[list[str]]:
     """GFLOP/s of products and convolutions and their part of the peak, GB/s of our kernels and their part of the memory's, memory, compile times."""
-    counted = [peer for peer in peers if any(peer in row["peers"] and row["peers"][peer]["memory"] for found in rows.values() for row in found)]
+    counted = [peer for peer in peers if any(peer in row["peers"] and row["peers"][peer]["memory"] for runs in rows.values() for row in runs)]
     columns = ["training step", "GFLOP", *[f"GFLOP/s, {_threads(count)}" for count in counts], "MB of kernels", f"GB/s, {_threads(counts[0])}", "MB held"]
     table = [[*columns, *[f"/ {peer}" for peer in counted], "compiled in s", *[f"/ {peer}" for peer in peers if peer != "torch"]]]
-    for name, found in rows.items():
-        first, cells = found[0], [name, f"{found[0]['floats'] / 1e9:.3g}"]
-        for document, row in zip(documents, found, strict=True):
+    for name, runs in rows.items():
+        first, cells = runs[0], [name, f"{runs[0]['floats'] / 1e9:.3g}"]
+        for document, row in zip(documents, runs, strict=True):
             rate = row["floats"] / row["ours"]["time"]["least"]
             cells.append(f"{rate / 1e9:.0f} ({rate / document['flops']:.0%})")
         rate, most = first["moved"] / first["ours"]["time"]["least"], _bandwidth(documents[0])
@@ -75,8 +75,8 @@ def _machine(counts: Sequence[int], documents: Sequence[Any], rows: dict[str, li
 def _errors(rows: dict[str, list[Any]], peers: list[str]) -> list[list[str]]:
     """The largest errors beside double precision, of all numbers of threads."""
     table = [["training step", "our error", *[f"{peer}'s" for peer in peers]]]
-    for name, found in rows.items():
-        sides = [[row["ours"] for row in found], *([row["peers"][peer] for row in found if peer in row["peers"]] for peer in peers)]
+    for name, runs in rows.items():
+        sides = [[row["ours"] for row in runs], *([row["peers"][peer] for row in runs if peer in row["peers"]] for peer in peers)]
         table.append([name, *[f"{max(side['error'] for side in measured):.0e}" if measured else "-" for measured in sides]])
     return table
 

@@ -32,9 +32,11 @@ PLACEMENT = {"layout", "device", "pin_memory", "memory_format", "non_blocking", 
 """Arguments that say how a result is stored or where random numbers come from: schemas leave them out, and calls may have them."""
 _REQUIRED = object()
 _FAMILIES = (
-    "alignments", "attention", "bags", "bessel", "complex_numbers", "contraction", "cylinder_functions", "elementwise", "fourier", "fractional_pooling",
-    "grids", "incomplete_gamma", "indexing", "linalg", "masks", "matrix_functions", "normalisation", "ordering", "orthogonal_polynomials", "pooling",
-    "random_numbers", "reduction", "shape", "short_time", "special", "strided", "systems",
+    "alignments", "attention", "bags", "complex_numbers", "elementwise", "indexing", "linear_algebra.contraction", "linear_algebra.linalg",
+    "linear_algebra.matrix_functions", "linear_algebra.systems", "masks", "normalisation", "ordering", "random_numbers", "reduction", "shape",
+    "signals.fourier", "signals.fractional_pooling", "signals.grids", "signals.pooling", "signals.short_time", "special_functions.bessel",
+    "special_functions.cylinder_functions", "special_functions.incomplete_gamma", "special_functions.orthogonal_polynomials", "special_functions.special",
+    "strided",
 )  # fmt: skip
 
 

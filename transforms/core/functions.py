@@ -94,12 +94,12 @@ def expand_functions(module: ModuleOp) -> None:
 
 def _expanded(module: ModuleOp) -> list[Operation]:
     """The ops that have an expansion, which they need on their types."""
-    found: list[Operation] = []
+    expanded: list[Operation] = []
     for op in all_ops(module):
         kind = type(op)
         if kind in EXPANSIONS or (kind in ON_SOME_TYPES and ON_SOME_TYPES[kind][0](op)):
-            found.append(op)
-    return found
+            expanded.append(op)
+    return expanded
 
 
 def _is_elementwise_inside(op: Operation) -> bool:

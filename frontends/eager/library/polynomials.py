@@ -10,7 +10,7 @@ import numpy
 
 from wengert.eager.library.by_hand import of_reals
 from wengert.eager.library.calling import Function
-from wengert.frontends.aten.recurrences import RECURRENCES, Step
+from wengert.frontends.aten.special_functions.recurrences import RECURRENCES, Step
 
 
 def _polynomial(first: Callable[[Any], Any], step: Step) -> Callable[[Any, Any], Any]:

@@ -116,8 +116,8 @@ class _Distribution:
             self._move_to_front(op)
         positions = range(len(self.loop.carried))
         for position in positions:
-            if (found := self.loop.written(position)) is not None and not found.added:
-                self.stacks.setdefault((found.value, found.row.reverse), _Stack(None, position))
+            if (written := self.loop.written(position)) is not None and not written.added:
+                self.stacks.setdefault((written.value, written.row.reverse), _Stack(None, position))
         for position in positions:
             self._move_rows_behind(position)
             if self.options.reassociate:
@@ -144,12 +144,13 @@ class _Distribution:
 
     def _move_to_front(self, op: hlo.DotGeneralOp) -> None:
         """A product of a row of a stack and a constant becomes a row of their product."""
-        found = self._matrix(op)
-        read = None if found is None else self.loop.read(found[0])
-        if found is None or read is None or not may_rewrite(self.options.name, op):
+        operands = self._matrix(op)
+        read = None if operands is None else self.loop.read(operands[0])
+        if operands is None or read is None or not may_rewrite(self.options.name, op):
             return
+        _, matrix, right = operands
         self.front.location = rewritten(op.location, op.name, self.options.name)
-        product = _rows_times(self.front, self.loop.outside(read[0]), self.loop.outside(found[1]), op, right=found[2])
+        product = _rows_times(self.front, self.loop.outside(read[0]), self.loop.outside(matrix), op, right=right)
         inside = Rewriter.before(op, self.options.name)
         inside.replace(op, [row_of(inside, self.loop.add_constant(product), read[1])])
         self.changed = True
@@ -158,10 +159,10 @@ class _Distribution:
         """A stack of products by a constant becomes the product of a stack."""
         written = self.loop.written(position)
         op = None if written is None else made_by(written.value, hlo.DotGeneralOp)
-        found = None if op is None or not used_once(op.result) else self._matrix(op)
-        if written is None or op is None or found is None or (written.added and not self.options.reassociate) or not may_rewrite(self.options.name, op):
+        operands = None if op is None or not used_once(op.result) else self._matrix(op)
+        if written is None or op is None or operands is None or (written.added and not self.options.reassociate) or not may_rewrite(self.options.name, op):
             return
-        stack, matrix, right = self._stacked(found[0], written.row), self.loop.outside(found[1]), found[2]
+        stack, matrix, right = self._stacked(operands[0], written.row), self.loop.outside(operands[1]), operands[2]
         initial = self.loop.op.initial[position]
 
         def rows(b: OpBuilder, loop: core.ForOp) -> Value:

@@ -46,9 +46,9 @@ class Winograd(NativeKernel):
 
     def __init__(self, op: stablehlo.ConvolutionOp, target: Target):
         super().__init__(op, target)
-        found = tiling(op)
-        assert found is not None, f"an op with the attribute {MARK} has tiles"
-        self.tiles, self.w, self.element = found, windows_of(op), value_element(op.lhs)
+        tiles = tiling(op)
+        assert tiles is not None, f"an op with the attribute {MARK} has tiles"
+        self.tiles, self.w, self.element = tiles, windows_of(op), value_element(op.lhs)
 
     @classmethod
     def supports(cls, op: stablehlo.ConvolutionOp) -> bool:

@@ -11,11 +11,11 @@ from xdsl.ir import Operation
 from wengert.dialects import chlo
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import Value
-from wengert.frontends.aten.bessel import erfcx_value, log_ndtr
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
 from wengert.frontends.aten.result_types.rules import Given, Types, boolean, floating, promoted, same, same_floating
 from wengert.frontends.aten.result_types.views import corners, upper_corners
+from wengert.frontends.aten.special_functions.bessel import erfcx_value, log_ndtr
 from wengert.frontends.kinks import declared
 from wengert.ir.tensor_types import dtype_of, element, element_of, i32, is_float, is_unsigned, shape, tensor
 

@@ -8,8 +8,8 @@ from typing import Any
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import Number, means
-from wengert.frontends.aten.recurrences import RECURRENCES, Step
 from wengert.frontends.aten.result_types.rules import floating
+from wengert.frontends.aten.special_functions.recurrences import RECURRENCES, Step
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.frontends.transforms.differentiation_control import stop_gradient
 from wengert.ir.tensor_types import dtype_of, element

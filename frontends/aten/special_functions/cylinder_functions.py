@@ -16,10 +16,10 @@ import numpy as np
 
 from wengert.dialects import chlo
 from wengert.dialects.builder import Value
-from wengert.frontends.aten.bessel import clenshaw, i0e_value
 from wengert.frontends.aten.builder import AtenBuilder
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_types.rules import floating
+from wengert.frontends.aten.special_functions.bessel import clenshaw, i0e_value
 from wengert.frontends.kinks import declared
 
 Array = np.ndarray[Any, np.dtype[Any]]

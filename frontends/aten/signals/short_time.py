@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import TensorType
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.frontends.aten.builder import AtenBuilder
-from wengert.frontends.aten.fourier import c2c, c2r, r2c
 from wengert.frontends.aten.indexing import index, scattered
 from wengert.frontends.aten.meanings import means
 from wengert.frontends.aten.result_types.promotion import complex_of
+from wengert.frontends.aten.signals.fourier import c2c, c2r, r2c
 from wengert.ir.tensor_types import element, i64, is_complex, real_element, shape, tensor
 
 _NO_FACTOR, _BY_LENGTH = 0, 2

@@ -1,0 +1,1 @@
+"""What ATen's special functions mean: Bessel functions, incomplete gamma functions, orthogonal polynomials and others."""
