@@ -179,12 +179,12 @@ def _same(first: Chain, second: Chain) -> bool:
 
 
 def _blocks(request: Request, body: LinearBody, linear: Linearised, arcs: Arcs[Block]) -> list[Value]:
-    """The blocks of the Hessian, by pairs of arguments."""
-    b, type = body.b, element(request.results[request.of[0]])
-    lead = shape(request.results[request.of[0]])
+    """The blocks of the Hessian, by pairs of arguments, in the element type of the first, which is that of its gradient."""
+    b, lead = body.b, shape(request.results[request.of[0]])
     made: list[Value] = []
     whole = _Matrix(linear, arcs, body) if linear.firsts is not None else _Tensors(linear, arcs, body)
     for i, u in zip(request.wrt, linear.sources, strict=True):
+        type = element(request.block.args[i])
         for k, v in zip(request.wrt, linear.sources, strict=True):
             wanted = [*lead, *shape(request.block.args[i]), *shape(request.block.args[k])]
             value = None if u is None or v is None else whole.block(u, v)
