@@ -348,6 +348,25 @@ def test_a_product_that_is_added_to_in_one_operation_does_not_overflow() -> None
     assert not agrees(case, np.array([case.outputs[0][0], case.outputs[0][1], np.inf]))
 
 
+def test_a_product_that_is_added_to_in_one_operation_is_not_rounded() -> None:
+    """The same product, rounded, is taken away from it: what is left is its rounding."""
+    x, y = np.array([0.1, 0.3, 2.0]), np.array([0.7, 0.9, 3.0])
+    case = of_text(
+        """func.func public @main(%x: tensor<3xf64>, %y: tensor<3xf64>) -> tensor<3xf64> {
+          %0 = stablehlo.multiply %x, %y : tensor<3xf64>
+          %1 = stablehlo.reverse %0, dims = [0] : tensor<3xf64>
+          %2 = stablehlo.reverse %1, dims = [0] : tensor<3xf64>
+          %3 = stablehlo.subtract %0, %2 : tensor<3xf64>
+          return %3 : tensor<3xf64>
+        }""",
+        x,
+        y,
+    )
+    assert case.outputs[0].tolist() == [0.0, 0.0, 0.0]
+    assert agrees(case, np.array([-2e-18, 1e-17, 0.0]))
+    assert not agrees(case, np.array([-2e-15, 1e-17, 0.0]))
+
+
 def test_a_product_of_vanishing_numbers_and_an_infinity_is_anything_of_its_kinds() -> None:
     case = of_text(
         """func.func public @main(%x: tensor<4xf32>) -> tensor<f32> {

@@ -120,11 +120,11 @@ class NoisyFrame(Frame):
         return noisy
 
     def _contracted(self, op: Operation, exact: Callable[..., Any]) -> Callable[..., Any]:
-        """A sum of products that may be one operation, so that a product beyond the largest number is none before it is added to."""
+        """A sum of products that may be one operation: the product is not rounded before it is added to, and one beyond the largest number is none."""
         of_product = [isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands]
 
         def noisy(x: Any, y: Any) -> Any:
-            result = as_array(exact(x, y))
+            result = as_array(exact(*[self.machine.noise.off(v, self.machine.noise.ulps, True) if p else v for v, p in zip((x, y), of_product, strict=True)]))
             if result.dtype.kind not in "fV" or np.isfinite(result).all():
                 return result[()]
             most = float(finfo(result.dtype).max)
