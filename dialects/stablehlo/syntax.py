@@ -21,6 +21,8 @@ from wengert.ir.syntax import parts as sx
 
 _RANGES = re.compile(r"\s*\[([\d:,\s]*)\]")
 _RANGE = re.compile(r"\s*(\d{1,18})\s*:\s*(\d{1,18})\s*(?::\s*(\d{1,18})\s*)?")
+_LONG_NUMBER = re.compile(r"\d{19}")
+"""A number that is long enough to be looked at: it may have more than 64 bits."""
 _FORMAT = re.compile(r"e(\d{1,5})m(\d{1,5})")
 
 
@@ -67,7 +69,7 @@ class Ranges(Struct, frozen=True):
     def read(self, reader: Reader, state: OpState) -> None:
         match = _RANGES.match(reader.text, reader.here)
         ranges: list[tuple[int, int, int]] = []
-        if match is None:
+        if match is None or _LONG_NUMBER.search(match.group(1)):
             ranges = reader.listed("[", "]", lambda: self._range(reader))
             self._set(state, ranges)
             return
@@ -86,7 +88,7 @@ class Ranges(Struct, frozen=True):
 
     @staticmethod
     def _range(reader: Reader) -> tuple[int, int, int]:
-        """A range of which a number is negative or hexadecimal."""
+        """A range of which a number is negative, hexadecimal or long."""
         start = reader.integer()
         reader.need(":")
         limit = reader.integer()

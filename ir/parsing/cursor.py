@@ -132,6 +132,8 @@ class Cursor(Parser):
         token = _TOKEN.match(self.text, position)
         shown = token.group() if token else "the end of the text"
         shown = shown if len(shown) <= 40 else shown[:40] + "..."
+        if shown == "\ufeff":
+            return "a byte order mark, which MLIR does not read"
         return f"'{shown}'" if shown.isprintable() else f"the character {shown!r}"
 
     # -- handing the position to xDSL and back

@@ -136,6 +136,7 @@ def test_mistakes_in_a_function(case: str) -> None:
         ("", "t.mlir:1:1", "the text holds no operation"),
         ("  \n// nothing here\n", "t.mlir:1:1", "the text holds no operation"),
         (b"module {\n \xff}", "t.mlir:2:2", "the text is not UTF-8: byte 0xff at offset 10"),
+        ("\ufefffunc.func @main() { return }", "t.mlir:1:1", "expected an operation, found a byte order mark, which MLIR does not read"),
         ("\x7fELF\x01\x02", "t.mlir:1:1", "expected an operation, found the character '\\x7f'"),
         ("module {", "t.mlir:1:8", "this '{' is never closed"),
         ("module", "t.mlir:1:6", "expected '{', but the text ends here"),

@@ -8,6 +8,8 @@ import pytest
 
 import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
 from wengert.runtime.errors import UnsupportedOpError
 
 BACKENDS = ("interpreter", "cpu")
@@ -47,6 +49,14 @@ def test_top_k_of_other_shapes(count: int, dimension: int, message: str) -> None
     for backend in BACKENDS:
         with pytest.raises(UnsupportedOpError, match=message):
             program.compile(backend)(*inputs)
+
+
+@pytest.mark.parametrize("limit", [2**63 - 1, 10**18, -1])
+def test_ranges_of_long_numbers_are_read_as_they_are_printed(limit: int) -> None:
+    text = f"func.func @main(%x: tensor<8xf32>) -> tensor<3xf32> {{\n%r = stablehlo.slice %x [1:{limit}:2] : (tensor<8xf32>) -> tensor<3xf32>\nreturn %r : tensor<3xf32>\n}}"
+    printed = print_module(parse_module(text))
+    assert f"[1:{limit}:2]" in printed
+    assert print_module(parse_module(printed)) == printed
 
 
 @pytest.mark.parametrize("distribution", ["UNIFORM", "NORMAL"])

@@ -134,7 +134,7 @@ def test_values(element: str) -> None:
 
 
 WITHOUT_ZERO = "f8E8M0FNU"
-"""A format of powers of two alone. What is zero in a derivative is another number in it, so that nothing is linear."""
+"""A format of powers of two alone: a derivative that needs a zero is refused."""
 
 
 @pytest.mark.parametrize("element", share([e for e in ELEMENTS if is_float(ELEMENTS[e]) or is_complex(ELEMENTS[e])], 4))
@@ -143,8 +143,9 @@ def test_derivatives(element: str) -> None:
     table = {name: line for name, line in taken(element).items() if name not in WITHOUT_DERIVATIVE}
     p, xs = wg.parse(program(element, *table.values())), inputs(ELEMENTS[element], 2)
     if element == WITHOUT_ZERO:
-        with pytest.raises(DiagnosticError, match="is affine, not linear"):
-            p.vjp()
+        for derive in (p.jvp, p.vjp, lambda: p.vjp(strategy="direct")):
+            with pytest.raises(DiagnosticError, match="f8E8M0FNU>, which has no zero, so that derivatives have no meaning in it"):
+                derive()
         return
     of = [k for k, r in enumerate(p.signature.results) if r.differentiable]
     moved = [np.ones_like(x) for x in xs[:3]]
@@ -162,6 +163,46 @@ def test_derivatives(element: str) -> None:
             assert [r.dtype for r in results[len(primal) :]] == [x.dtype for x in like], (mode, backend)
     batch = list(p.vmap(size=2).compile()(*(np.stack([x, x[::-1]]) for x in xs)))
     assert complaints([f"{name} in a batch" for name in table], [y[0] for y in batch], primal) == []
+
+
+@pytest.mark.parametrize("reduced", ["reduce", "reduce_window"])
+def test_sums_without_zero(reduced: str) -> None:
+    """A sum is not separated from its initial value where there is no zero to begin with, in texts, too; its derivatives are refused."""
+    window = {"reduce": "dimensions = array<i64: 0>", "reduce_window": "window_dimensions = array<i64: 2>, window_strides = array<i64: 2>"}[reduced]
+    result = {"reduce": f"tensor<{WITHOUT_ZERO}>", "reduce_window": f"tensor<3x{WITHOUT_ZERO}>"}[reduced]
+    p = wg.parse(f"""
+        func.func @main(%x: tensor<6x{WITHOUT_ZERO}>) -> {result} {{
+          %one = stablehlo.constant dense<1.0> : tensor<{WITHOUT_ZERO}>
+          %y = "stablehlo.{reduced}"(%x, %one) ({{
+          ^bb0(%a: tensor<{WITHOUT_ZERO}>, %b: tensor<{WITHOUT_ZERO}>):
+            %sum = stablehlo.add %a, %b : tensor<{WITHOUT_ZERO}>
+            stablehlo.return %sum : tensor<{WITHOUT_ZERO}>
+          }}) {{{window}}} : (tensor<6x{WITHOUT_ZERO}>, tensor<{WITHOUT_ZERO}>) -> {result}
+          return %y : {result}
+        }}""")
+    x = np.array([1, 2, 4, 8, 1, 1], p.signature.arguments[0].dtype)
+    expected = {"reduce": 16, "reduce_window": [4, 16, 4]}[reduced]
+    again = wg.parse(str(wg.Program(p.optimized_module)))
+    for either in (p, again):
+        for backend in ("interpreter", "cpu"):
+            assert complaints([reduced], list(either.compile(backend)(x)), [np.array(expected, x.dtype)]) == []
+
+
+@pytest.mark.parametrize("strategy", ["transpose", "direct"])
+def test_tangents_without_zero(strategy: str) -> None:
+    """They are refused where they would come about, with the place, unless no derivative goes there."""
+    p = wg.parse(f"""
+        func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {{
+          %s = stablehlo.convert %y : (tensor<4xf32>) -> tensor<4x{WITHOUT_ZERO}>
+          %t = stablehlo.convert %s : (tensor<4x{WITHOUT_ZERO}>) -> tensor<4xf32>
+          %z = stablehlo.multiply %x, %t : tensor<4xf32>
+          return %z : tensor<4xf32>
+        }}""")
+    with pytest.raises(DiagnosticError, match=r":3:\d+: error: stablehlo.convert has a tangent of type tensor<4xf8E8M0FNU>, which has no zero"):
+        p.vjp(strategy=strategy)
+    x, y = np.array([1, 2, 3, 4], np.float32), np.array([1, 2, 4, 0.5], np.float32)
+    _, x_bar = p.vjp(wrt=(0,), strategy=strategy)(x, y, np.ones(4, np.float32))
+    assert complaints(["multiply"], [x_bar], [y]) == []
 
 
 @pytest.mark.parametrize("source", share(ELEMENTS, 2))

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects.builtin import Float8E8M0FNUType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects import stablehlo
@@ -58,6 +59,8 @@ def _combination(value: SSAValue, first: BlockArgument, second: BlockArgument) -
     element_type = element(value)
     if is_complex(element_type) and kind in (Kind.max, Kind.min):
         return None
+    if kind is Kind.add and element_type == Float8E8M0FNUType():
+        return None  # no number of this format changes nothing when it is added, so a sum could not be separated from its initial value
     return _BOOLEAN.get(kind, kind) if is_boolean(element_type) else kind
 
 

@@ -13,6 +13,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.location.locations import Role, derived, rewritten
 from wengert.transforms.ad.direct.adjoint import ADJOINTS, STEPS, Adjoint, Pullback, is_inactive
 from wengert.transforms.ad.errors import no_rule, refuse
+from wengert.transforms.ad.forward.tangents import check_has_zero
 from wengert.transforms.ad.function import discard
 from wengert.transforms.ad.linear.cotangents import Cotangents
 from wengert.transforms.ad.rule import Tangent
@@ -104,6 +105,8 @@ class Sweep:
         if rule is None or isinstance(op, CallOp):
             raise no_rule(op, "adjoint")
         self._check_captures(op)
+        for result in op.results:
+            check_has_zero(op, result.type)
         new = self.emit(op)
         self.bind(op.results, new.results)
         if self._differentiated.isdisjoint(new.results):  # equal ops are one op in the new function, and have one adjoint

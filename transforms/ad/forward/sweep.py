@@ -21,7 +21,7 @@ from wengert.transforms.ad.forward.activity import Known
 from wengert.transforms.ad.forward.lengths import Lengths
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.shift_invariance import invariant_values
-from wengert.transforms.ad.forward.tangents import has_tangent
+from wengert.transforms.ad.forward.tangents import check_has_zero, has_tangent
 from wengert.transforms.ad.residuals.policies import AUTO, Policy
 from wengert.transforms.ad.rule import RULES, STEPS, Rule, Tangent
 
@@ -111,6 +111,7 @@ class ForwardSweep:
             y_dots = rule(self.b, new)(self.lb, x_dots)
         for result, y_dot in zip(op.results, y_dots, strict=True):
             if y_dot is not None and has_tangent(result.type) and result not in self.invariant and not _is_empty(result):
+                check_has_zero(op, result.type)
                 self.tangents[result] = y_dot
 
     def _is_linear(self, x_dot: Value) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
@@ -15,6 +15,7 @@ from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import ops_of
+from wengert.transforms.ad.forward.tangents import has_zero
 from wengert.transforms.shapes.dynamism import require_static
 
 REQUESTS = (ad.JvpOp, ad.VjpOp, ad.LinearizeOp, ad.TransposedCallOp, ad.PushforwardOp, ad.PullbackOp, ad.BatchOp)
@@ -93,8 +94,11 @@ def make_request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequenc
     return Request(function, _positions(function, "wrt", "argument", inputs, wrt), _positions(function, "of", "result", outputs, of))
 
 
-def _positions(function: FuncOp, option: str, noun: str, types: Sequence[object], chosen: Sequence[int] | None) -> tuple[int, ...]:
-    active = [i for i, type in enumerate(types) if is_differentiable(type)]  # pyright: ignore[reportArgumentType]
+def _positions(function: FuncOp, option: str, noun: str, types: Sequence[Attribute], chosen: Sequence[int] | None) -> tuple[int, ...]:
+    active = [i for i, type in enumerate(types) if is_differentiable(type)]
+    for i in active if chosen is None else [i for i in chosen if i in active]:
+        if not has_zero(types[i]):
+            raise _bad(function, f"{noun} {i} of @{function.sym_name.data} has type {types[i]}, which has no zero, so that derivatives have no meaning in it")
     if chosen is None:
         return tuple(active)
     for i in chosen:
