@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
-from fuzz.case import Case, noise_of
+import wengert as wg
+from fuzz.case import Case, interpreted, noise_of
+from fuzz.checks import eliminations
+from fuzz.checks.eliminations import WAYS, elimination
 from fuzz.generator import Program
 from wengert.lab.agreement.agreement import Mismatch, assert_agree, near
 from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
@@ -392,3 +397,28 @@ def test_windows_without_elements_have_no_order() -> None:
         np.ones(2),
     )
     assert agrees(case, np.zeros(0))
+
+
+def test_an_elimination_may_add_up_products_of_which_a_mode_multiplies_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a + b + a b has the derivative 1 + b, which cancels where b is nearly -1: as y + b y it has lost digits that (1 + b) y has."""
+    text = """func.func public @main(%x: tensor<6x6xf64>) -> tensor<f64> {
+      %s = stablehlo.sine %x : tensor<6x6xf64>
+      %zero = stablehlo.constant dense<0.0> : tensor<f64>
+      %p = stablehlo.reduce(%s init: %zero) across dimensions = [0, 1] : (tensor<6x6xf64>, tensor<f64>) -> tensor<f64>
+        reducer(%a: tensor<f64>, %b: tensor<f64>) {
+          %sum = stablehlo.add %a, %b : tensor<f64>
+          %product = stablehlo.multiply %a, %b : tensor<f64>
+          %both = stablehlo.add %sum, %product : tensor<f64>
+          stablehlo.return %both : tensor<f64>
+        }
+      return %p : tensor<f64>
+    }"""
+    x = np.random.default_rng(0).choice([-1.1, -2.0, -0.4, 0.3], (6, 6))
+    elimination(Case(Program(text, (x,), WAYS.index("order=widest granularity=tensors"))))
+
+    def mistaken(program: wg.Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return [y * (1.001 if program.name.startswith("eliminate") else 1) for y in interpreted(program, inputs)]
+
+    monkeypatch.setattr(eliminations, "interpreted", mistaken)
+    with pytest.raises(Mismatch, match="wrong"):
+        elimination(Case(Program(text, (x,), WAYS.index("order=widest granularity=tensors"))))
