@@ -132,4 +132,6 @@ def test_jacobians_beside_pytorch() -> None:
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12, atol=1e-12)
     h = eager.autograd.functional.hessian(lambda x: (x**3).sum() * x.prod(), eager.tensor(start))
-    np.testing.assert_allclose(h.numpy(), torch.autograd.functional.hessian(lambda x: (x**3).sum() * x.prod(), torch.tensor(start)).numpy(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        h.numpy(), torch.autograd.functional.hessian(lambda x: (x**3).sum() * x.prod(), torch.tensor(start)).numpy(), rtol=1e-9, atol=1e-12
+    )

@@ -116,7 +116,10 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         if replacement is not None:
             (cotangent,), fresh = listed(replacement), False
     with _ADDING:
-        _add(leaf, cotangent, create, fresh)
+        first = _add(leaf, cotangent, create, fresh)
+    known_now = leaf._grad  # pyright: ignore[reportPrivateUsage]
+    if first and known_now is not None:  # hooks that change grad in place change what later ones see
+        cotangent = known_now
     hooks = [*(leaf.accumulate_hooks or ()), *(node.hooks if node is not None else ())]
     if hooks and STATE.tape is not None:
         STATE.tape.only_once("a hook ran in its backward pass")
@@ -127,7 +130,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         hook((), (cotangent,))
 
 
-def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
+def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> bool:
+    """Adds to ``grad``; whether it was none before."""
     known = leaf.grad if leaf.source is None else leaf._grad  # pyright: ignore[reportPrivateUsage]  (reading that of other tensors warns)
     if known is None:
         leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
@@ -140,6 +144,7 @@ def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
             known.add_(cotangent)
         finally:
             STATE.set(*before)
+    return known is None
 
 
 def _inside(x: Tensor) -> tuple[int, int] | None:
