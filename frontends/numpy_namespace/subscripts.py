@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -96,9 +96,11 @@ def _resolve_masks(keys: list[Any], extents: Sequence[int]) -> list[Any]:
         if isinstance(k, bool | np.bool_):
             raise type_error("a boolean is no index while a function is traced", "use wengert.numpy.where")
         if isinstance(k, np.ndarray) and k.dtype.kind == "b":  # pyright: ignore[reportUnknownMemberType]
-            if k.shape != tuple(extents[d : d + k.ndim]):  # pyright: ignore[reportUnknownMemberType]
-                raise index_error(f"a mask of shape {list(k.shape)} is no index of dimensions {list(extents[d : d + k.ndim])}")  # pyright: ignore[reportUnknownMemberType]
-            resolved += list(np.nonzero(k))  # pyright: ignore[reportUnknownArgumentType]
+            mask = cast("np.ndarray[Any, Any]", k)
+            seen = tuple(extents[d : d + mask.ndim])
+            if mask.shape != seen:
+                raise index_error(f"a mask of shape {list(mask.shape)} is no index of dimensions of extents {list(seen)}")
+            resolved += list(np.nonzero(mask))
         else:
             resolved.append(k)
         d = len(extents) - used + d if k is Ellipsis else d + _dimensions(k)
