@@ -140,12 +140,16 @@ def _median_of_all(b: AtenBuilder, x: Value, ignore_nan: bool) -> Value:
     median = _medians(b, flat, 0, ignore_nan)[0]
     if not is_float(element(x)):
         return b.reshape(median, b.extents)
-    # The largest of those that are the median: its derivative goes to all of them in equal shares. There is none where it is NaN.
+    # The largest of those that are the median: its derivative goes to all of them in equal shares; if it is NaN, to all that are NaN.
     median = b.stopped(median)
     hit = b.compare("EQ", flat, b.broadcast_in_dim(median, [0], shape(flat)))
     largest = b.reduce(core.Kind.max, b.select(hit, flat, b.full_like(flat, float("-inf"))), [0])
+    numbers = b.compare("EQ", flat, flat)
+    ones, zeros = b.full_like(flat, 1), b.full_like(flat, 0)
+    count = b.reduce_sum(b.select(numbers, zeros, ones), [0])
+    share = b.divide(b.reduce_sum(b.select(numbers, zeros, flat), [0]), b.maximum(count, b.full_like(count, 1)))
     median = b.reshape(median, b.extents)
-    return b.select(b.compare("EQ", median, median), largest, median)
+    return b.select(b.compare("EQ", median, median), largest, share)
 
 
 @means("median.default(self)", results=reduced)

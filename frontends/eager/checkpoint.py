@@ -76,7 +76,7 @@ def checkpoint(
         from wengert.eager.reentrant import reentrant
 
         if kwargs or context_fn is not None:
-            raise ValueError("checkpoint: with use_reentrant=True the function takes positional arguments only, and there is no context_fn")
+            raise ValueError("checkpoint: the function takes positional arguments only; keywords and context_fn are only supported when use_reentrant=False")
         return reentrant(function, args, preserve_rng_state)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"checkpoint: determinism_check must be 'default' or 'none', found {determinism_check!r}")

@@ -38,6 +38,8 @@ class Function:
 
     _backward_cls: type[FunctionRecord]
     """The class of its nodes, which has the name of the node."""
+    clear_saved_tensors_on_access: bool = False
+    """Whether what was saved is given up as soon as ``backward`` has asked for it, which it may do once then."""
 
     def __call__(self, *args: Any) -> Any:
         """Refused: a Function is run by :meth:`apply`."""
@@ -122,6 +124,8 @@ class Function:
         """What was said about the results holds, and views among them know that their history is this function's."""
         for x in context.dirty:
             if not any(x is a for a in args):
+                if x.view_of is not None:
+                    raise AutogradError(f"{cls.__name__}: ctx.mark_dirty() received a tensor that was not an input. It is a view of a value of forward's own")
                 warn("Only input Tensors should be given to ctx.mark_dirty(): one that is not an input has no history to change", UserWarning, stacklevel=3)
             elif not any(x is y for y in results):
                 raise AutogradError(

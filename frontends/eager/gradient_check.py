@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 
@@ -90,6 +91,8 @@ def gradcheck(
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    for i, x in checked:
+        _check_input(i, x)
     try:
         _check(func, given, checked, _Limits(eps, atol, rtol, nondet_tol), forward=check_forward_ad, reverse=check_backward_ad, batched=check_batched_grad)
     except GradcheckError:
@@ -97,6 +100,18 @@ def gradcheck(
             raise
         return False
     return True
+
+
+def _check_input(number: int, x: Tensor) -> None:
+    """Warns of a dtype whose differences say little; an error where several elements are one place in memory, which differences would change together."""
+    if x.array.dtype.name not in ("float64", "complex128"):
+        warn(
+            f"Input #{number} requires gradient and is not a double precision floating point or complex: differences of less precision hardly show derivatives",
+            UserWarning,
+            stacklevel=3,
+        )
+    if x.array.size and any(n > 1 and s == 0 for n, s in zip(x.array.shape, x.array.strides, strict=True)):
+        raise AutogradError(f"The {number}th input has a dimension with stride 0: elements that are one place in memory cannot be changed one by one")
 
 
 @dataclass(frozen=True)
@@ -120,10 +135,21 @@ def _check(
     if reverse:
         by_backward = [(o, y, i, x, _analytical(y, x, limits.repeated, batched), numerical[i][o]) for i, x in checked for o, y in enumerate(outputs)]
         _compare(by_backward, limits, "")
+        _check_products(outputs, [x for _, x in checked])
     if forward:
         zeros = [x for _, x in checked]
         pushed = {i: _by_forward_mode(func, given, zeros, x, numerical[i]) for i, x in checked}
         _compare([(o, y, i, x, pushed[i][o], numerical[i][o]) for i, x in checked for o, y in enumerate(outputs)], limits, " computed with forward mode")
+
+
+def _check_products(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+    """Raises a GradcheckError if a cotangent of zeros does not give gradients of zeros."""
+    for y in outputs:
+        if not y.tracked:
+            continue
+        zeros = dispatch.constant(np.zeros(y.array.shape, y.array.dtype))
+        if any(g is not None and g.array.any() for g in grad(y, inputs, zeros, retain_graph=True, allow_unused=True)):
+            raise GradcheckError("backward not multiplied by grad_output: for a cotangent of zeros the gradient is not zero")
 
 
 def _check_constants(numerical: Mapping[int, Sequence[Matrix]]) -> None:

@@ -46,8 +46,7 @@ class Entry:
     def run(self, records: Sequence[Record], cotangents: Sequence[Array]) -> Sequence[Array]:
         """The cotangents that are asked for, from what these records keep and the cotangents of the roots."""
         assert self.program is not None
-        kept = _kept(records)
-        return self.program(*(_array(kept[i], j, dtype) for i, j, dtype in self.arguments), *cotangents)
+        return self.program(*kept_arrays(self, records), *cotangents)
 
     def record(self, records: Sequence[Record], cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
         """The same as one operation on the tape, which can be differentiated again."""
@@ -62,6 +61,12 @@ class Entry:
 
 def _kept(records: Sequence[Record]) -> list[tuple[Saved, ...]]:
     return [record.kept() if record.saved is None or record.saved else () for record in records]
+
+
+def kept_arrays(entry: Entry, records: Sequence[Record]) -> list[Array]:
+    """What the program of a structure takes of these records, in front of cotangents."""
+    kept = _kept(records)
+    return [_array(kept[i], j, dtype) for i, j, dtype in entry.arguments]
 
 
 GRAPHS: dict[Any, Entry] = {}
@@ -93,18 +98,21 @@ def compiled(piece: Piece) -> tuple[Entry, list[Any]] | None:
     """
     if not piece.records or len(piece.records) > LARGEST:
         return None
-    key, ends = _key(piece)
-    entry = GRAPHS.get(key) or _remembered(key)
+    key, ends = structure(piece)
+    entry = remembered(key)
     entry.seen += 1
     if entry.seen <= COMPILE_AFTER or not (ends or piece.observed):
         return None
     if entry.program is None:
-        _compile(entry, piece, ends)
+        compile_piece(entry, piece, ends)
     return entry, [*ends, *(place(record, number) for record, number in piece.observed)]
 
 
-def _remembered(key: Any) -> Entry:
-    """Makes the entry of a structure that was not seen before."""
+def remembered(key: Any) -> Entry:
+    """The entry of a structure, which is made if it was not seen before."""
+    known = GRAPHS.get(key)
+    if known is not None:
+        return known
     with LOCK:
         if len(GRAPHS) >= MOST_GRAPHS:
             GRAPHS.pop(next(iter(GRAPHS)))
@@ -159,7 +167,7 @@ def _outside(source: Source) -> tuple[Record, int] | int | None:
     return None if source is None or isinstance(source, int | float) else id(source)
 
 
-def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
+def structure(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
     """The structure, and what cotangents are asked for, in the order in which it is met: leaves, and places on the tape outside."""
     positions: dict[Record, int] = {}
     numbers: dict[Any, int] = {}
@@ -198,7 +206,7 @@ def _key(piece: Piece) -> tuple[tuple[Any, ...], list[Any]]:
 
 
 @stage()
-def _compile(entry: Entry, piece: Piece, ends: Sequence[Any]) -> None:
+def compile_piece(entry: Entry, piece: Piece, ends: Sequence[Any]) -> None:
     """Derives and compiles the reverse of the whole piece."""
     from wengert.eager.gradients.derive import backward_module
 

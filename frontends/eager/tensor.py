@@ -212,7 +212,7 @@ class Tensor:
         if not self.is_leaf and not requires_grad:
             raise AutogradError("only leaves can be told not to require a gradient; use detach()")
         if requires_grad and not (self.is_floating_point() or self.is_complex()):
-            raise AutogradError(f"only tensors of floats can require gradients, found {self.array.dtype.name}")
+            raise AutogradError(f"only Tensors of floating point and complex dtype can require gradients, found {self.array.dtype.name}")
         if requires_grad and self.is_inference_tensor and not STATE.inference:
             raise AutogradError("a tensor made in inference mode cannot require a gradient outside of it; clone() it first")
         self.tracked = bool(requires_grad)

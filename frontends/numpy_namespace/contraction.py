@@ -90,6 +90,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three elements along a dimension."""
     from wengert.numpy.manipulation import stack
 
+    for x in (x1, x2):
+        extent = shape_of(x)[axis_of(axis, len(shape_of(x)))]
+        if extent != 3:
+            raise value_error(f"cross: vectors have three elements, found {extent} along dimension {axis}")
     a = [moveaxis(x1, axis, 0)[i] for i in range(3)]
     c = [moveaxis(x2, axis, 0)[i] for i in range(3)]
     parts = [a[1] * c[2] - a[2] * c[1], a[2] * c[0] - a[0] * c[2], a[0] * c[1] - a[1] * c[0]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -81,12 +81,13 @@ def parse(extents: Sequence[int], key: Any) -> Subscript:
 
 def _resolve_masks(keys: list[Any], extents: Sequence[int]) -> list[Any]:
     """Boolean masks as the positions where they hold."""
-    resolved: list[Any] = []
-    for k in keys:
-        if isinstance(k, list):
-            from wengert.numpy.creation import asarray
+    from wengert.numpy.creation import asarray
 
-            k = asarray(k)
+    resolved: list[Any] = []
+    keys = [asarray(k) if isinstance(k, list) else k for k in keys]
+    used = sum(_dimensions(k) for k in keys)
+    d = 0
+    for k in keys:
         if isinstance(k, TracedArray) and k.dtype.kind == "b":
             raise type_error(
                 "the shape of x[mask] depends on the elements of a traced mask",
@@ -95,10 +96,22 @@ def _resolve_masks(keys: list[Any], extents: Sequence[int]) -> list[Any]:
         if isinstance(k, bool | np.bool_):
             raise type_error("a boolean is no index while a function is traced", "use wengert.numpy.where")
         if isinstance(k, np.ndarray) and k.dtype.kind == "b":  # pyright: ignore[reportUnknownMemberType]
-            resolved += list(np.nonzero(k))  # pyright: ignore[reportUnknownArgumentType]
+            mask = cast("np.ndarray[Any, Any]", k)
+            seen = tuple(extents[d : d + mask.ndim])
+            if mask.shape != seen:
+                raise index_error(f"a mask of shape {list(mask.shape)} is no index of dimensions of extents {list(seen)}")
+            resolved += list(np.nonzero(mask))
         else:
             resolved.append(k)
+        d = len(extents) - used + d if k is Ellipsis else d + _dimensions(k)
     return resolved
+
+
+def _dimensions(k: Any) -> int:
+    """How many dimensions of the array a part of a subscript stands for."""
+    if k is None or k is Ellipsis:
+        return 0
+    return k.ndim if isinstance(k, np.ndarray) and k.dtype.kind == "b" else 1  # pyright: ignore[reportUnknownMemberType]
 
 
 def _slice(given: slice, extent: int) -> tuple[int, int, int]:

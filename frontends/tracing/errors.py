@@ -26,6 +26,10 @@ class TracedIndexError(TracingError, IndexError):
     """An index that the array does not have."""
 
 
+class TracedAxisError(TracedValueError, IndexError):
+    """A dimension that the array does not have, which in NumPy is both kinds of error."""
+
+
 def type_error(message: str, hint: str = "") -> TracedTypeError:
     """The error to raise for a wrong type, at the user's line."""
     return TracedTypeError(diagnostic_here(message, hint))
@@ -34,6 +38,11 @@ def type_error(message: str, hint: str = "") -> TracedTypeError:
 def value_error(message: str, hint: str = "") -> TracedValueError:
     """The error to raise for a wrong shape or option, at the user's line."""
     return TracedValueError(diagnostic_here(message, hint))
+
+
+def axis_error(message: str, hint: str = "") -> TracedAxisError:
+    """The error to raise for a dimension that there is not, at the user's line."""
+    return TracedAxisError(diagnostic_here(message, hint))
 
 
 def index_error(message: str, hint: str = "") -> TracedIndexError:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.frontends.tracing.context import active_trace
-from wengert.frontends.tracing.errors import type_error, value_error
+from wengert.frontends.tracing.errors import axis_error, type_error, value_error
 from wengert.frontends.tracing.tracer import TracedArray
 from wengert.frontends.tracing.weak_types import WEAK, DType, join
 from wengert.ir.tensor_types import element_of, is_complex, is_float, shape, tensor
@@ -154,11 +154,11 @@ def listed(given: Any) -> tuple[Any, ...]:
 
 
 def axis_of(axis: Any, rank: int) -> int:
-    """A dimension counted from the start; a TracedValueError where there is none of this number."""
+    """A dimension counted from the start; a TracedAxisError where there is none of this number."""
     if isinstance(axis, TracedArray) or not hasattr(axis, "__index__"):
         raise type_error(f"axis must be an integer, found {axis!r}")
     if not -rank <= int(axis) < rank:
-        raise value_error(f"axis {axis} is out of range for rank {rank}")
+        raise axis_error(f"axis {axis} is out of range for rank {rank}")
     return int(axis) % rank
 
 

@@ -133,6 +133,10 @@ class BuiltinReader(ConstantReader):
         self.word()
         return value
 
+    def _sparse(self) -> Attribute:
+        self.word()
+        return self.sparse()
+
     def _refused(self) -> Attribute:
         self.fail(f"'{self.next_word()}' attributes are not supported", hint="constants are written dense<...>")
 
@@ -308,6 +312,6 @@ class BuiltinReader(ConstantReader):
         "array": lambda reader: reader._array(),
         "dense_resource": lambda reader: reader._resource(),
         "loc": lambda reader: reader.location_attribute(),
-        "sparse": lambda reader: reader._refused(),
+        "sparse": lambda reader: reader._sparse(),
         "distinct": lambda reader: reader._refused(),
     }

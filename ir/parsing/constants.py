@@ -27,7 +27,7 @@ from xdsl.ir import Attribute
 
 from wengert.ir.parsing.cursor import SPACE
 from wengert.ir.parsing.types import TypeReader
-from wengert.ir.tensor_types import dtype_of, i1, is_complex, is_integer, is_unsigned, real_element, tensor
+from wengert.ir.tensor_types import dtype_of, i1, i64, is_complex, is_integer, is_unsigned, real_element, tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -74,6 +74,45 @@ class ConstantReader(TypeReader):
         type = tensor((), element)
         self.check_type(type, start)
         return _constant(type, self._data(start, end, (), element))
+
+    def sparse(self) -> DenseIntOrFPElementsAttr[Any]:
+        """Reads ``<positions, values> : type`` after the word ``sparse``: a constant of zeros but for the elements at these positions."""
+        self.need("<")
+        start = self.here
+        end = self._end_of_literal(start)
+        self.here = end + 1
+        self.need(":")
+        type_at = self.skip()
+        type = self.type()
+        self.check_type(type, type_at)
+        shaped = cast("RankedStructure[Any]", type)
+        shape, element = tuple(shaped.get_shape()), shaped.get_element_type()
+        full = np.zeros(shape, dtype_of(element))
+        if self.text[start:end].strip():
+            places, values_at = self._positions(start, end, shape)
+            values: Array = np.frombuffer(self._data(values_at, end, (len(places),), element), full.dtype)
+            full[tuple(places.T)] = values
+        data = full.tobytes()
+        return _constant(type, data[: full.itemsize] if full.size > 1 and data == data[: full.itemsize] * full.size else data)
+
+    def _positions(self, start: int, end: int, shape: tuple[int, ...]) -> tuple[Array, int]:
+        """The positions of a sparse constant, a row for each element, and where its values begin. A single number stands for all of a row."""
+        depth = 0
+        for comma in range(start, end):
+            letter = self.text[comma]
+            depth += (letter == "[") - (letter == "]")
+            if letter == "," and depth == 0:
+                break
+        else:
+            self.fail("a sparse constant needs positions and values: sparse<[[0, 0], [1, 1]], [1.0, 2.0]>", start)
+        body = self.text[start:comma].strip()
+        rank = len(shape)
+        count = body.count("[") - 1 if body.startswith("[") and body[1:].lstrip().startswith("[") else 1
+        asked = (count, rank) if body.startswith("[") and "[" in body[1:] else (rank,) if body.startswith("[") else ()
+        places: Array = np.broadcast_to(np.frombuffer(self._data(start, comma, asked, i64), np.int64), (count * rank,) if rank else (0,))
+        if count * rank != places.size or np.any((rows := places.reshape(count, rank)) < 0) or np.any(rows >= np.array(shape, np.int64)):
+            self.fail(f"the positions {body} do not lie in the shape {list(shape)}", start)
+        return rows, comma + 1
 
     def _end_of_literal(self, start: int) -> int:
         """The position where the literal ends; comments in it are blanked, so that places stay what they are."""

@@ -122,8 +122,8 @@ class Sweep:
         """Whether the gradient of a result of this record is asked for."""
         return any(number == record.number for number, _ in self._inside)
 
-    def run(self) -> None:
-        """Fills ``leaves`` and ``captured``."""
+    def plan(self) -> tuple[Sequence[Record], set[Record], set[tuple[int, int]]]:
+        """The records that the pass comes to, in order; those that lead to what is wanted; and the wanted results of records."""
         starts = [s.record if type(s) is Output else s for s in self.sources if isinstance(s, Record | Output)]
         inside = self._inside = self._wanted_inside()
         records = reachable([r for r in starts if isinstance(r, Record)])
@@ -132,6 +132,11 @@ class Sweep:
             ends = {number for number, _ in inside}
             records = [r for r in records if r in needed or r.number in ends]
         self.records = records
+        return records, needed, inside
+
+    def run(self) -> None:
+        """Fills ``leaves`` and ``captured``."""
+        records, needed, inside = self.plan()
         if self.finish is not None and leaves_are_watched():
             self._last = {id(s): r.number for r in reversed(records) if r in needed for s in r.inputs if hasattr(s, "leaf_hooks")}
         if STATE.tape is not None:

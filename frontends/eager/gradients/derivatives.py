@@ -1,6 +1,6 @@
 """Derivatives of functions: ``jacobian``, ``hessian``, ``vjp``, ``jvp``, ``vhp``, ``hvp``, with the names and meanings of ``torch.autograd.functional``.
 
-The function is run once on copies of its inputs, and its tape is run backwards as often as needed: once for every row of a Jacobian. A
+The function is run once on copies of its inputs, and its tape is run backwards as often as needed, for the rows of a Jacobian at once. A
 derivative in forward mode is that of the reverse pass, which is linear in its cotangent, transposed once more (J. Townsend, "A new trick
 for calculating Jacobian vector products", 2017).
 """
@@ -15,7 +15,6 @@ import numpy as np
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, NonScalarError, ShapeError
 from wengert.eager.gradients.gradient import grad
-from wengert.eager.operations import joining
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import enable_grad
 
@@ -94,23 +93,30 @@ def _gradients(
     *,
     of: str = "Output {} of the user-provided function is independent of input {}.",
     again: str = "",
+    batch: int | None = None,
 ) -> list[Tensor]:
     """The gradients; zeros, or an error if ``strict``, where inputs do not matter. ``of`` and ``again`` say which dependence is missing, of outputs
-    and of their derivatives."""
+    and of their derivatives; ``batch`` cotangents are given at once."""
     used = [i for i, y in enumerate(outputs) if y.tracked]
     if strict and len(used) < len(outputs):
         missing = next(i for i, y in enumerate(outputs) if not y.tracked)
-        raise AutogradError(f"Output {missing} of the user-provided function does not require gradients. The outputs must be computed from the inputs.")
+        raise AutogradError(
+            f"Output {missing} of the user-provided function does not require gradients. The outputs must be computed from the inputs in strict mode."
+        )
+
+    def zeros(x: Tensor) -> Tensor:
+        return _zeros(x) if batch is None else dispatch.constant(np.zeros((batch, *x.array.shape), x.array.dtype))
+
     if not used:
-        return [_zeros(x) for x in inputs]
+        return [zeros(x) for x in inputs]
     given = None if cotangents is None else [cotangents[i] for i in used]
-    gradients = grad([outputs[i] for i in used], inputs, given, retain_graph=retain, create_graph=create, allow_unused=True)
+    gradients = grad([outputs[i] for i in used], inputs, given, retain_graph=retain, create_graph=create, allow_unused=True, is_grads_batched=batch is not None)
     for position, g in enumerate(gradients if strict else ()):
         if g is None:
             raise AutogradError(f"{of.format(0, position)} This is not allowed when strict=True.")
         if create and not g.tracked and again:
             raise AutogradError(f"{again.format(position)} This is not allowed when strict=True.")
-    return [_zeros(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
+    return [zeros(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
 
 
 _OUTPUT = "Output {} of the user-provided function is independent of input {}."
@@ -191,8 +197,8 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
     """All derivatives, of the shape of the output followed by that of the input.
 
-    A tensor for one output and one input, a tuple for several inputs, and a tuple of these for several outputs. ``vectorize`` and
-    ``strategy`` are taken for compatibility: rows are computed one by one.
+    A tensor for one output and one input, a tuple for several inputs, and a tuple of these for several outputs. All rows are computed at once where
+    no Python runs on the way back (:mod:`wengert.eager.gradients.batched`); ``vectorize`` and ``strategy`` are taken for compatibility.
     """
     if strict and vectorize:
         raise AutogradError("strict=True and vectorize=True are not supported together")
@@ -208,15 +214,12 @@ def _matrices(func: Function, inputs: Any, create_graph: bool, strict: bool, of:
 
 def _jacobian_of(y: Tensor, leaves: Sequence[Tensor], strict: bool, create: bool, of: str) -> list[Tensor]:
     """The Jacobians of one output."""
-    rows: list[list[Tensor]] = []
-    for place in range(y.array.size):
-        one = np.zeros(y.array.size, y.array.dtype)
-        one[place] = 1
-        cotangent = dispatch.constant(one.reshape(y.array.shape))
-        rows.append(_gradients([y], leaves, [cotangent], strict, create, retain=True, of=of, again=_JACOBIAN))
-    if not rows:
+    count = y.array.size
+    if not count:
         return [dispatch.constant(np.zeros((*y.array.shape, *x.array.shape), x.array.dtype)) for x in leaves]
-    return [joining.stack(column, 0).reshape(*y.array.shape, *x.array.shape) for column, x in zip(zip(*rows, strict=True), leaves, strict=True)]
+    units = dispatch.constant(np.eye(count, dtype=y.array.dtype).reshape(count, *y.array.shape))
+    rows = _gradients([y], leaves, [units], strict, create, retain=True, of=of, again=_JACOBIAN, batch=count)
+    return [column.reshape(*y.array.shape, *x.array.shape) for column, x in zip(rows, leaves, strict=True)]
 
 
 @enable_grad

@@ -148,6 +148,10 @@ class dual_level:  # noqa: N801  (the name under which it is known)
         key, duals = id(x), self.duals
         duals[key] = _Dual(ref(x, lambda _: duals.pop(key, None)), tangent, x.array.copy())
 
+    def forget(self, x: Tensor) -> None:
+        """Takes the tangent of a tensor away: it is detached."""
+        self.duals.pop(id(x), None)
+
     def _along(self, view: View, tangent: Tensor) -> Tensor:
         """The tangent of a view: what the view shows of the tangent of its base."""
         with self.paused():

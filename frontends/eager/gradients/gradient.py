@@ -13,6 +13,7 @@ from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, NonScalarError, NotTrackedError, ShapeError, UnusedInputError
 from wengert.eager.gradients import edges
 from wengert.eager.gradients.backward import Sweep
+from wengert.eager.gradients.batched import batched_gradients
 from wengert.eager.gradients.pull import run_hooks
 from wengert.eager.operations import joining
 from wengert.eager.recording import dispatch
@@ -115,7 +116,10 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         if replacement is not None:
             (cotangent,), fresh = listed(replacement), False
     with _ADDING:
-        _add(leaf, cotangent, create, fresh)
+        first = _add(leaf, cotangent, create, fresh)
+    known_now = leaf._grad  # pyright: ignore[reportPrivateUsage]
+    if first and known_now is not None:  # hooks that change grad in place change what later ones see
+        cotangent = known_now
     hooks = [*(leaf.accumulate_hooks or ()), *(node.hooks if node is not None else ())]
     if hooks and STATE.tape is not None:
         STATE.tape.only_once("a hook ran in its backward pass")
@@ -126,7 +130,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
         hook((), (cotangent,))
 
 
-def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
+def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> bool:
+    """Adds to ``grad``; whether it was none before."""
     known = leaf.grad if leaf.source is None else leaf._grad  # pyright: ignore[reportPrivateUsage]  (reading that of other tensors warns)
     if known is None:
         leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
@@ -139,6 +144,7 @@ def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> None:
             known.add_(cotangent)
         finally:
             STATE.set(*before)
+    return known is None
 
 
 def _inside(x: Tensor) -> tuple[int, int] | None:
@@ -167,7 +173,8 @@ def grad(
         retain_graph: keeps what the tape kept; by default as ``create_graph``.
         create_graph: records the backward pass, so that the gradients can be differentiated.
         allow_unused: gives None for inputs that the outputs do not depend on; by default as ``materialize_grads``.
-        is_grads_batched: takes cotangents with a new first dimension, and gives gradients with one: a pass for each position along it.
+        is_grads_batched: takes cotangents with a new first dimension, and gives gradients with one. All are computed at once
+            (:mod:`wengert.eager.gradients.batched`); where Python runs on the way back, one after the other.
         materialize_grads: gives zeros for them.
 
     Raises:
@@ -181,6 +188,8 @@ def grad(
         keep = create_graph if retain_graph is None else retain_graph
         return _batched(outputs, inputs, listed(grad_outputs), keep, create_graph, allow_unused, materialize_grads)
     wanted = edges.tensors(inputs)
+    if not wanted:
+        raise NotTrackedError("grad: inputs cannot be empty")
     for x in wanted:
         if not x.tracked:
             raise NotTrackedError("a gradient is asked with respect to a tensor that does not require grad")
@@ -201,19 +210,24 @@ def _collected(sweep: Sweep, wanted: Sequence[Tensor], allow_unused: bool, mater
         else:
             arrived = sweep.leaves.get(id(x))
             cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
-        if cotangent is None and materialize_grads:
-            if edges.is_stand_in(x):
-                raise AutogradError("materialize_grads cannot be used when the given input is a GradientEdge")
-            cotangent = dispatch.constant(np.zeros(x.array.shape, x.array.dtype))
-            cotangent.tracked = sweep.create
-        if cotangent is None and not allow_unused:
-            raise UnusedInputError(f"input {position} was not used to compute the outputs. Set allow_unused=True to get None for it")
-        gradients.append(cotangent)
+        gradients.append(_instead(x, position, cotangent, None, sweep.create, allow_unused, materialize_grads))
     return tuple(gradients)
 
 
+def _instead(x: Tensor, position: int, cotangent: Tensor | None, count: int | None, create: bool, allow: bool, materialize: bool) -> Tensor | None:
+    """The gradient of an input, or what is given where there is none: zeros (for ``count`` cotangents at once), None or an error."""
+    if cotangent is None and materialize:
+        if edges.is_stand_in(x):
+            raise AutogradError("materialize_grads cannot be used when the given input is a GradientEdge")
+        cotangent = dispatch.constant(np.zeros(x.array.shape if count is None else (count, *x.array.shape), x.array.dtype))
+        cotangent.tracked = create
+    if cotangent is None and not allow:
+        raise UnusedInputError(f"input {position} was not used to compute the outputs. Set allow_unused=True to get None for it")
+    return cotangent
+
+
 def _batched(outputs: Any, inputs: Any, batches: list[Any], retain: bool, create: bool, allow: bool, materialize: bool) -> tuple[Tensor | None, ...]:
-    """One backward pass for every position along the first dimension of the cotangents, and the gradients stacked."""
+    """The gradients for every position along the first dimension of the cotangents: by one batched program, or by a pass for each where there is none."""
     sizes = {c.array.shape[0] if c is not None and c.array.ndim else 0 for c in batches}
     if len(sizes) != 1 or not (count := sizes.pop()):
         raise ShapeError(f"is_grads_batched: every cotangent must have a first dimension of one extent, found {[c and list(c.shape) for c in batches]}")
@@ -223,6 +237,12 @@ def _batched(outputs: Any, inputs: Any, batches: list[Any], retain: bool, create
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining dimensions"
                 f" are expected to match the shape of corresponding output, but found {list(c.shape)} for an output of shape {list(y.shape)}"
             )
+    ends, wanted = edges.tensors(outputs), edges.tensors(inputs)
+    pairs = list(zip(ends, batches, strict=False))
+    if count > 1 and len(ends) == len(batches) and all(y.tracked and c is not None for y, c in pairs) and all(x.tracked for x in wanted):
+        gradients = batched_gradients(ends, wanted, batches, retain, create)
+        if gradients is not None:
+            return tuple(_instead(x, i, g, count, create, allow, materialize) for i, (x, g) in enumerate(zip(wanted, gradients, strict=True)))
     rows = [
         grad(outputs, inputs, [c[i] for c in batches], retain or i + 1 < count, create, allow_unused=allow, materialize_grads=materialize) for i in range(count)
     ]

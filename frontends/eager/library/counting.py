@@ -31,15 +31,16 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _unique_consecutive(x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    (a,) = arrays("unique_consecutive", x)
+    a = seen(x)
     rows = a.reshape(-1) if dim is None else numpy.moveaxis(a, dim, 0)
     flat = rows.reshape(rows.shape[0], -1)
     first = numpy.concatenate([[True], (flat[1:] != flat[:-1]).any(1)]) if len(flat) else numpy.zeros(0, bool)
     inverse = numpy.cumsum(first) - 1
     counts = numpy.diff(numpy.append(numpy.flatnonzero(first), len(flat)))
-    kept = rows[first] if dim is None else numpy.moveaxis(rows[first], 0, dim)
-    parts = [kept, *([inverse.reshape(a.shape) if dim is None else inverse] if return_inverse else []), *([counts] if return_counts else [])]
-    return made(parts[0]) if len(parts) == 1 else made(tuple(numpy.asarray(p) for p in parts))
+    chosen = dispatch.new(numpy.flatnonzero(first))  # the first of every run, which gets the gradient
+    kept = x.reshape(-1)[chosen] if dim is None else x.index_select(dim, chosen)
+    others = [*([inverse.reshape(a.shape) if dim is None else inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return (kept, *(dispatch.new(numpy.asarray(p)) for p in others)) if others else kept
 
 
 def _histogram(x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
@@ -58,7 +59,7 @@ def _histogramdd(x: Any, bins: Any, *, range: Any = None, weight: Any = None, de
 
 
 def _nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
-    (a,) = arrays("nonzero_static", x)
+    a = seen(x)
     rows = numpy.full((size, a.ndim), fill_value, numpy.int64)
     chosen = numpy.argwhere(a)[:size]
     rows[: len(chosen)] = chosen

@@ -15,6 +15,7 @@ from wengert.eager.library.calling import Function, aten, in_dtype
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import where
 from wengert.eager.operations.joining import stack
+from wengert.eager.operations.reading import seen
 from wengert.eager.operations.reduction import std_mean, var_mean
 from wengert.eager.recording import dispatch
 
@@ -177,9 +178,12 @@ def _added(x: Any, product: Any, beta: float, alpha: float) -> Any:
 
 
 def _unique(x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
-    made: Any = numpy.unique(x.array, return_inverse=True, return_counts=True, axis=dim)
-    parts = [made[0], *([made[1]] if return_inverse else []), *([made[2]] if return_counts else [])]
-    return dispatch.new(parts[0]) if len(parts) == 1 else tuple(map(dispatch.new, parts))
+    """The elements that differ, in order; NaN differs from NaN. The gradient goes to the first of equal elements (PyTorch has none)."""
+    _, first, inverse, counts = numpy.unique(seen(x), return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    positions = dispatch.new(first)
+    values = x.reshape(-1)[positions] if dim is None else x.index_select(dim, positions)
+    others = [*([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return (values, *map(dispatch.new, others)) if others else values
 
 
 REDUCTIONS: dict[str, Function] = {

@@ -86,4 +86,7 @@ def detach_in_place(x: Tensor) -> Tensor:
     if x.view_of is not None:
         raise AutogradError("detach_() of a view would leave it tied to its base; use detach()")
     x.source, x.tracked = None, False
+    forget = getattr(STATE.tape, "forget", None)  # of a level of forward mode
+    if forget is not None:
+        forget(x)
     return x

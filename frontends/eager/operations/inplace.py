@@ -24,6 +24,7 @@ from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import MOST_SIGNATURES, Operation, register
 from wengert.eager.recording.places import here
 from wengert.eager.recording.program import Array, Type
+from wengert.eager.recording.record import Output, Record
 from wengert.ir.tensor_types import element, shape
 
 if TYPE_CHECKING:
@@ -144,11 +145,19 @@ def check_allowed(x: Tensor, tracked: bool) -> None:
     if not x.array.flags.writeable:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
-        raise InPlaceError(f"this view cannot be changed in place. {view.frozen}")
+        raise InPlaceError(_refused(x, view.frozen))
     if tracked and view is None and x.tracked and x.is_leaf:
         raise LeafModifiedError("a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()")
     if tracked:
         check_view(x)
+
+
+def _refused(x: Tensor, reason: str) -> str:
+    """The message for a view that must not be changed in place: which result of which node it is, and why."""
+    record = x.source.record if isinstance(x.source, Output) else x.source
+    if not isinstance(record, Record):
+        return f"this view cannot be changed in place. {reason}"
+    return f"Output {x.output_nr} of {record.name()} is a view and is being modified inplace. {reason}"
 
 
 def check_view(x: Tensor) -> None:
@@ -157,7 +166,7 @@ def check_view(x: Tensor) -> None:
     if view is None:
         return
     if view.frozen:
-        raise InPlaceError(f"this view cannot be changed in place. {view.frozen}")
+        raise InPlaceError(_refused(x, view.frozen))
     if view.base.tracked and view.base.is_leaf:
         raise LeafModifiedError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside no_grad(), or change a clone()"

@@ -113,7 +113,9 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
     whole.storage = dispatch.storage_of(x)
     made = dispatch.new(_kernel((sizes, steps, first if reach else 0, (0,)), elements))
     made.is_inference_tensor = x.is_inference_tensor
-    if not x.is_inference_tensor:
+    if x.is_inference_tensor:
+        views.share_unbooked(x, made)
+    else:
         views.attach(AS_STRIDED, whole, (sizes, steps, first if reach else 0, (0,)), made, _BESIDE)
     return made
 

@@ -111,6 +111,18 @@ def _stand_behind(x: Tensor) -> None:
     x.view_of = views.View(base, (), base.storage.version)
 
 
+def _see(x: Tensor, function: Callable[..., Tensor], *args: Any, **keywords: Any) -> Tensor:
+    """What a function sees of x. Where gradients are not recorded the elements are those of the same operation still, whose gradient has the old extents."""
+    if STATE.recording or x.is_leaf or x.view_of is not None:
+        return function(x, *args, **keywords)
+    before = STATE.grad, STATE.inference
+    STATE.set(True, False)
+    try:
+        return function(x, *args, **keywords)
+    finally:
+        STATE.set(*before)
+
+
 def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keywords: Any) -> Tensor:
     """Makes a tensor what a function that makes views sees of it: other extents of the same memory.
 
@@ -123,7 +135,7 @@ def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keyw
         _stand_behind(x)
     base = x if x.view_of is None else x.view_of.base
     known = list(base.viewers or ())
-    made = function(x, *args, **keywords)
+    made = _see(x, function, *args, **keywords)
     base.viewers = known
     x.array, x.source = made.array, made.source
     dispatch.storage_of(x).version += 1

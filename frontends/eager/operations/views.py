@@ -91,7 +91,7 @@ def see(op: Operation, x: Tensor, params: Any) -> Tensor:
     if not STATE.recording:
         _see_unrecorded(op, x, params, made)
     elif x.is_inference_tensor:
-        made.is_inference_tensor = True  # whose views are not on the books
+        share_unbooked(x, made)
     elif not x.tracked:
         attach(op, x, params, made)
     else:
@@ -114,11 +114,20 @@ def unrecorded() -> str:
 
 def _see_unrecorded(op: Operation, x: Tensor, params: Any, made: Tensor) -> None:
     """A view that is made where gradients are not recorded. It is as normal as what it is a view of, and in inference mode requires a gradient as that does."""
-    made.is_inference_tensor = x.is_inference_tensor
     if x.is_inference_tensor:
+        share_unbooked(x, made)
         return
+    made.is_inference_tensor = False
     attach(op, x, params, made, unrecorded())
     made.tracked = STATE.inference and x.tracked
+
+
+def share_unbooked(x: Tensor, made: Tensor) -> None:
+    """Makes a tensor one over the memory of an inference tensor: such views are not on the books, but know the memory that they are a part of."""
+    made.is_inference_tensor = True
+    storage = made.storage = dispatch.storage_of(x)
+    if storage.memory is None:
+        storage.memory = x.array
 
 
 def attach(op: Operation, x: Tensor, params: Any, made: Tensor, frozen: str = "") -> None:

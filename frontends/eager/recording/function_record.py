@@ -44,6 +44,10 @@ class Context:
         self.constants: tuple[Tensor, ...] = ()
         self.without_gradient: set[int] = set()
         """The numbers of those among the results."""
+        self.results: dict[int, int] = {}
+        """For saved tensors that are results of the function itself: which."""
+        self.fetched = False
+        """Whether the saved tensors were given up because they had been asked for."""
         self.materialize = True
         self._materialize_non_diff_grads = True
         self.record: FunctionRecord | None = None
@@ -94,8 +98,18 @@ class Context:
         assert isinstance(saved, list)
         storages = [dispatch.storage_of(t) for t in saved if t is not None]
         self.marks = [(storage, storage.version) for storage in storages]
-        if saved and self.record is not None and STATE.keeper is not None:
+        if not saved or self.record is None:
+            return
+        if STATE.keeper is not None:
             self.kept = STATE.keeper.take_tensors(self.record, saved)
+            return
+        if STATE.tape is not None:  # which knows saved tensors by what they are
+            return
+        for position, x in enumerate(saved):
+            if x is not None and _is_result(x, self.record):
+                # The result holds the record, which holds this context: its elements are kept instead, or only the collector would free them.
+                self.results[position] = x.output_nr
+                saved[position] = _elements(x)
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
@@ -106,6 +120,8 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The saved tensors. Raises FreedTapeError or ModifiedError."""
+        if self.fetched:
+            raise FreedTapeError("saved tensors can only be accessed once where clear_saved_tensors_on_access is True")
         if self.kept is None:
             raise FreedTapeError(
                 "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed): what this"
@@ -119,11 +135,36 @@ class Context:
                     f" what was saved at {place} was changed in place at {describe(storage.place)}"
                 )
         kept = self.kept if isinstance(self.kept, list) else self.kept.fetch()
-        return tuple(unpack(content) if unpack else content for content, unpack in self._unpacked(kept))
+        tensors = tuple(unpack(content) if unpack else content for content, unpack in self._unpacked(kept))
+        if self.record is not None and self.record.function.clear_saved_tensors_on_access:
+            self.kept, self.fetched = None, True
+        return tensors
 
     def _unpacked(self, kept: Sequence[Any]) -> list[tuple[Any, Callable[[Any], Any] | None]]:
         """What was saved, and where a hook of its own packed it, that and what unpacks it."""
-        return [self.packed.get(number, (x, None)) for number, x in enumerate(kept)]
+        return [self.packed.get(number, (self._on_tape(number, x), None)) for number, x in enumerate(kept)]
+
+    def _on_tape(self, number: int, x: Any) -> Any:
+        """A saved tensor; a result of the function stands where it stood on the tape."""
+        if number not in self.results or self.record is None:
+            return x
+        made = _elements(x)
+        made.source = self.record if len(self.record.result_types) == 1 else Output(self.record, self.results[number])
+        made.tracked = True
+        return made
+
+
+def _is_result(x: Tensor, record: Record) -> bool:
+    """Whether a tensor is a result of this record, and no view through which its base was changed."""
+    return x.view_of is None and (x.source is record or (isinstance(x.source, Output) and x.source.record is record))
+
+
+def _elements(x: Tensor) -> Tensor:
+    """The elements of a tensor, with their versions and without their history."""
+    made = dispatch.new(x.array)
+    made.storage = x.storage
+    made.is_inference_tensor = x.is_inference_tensor
+    return made
 
 
 class SavedArgument(SavedTensor):
