@@ -17,6 +17,12 @@ _SERIES_NS = 100_000
 _NEARBY = 200_000
 """At most so many cycles lie between the beginnings of such jobs."""
 
+_EVEN_NS = 150_000
+"""Of smaller jobs whose chunks may be joined, each thread claims one part, since their ends are no further apart than more copies take."""
+_RANGES = 64
+"""So many threads have a range of the chunks of their own."""
+_BEARABLE = 25_000
+"""Jobs that sharing makes longer by fewer cycles do not tell that others need the cores: who is stopped loses more."""
 _VAIN = 4
 """The times in a row that workers may be woken and find no chunk left."""
 _PENALTY_NS = 100_000
@@ -47,8 +53,12 @@ def pool_text() -> str:
         .replace("WAKING", str(_WAKING_NS))
         .replace("PENALTY", str(_PENALTY_NS))
         .replace("WORST", str(500 * _PENALTY_NS))
+        .replace("EVEN", str(_EVEN_NS))
+        .replace("BEARABLE", str(_BEARABLE))
         .replace("VAIN", str(_VAIN))
         .replace("SERIES", str(_SERIES_NS))
+        .replace("RANGE_BYTES", str(128 * _RANGES))
+        .replace("RANGES", str(_RANGES))
         .replace("NEARBY", str(_NEARBY if has_clock else 0))
         .replace("FUTEX", str(_FUTEX.get(machine, 0)))
         .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
@@ -61,12 +71,13 @@ def pool_text() -> str:
 
 _TEXT = """
 ; Each of these has a cache line to itself (two, as lines are fetched in pairs).
-@word = internal global i64 0, align 128              ; generation << 32 | chunks left to claim
+@word = internal global i64 0, align 128              ; the job's number << 1 | whether it can be read
 @gap0 = internal global [128 x i8] zeroinitializer, align 128
 @pending = internal global i64 0, align 128           ; chunks that are not finished
 @gap1 = internal global [128 x i8] zeroinitializer, align 128
-@job = internal global [5 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, how chunks are joined (0: not at all)
+@job = internal global [6 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, how chunks are joined (0: not at all), threads
 @gap2 = internal global [128 x i8] zeroinitializer, align 128
+@ranges = internal global [RANGES x [16 x i64]] zeroinitializer, align 128   ; of each thread: the job's number << 32 | chunks claimed
 @busy = internal global i32 0, align 128              ; whether a caller has the pool
 @wanted = internal global i32 0, align 4              ; workers that take part
 @running = internal global i32 0, align 4             ; workers that have been started
@@ -90,55 +101,114 @@ declare i64 @syscall(i64, ...)
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 
-; Claims and runs chunks until none is left, or the job at hand needs more private memory than there is; tells how many. Of chunks that may be joined
-; a thread claims its share of what is left, for all that take part and one more: so the last ones are single, and end about together (1); or its share of
-; all, where each claim costs something by itself (2).
-define internal i64 @drain(ptr %scratch, i64 %capacity) {
-  br label %look
-look:
-  %ran = phi i64 [0, %0], [%ran, %claim], [%ran.next, %run]
+; Claims and runs chunks of the job at hand until none is left, or it needs more private memory than there is; tells how many. A thread begins with its own
+; range and goes on to those of others. Of chunks that may be joined it claims half of what is left of a range (1), or all of it (2), where each claim costs
+; something by itself. A range is a count of the chunks that are claimed, under the number of the job: under an older number none is. All chunks of a job
+; are claimed before the next one begins, so that who comes late finds nothing.
+define internal i64 @drain(ptr %scratch, i64 %capacity, i64 %me) {
   %seen = load atomic i64, ptr @word acquire, align 128
-  %left = and i64 %seen, 4294967295
-  %some = icmp ne i64 %left, 0
-  br i1 %some, label %read, label %done
-read:                                       ; another job may be written over this one meanwhile: then the exchange fails
+  %open = trunc i64 %seen to i1
+  br i1 %open, label %read, label %done
+read:                                       ; the word is closed while a job is written
   %task = load atomic ptr, ptr @job monotonic, align 128
   %frame = load atomic ptr, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   %chunks = load atomic i64, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
   %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
   %joined = load atomic i64, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
-  %workers = load atomic i32, ptr @wanted monotonic, align 4
-  %several = zext i32 %workers to i64
-  %parts = add i64 %several, 2
-  %rounding = add i64 %several, 1
-  %up = add i64 %left, %rounding
-  %share = udiv i64 %up, %parts
-  %threads = add i64 %several, 1
-  %all.up = add i64 %chunks, %several
-  %even = udiv i64 %all.up, %threads
-  %rest = call i64 @llvm.umin.i64(i64 %even, i64 %left)
-  %is.even = icmp eq i64 %joined, 2
-  %part = select i1 %is.even, i64 %rest, i64 %share
-  %many = icmp ne i64 %joined, 0
-  %count = select i1 %many, i64 %part, i64 1
+  %threads = load atomic i64, ptr getelementptr (i64, ptr @job, i64 5) monotonic, align 8
+  fence acquire
+  %again = load atomic i64, ptr @word monotonic, align 128
+  %same = icmp eq i64 %seen, %again
   %fits = icmp ule i64 %bytes, %capacity
-  br i1 %fits, label %claim, label %done
+  %good = and i1 %same, %fits
+  br i1 %good, label %begin, label %done
+begin:
+  %number.long = lshr i64 %seen, 1
+  %number = trunc i64 %number.long to i32
+  %high = shl i64 %number.long, 32
+  %is.joined = icmp ne i64 %joined, 0
+  %is.even = icmp eq i64 %joined, 2
+  br label %visit
+visit:
+  %v = phi i64 [0, %begin], [%v.next, %following]
+  %ran = phi i64 [0, %begin], [%ran.here, %following]
+  %all.visited = icmp uge i64 %v, %threads
+  br i1 %all.visited, label %done, label %range
+range:
+  %turned = add i64 %me, %v
+  %index = urem i64 %turned, %threads
+  %index.next = add i64 %index, 1
+  %scaled = mul i64 %index, %chunks
+  %scaled.next = mul i64 %index.next, %chunks
+  %from = udiv i64 %scaled, %threads
+  %to = udiv i64 %scaled.next, %threads
+  %length = sub i64 %to, %from
+  %place = getelementptr [16 x i64], ptr @ranges, i64 %index
+  br label %look
+look:
+  %ran.here = phi i64 [%ran, %range], [%ran.here, %claim], [%ran.next, %run]
+  %state = load atomic i64, ptr %place acquire, align 8
+  %state.high = lshr i64 %state, 32
+  %state.number = trunc i64 %state.high to i32
+  %age = sub i32 %state.number, %number
+  %is.late = icmp sgt i32 %age, 0
+  br i1 %is.late, label %late, label %count
+count:
+  %current = icmp eq i32 %age, 0
+  %low = and i64 %state, 4294967295
+  %claimed = select i1 %current, i64 %low, i64 0
+  %left = call i64 @llvm.usub.sat.i64(i64 %length, i64 %claimed)
+  %some = icmp ne i64 %left, 0
+  br i1 %some, label %claim, label %exhausted
 claim:
-  %less = sub i64 %seen, %count
-  %pair = cmpxchg ptr @word, i64 %seen, i64 %less acq_rel acquire, align 128
+  %up = add i64 %left, 1
+  %half = lshr i64 %up, 1
+  %part = select i1 %is.even, i64 %left, i64 %half
+  %taken = select i1 %is.joined, i64 %part, i64 1
+  %claimed.next = add i64 %claimed, %taken
+  %state.next = or i64 %high, %claimed.next
+  %pair = cmpxchg ptr %place, i64 %state, i64 %state.next acq_rel acquire, align 8
   %mine = extractvalue {i64, i1} %pair, 1
   br i1 %mine, label %run, label %look
 run:
-  %first = sub i64 %chunks, %left
-  %others = add i64 %count, -1
+  %first = add i64 %from, %claimed
+  %others = add i64 %taken, -1
   %others.high = shl i64 %others, 32
   %chunk = or i64 %first, %others.high
   call void %task(ptr %frame, i64 %chunk, ptr %scratch)
-  %before = atomicrmw sub ptr @pending, i64 %count acq_rel, align 128
-  %ran.next = add i64 %ran, %count
+  %ran.next = add i64 %ran.here, %taken
   br label %look
+exhausted:
+  %done.here = sub i64 %ran.here, %ran
+  %any = icmp ne i64 %done.here, 0
+  br i1 %any, label %tell, label %following
+tell:
+  %before = atomicrmw sub ptr @pending, i64 %done.here acq_rel, align 128
+  br label %following
+following:
+  %v.next = add i64 %v, 1
+  br label %visit
+late:                                       ; who has run a chunk of the job cannot be late for it
+  br label %done
 done:
-  ret i64 %ran
+  %result = phi i64 [0, %0], [0, %read], [%ran, %visit], [%ran, %late]
+  ret i64 %result
+}
+
+; Ranges that no job has touched for long are brought to the number of the last one, as claimed, so that it does not seem to be to come.
+define internal void @refresh(i64 %number) {
+  %high = shl i64 %number, 32
+  %state = or i64 %high, 4294967295
+  br label %next
+next:
+  %n = phi i64 [0, %0], [%n.next, %next]
+  %place = getelementptr [16 x i64], ptr @ranges, i64 %n
+  store atomic i64 %state, ptr %place seq_cst, align 8
+  %n.next = add i64 %n, 1
+  %more = icmp ult i64 %n.next, RANGES
+  br i1 %more, label %next, label %done
+done:
+  ret void
 }
 
 ; Whether to wake threads for a job of so many nanoseconds: if it is long, or follows so close on others that they are long together.
@@ -186,7 +256,10 @@ helped:
   %alone.more = mul i64 %alone, 9
   %elapsed = sub i64 %now, %start
   %elapsed.8 = shl i64 %elapsed, 3
-  %slow = icmp ugt i64 %elapsed.8, %alone.more
+  %longer = icmp ugt i64 %elapsed.8, %alone.more
+  %bearable = add i64 %alone, BEARABLE
+  %much = icmp ugt i64 %elapsed, %bearable
+  %slow = and i1 %longer, %much
   br label %judge
 judge:
   %late = phi i1 [true, %count], [%slow, %helped]
@@ -244,18 +317,35 @@ unlock.alone:
 
 publish:
   %wakes = phi i1 [false, %look.around], [true, %prepare], [true, %start.some]
-  ; No chunk of the last job is left, so that no thread claims by these yet.
+  %old = load atomic i64, ptr @word monotonic, align 128
+  %number = lshr i64 %old, 1
+  %closed = shl i64 %number, 1
+  store atomic i64 %closed, ptr @word monotonic, align 128
+  fence release
+  %rank = and i64 %number, 1048575
+  %long.ago = icmp eq i64 %rank, 1048575
+  br i1 %long.ago, label %renew, label %write
+renew:
+  call void @refresh(i64 %number)
+  br label %write
+write:
   store atomic ptr %task, ptr @job monotonic, align 128
   store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
   store atomic i64 %bytes, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
-  store atomic i64 %joined, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
+  %is.joined = icmp ne i64 %joined, 0
+  %brief = icmp ult i64 %nanoseconds, EVEN
+  %one.part = and i1 %is.joined, %brief
+  %how = select i1 %one.part, i64 2, i64 %joined
+  store atomic i64 %how, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
+  %several.long = zext i32 %wanted to i64
+  %threads.all = add i64 %several.long, 1
+  %threads = call i64 @llvm.umin.i64(i64 %threads.all, i64 RANGES)
+  store atomic i64 %threads, ptr getelementptr (i64, ptr @job, i64 5) monotonic, align 8
   store atomic i64 %chunks, ptr @pending monotonic, align 128
-  %old = load atomic i64, ptr @word monotonic, align 128
-  %generation = lshr i64 %old, 32
-  %generation.next = add i64 %generation, 1
-  %high = shl i64 %generation.next, 32
-  %new = or i64 %high, %chunks
+  %number.next = add i64 %number, 1
+  %shifted = shl i64 %number.next, 1
+  %new = or i64 %shifted, 1
   %replaced = atomicrmw xchg ptr @word, i64 %new seq_cst, align 128
   %job.count = load i64, ptr @jobs
   %job.count.next = add i64 %job.count, 1
@@ -272,9 +362,9 @@ call.them:
   call void @rouse(i32 %count)
   br label %work
 work:
-  %woke = phi i1 [false, %publish], [true, %call.them]
+  %woke = phi i1 [false, %write], [true, %call.them]
   %begin = CLOCK
-  %ran = call i64 @drain(ptr %scratch, i64 %bytes)
+  %ran = call i64 @drain(ptr %scratch, i64 %bytes, i64 0)
   %end = CLOCK
   br label %wait
 wait:
@@ -338,6 +428,7 @@ define i64 @wengert_pool_calls() {
 ; In a forked child: its only thread is the one that forked, which has no job.
 define void @wengert_pool_forked() {
   store atomic i64 0, ptr @word seq_cst, align 128
+  call void @llvm.memset.p0.i64(ptr @ranges, i8 0, i64 RANGE_BYTES, i1 false)
   store atomic i64 0, ptr @pending seq_cst, align 128
   store atomic i32 0, ptr @busy seq_cst, align 128
   store atomic i32 0, ptr @running seq_cst, align 4

@@ -31,6 +31,8 @@ define internal ptr @worker(ptr %argument) {
   %number = ptrtoint ptr %argument to i32
   %own.long = call i64 (i64, ...) @syscall(i64 GETTID)
   %own = trunc i64 %own.long to i32
+  %number.long = zext i32 %number to i64
+  %place.own = add i64 %number.long, 1
   %listed = icmp ult i32 %number, 1024
   br i1 %listed, label %list, label %fresh
 list:
@@ -40,14 +42,16 @@ list:
 fresh:
   %scratch = phi ptr [null, %0], [null, %list], [%scratch, %slept], [%scratch.now, %helped]
   %capacity = phi i64 [0, %0], [0, %list], [%capacity, %slept], [%capacity.now, %helped]
+  %last = phi i64 [0, %0], [0, %list], [%last, %slept], [%seen, %helped]
   %known = load atomic i32, ptr @opened seq_cst, align 4
   %began = CLOCK
   br label %look
 look:
   %turn = phi i32 [0, %fresh], [%turn.next, %pause], [%turn.next, %yield]
   %seen = load atomic i64, ptr @word acquire, align 128
-  %left = and i64 %seen, 4294967295
-  %some = icmp ne i64 %left, 0
+  %can = trunc i64 %seen to i1
+  %another.job = icmp ne i64 %seen, %last
+  %some = and i1 %can, %another.job
   %wanted = load atomic i32, ptr @wanted monotonic, align 4
   %invited = icmp slt i32 %number, %wanted
   %takes = and i1 %some, %invited
@@ -77,8 +81,7 @@ sleep:                                      ; either the caller sees a sleeper, 
   %ticket = load atomic i32, ptr @epoch seq_cst, align 4
   %more = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 128
   %again = load atomic i64, ptr @word seq_cst, align 128
-  %left.again = and i64 %again, 4294967295
-  %some.again = icmp ne i64 %left.again, 0
+  %some.again = icmp ne i64 %again, %last
   %known.again = load atomic i32, ptr @opened seq_cst, align 4
   %another = icmp ne i32 %known.again, %known
   %any.again = or i1 %some.again, %another
@@ -108,7 +111,7 @@ give.up:                                    ; without memory one does not help
 help:
   %scratch.own = phi ptr [%scratch, %prepare], [%made, %grow]
   %capacity.own = phi i64 [%capacity, %prepare], [%granted, %grow]
-  %ran = call i64 @drain(ptr %scratch.own, i64 %capacity.own)
+  %ran = call i64 @drain(ptr %scratch.own, i64 %capacity.own, i64 %place.own)
   %count = atomicrmw add ptr @helps, i64 %ran monotonic, align 8
   br label %helped
 helped:

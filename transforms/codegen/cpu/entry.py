@@ -27,12 +27,10 @@ from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, with_debug_lines
 from wengert.transforms.codegen.llvm.debug_lines import marked as marked_function
-from wengert.transforms.schedule.chunks import Split
+from wengert.transforms.schedule.chunks import PROGRAM_NS, Split
 from wengert.transforms.schedule.target import Target
 
 ENTRY = "entry"
-REGION_NS = 200_000.0
-"""Programs whose kernels take so long together that threads may share open the pool for all of them."""
 MOST_CELLS = 64
 """So many cells, or fewer, are never used for another value."""
 _END = "; end"
@@ -275,7 +273,7 @@ class EntryBuilder:
 
     @property
     def _opens_pool(self) -> bool:
-        return self._shared_ns >= REGION_NS
+        return self._shared_ns >= PROGRAM_NS
 
     @property
     def _calls_blas(self) -> bool:

@@ -70,7 +70,7 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
     if plan.element != plan.result_element:  # sums of another type than the result are kept for one block
         rows, wide = _apart(plan, tile, columns, flops_per_ns)
         return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // wide)), 0
-    rows, wide = _joined(plan, tile, columns, flops_per_ns)
+    rows, wide = _joined(plan, tile, columns, flops_per_ns, awake=target.awake)
     together = columns // wide * wide
     return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // together)), together
 
@@ -102,10 +102,10 @@ def _apart(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> t
     return min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
 
 
-def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> tuple[int, int]:
+def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float, *, awake: bool) -> tuple[int, int]:
     """The rows and columns of blocks of which a thread computes neighbours together: one thread takes as long for small ones as for large ones."""
     around = prod(loop.size for loop in plan.loops)
-    most = wanted_chunks(plan.flops / flops_per_ns)
+    most = wanted_chunks(plan.flops / flops_per_ns, awake=awake)
 
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         """The time of the threads together, those that wait for others among them, for every number of threads."""

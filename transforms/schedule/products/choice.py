@@ -44,6 +44,8 @@ ACCUMULATORS = 8
 UNROLLED = 24
 """Multiply-adds of a tile up to which its loop along k is written out."""
 LEAST_ROWS = 128
+FEWER_ROWS, FEWER_ROWS_PACKED = 16, 64
+"""Where threads are awake and there are too few columns; each part goes through all of B, and copies it if the kernel does."""
 LEAST_COLUMNS = 64
 ENOUGH = 8
 """So many parts by columns are enough."""
@@ -169,10 +171,10 @@ def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, p
     tile = block_tile(plan, target)
     plan = replace(plan, paired=_gains_by_pairs(plan, tile, target))
     work = nanoseconds(plan, target)
-    parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None
+    parallel = parallel and wanted_chunks(work, awake=target.awake) > 1 and plan.copy_a is None and plan.copy_b is None
     blocks, together = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
     count = replace(plan, blocks=blocks).block_count
-    share = _ranges("blocks", count, work, most=count) if parallel else None
+    share = _ranges("blocks", count, work, target, most=count) if parallel else None
     normalised = target.slow_subnormals and plan.element in ("f32", "f64")
     together = together if share else 0
     return replace(schedule, tile=tile, blocks=blocks, together=together, paired=plan.paired, normalised=normalised and not plan.paired, parallel=share)
@@ -212,26 +214,31 @@ def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
     if plan.copy_a is not None or plan.result_element != plan.element:
         return None
     work = nanoseconds(plan, target)
-    wanted = wanted_chunks(work)
+    wanted = wanted_chunks(work, awake=target.awake)
     if wanted < 2:
         return None
     around = () if plan.copy_b is not None else plan.loops
     if around and around[0].size >= min(ENOUGH_ITERATIONS, wanted):
-        return _ranges("loop", around[0].size, work)
+        return _ranges("loop", around[0].size, work, target)
     if around and iterations(plan) >= min(ENOUGH, wanted):
-        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work)
+        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work, target)
     width = _least_columns(plan, tile)
     if plan.n >= min(ENOUGH, wanted) * width:
-        return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
+        return _ranges("columns", plan.n, work, target, unit=width, most=plan.n // width)
     if plan.m >= 2 * LEAST_ROWS:
-        return _ranges("rows", plan.m, work, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // LEAST_ROWS)
+        return _ranges("rows", plan.m, work, target, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // LEAST_ROWS)
     if plan.n >= 2 * width:
-        return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
-    return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work) if around and iterations(plan) > 1 else None
+        return _ranges("columns", plan.n, work, target, unit=width, most=plan.n // width)
+    if around and iterations(plan) > 1:
+        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work, target)
+    rows = FEWER_ROWS if plan.method == "rows" else FEWER_ROWS_PACKED
+    if target.awake and plan.m >= 2 * rows:
+        return _ranges("rows", plan.m, work, target, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // rows)
+    return None
 
 
-def _ranges(over: Over, extent: int, work: float, **limits: int) -> Share | None:
-    cut = split(extent, work, **limits)
+def _ranges(over: Over, extent: int, work: float, target: Target, **limits: int) -> Share | None:
+    cut = split(extent, work, awake=target.awake, **limits)
     return None if cut is None else Share(over, cut.grain, cut.nanoseconds)
 
 
