@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 
+from wengert.runtime.cpu.pool_claims import CLAIMS_TEXT, RANGES, RENEWED
 from wengert.runtime.cpu.pool_workers import LINGER, LINGERS, WORKERS_TEXT
 from wengert.transforms.codegen.cpu.symbols import POOL_CLOSE, POOL_OPEN, POOL_RUN
 
@@ -19,8 +20,6 @@ _NEARBY = 200_000
 
 _EVEN_NS = 150_000
 """Of smaller jobs whose chunks may be joined, each thread claims one part, since their ends are no further apart than more copies take."""
-_RANGES = 64
-"""So many threads have a range of the chunks of their own."""
 _BEARABLE = 25_000
 """Jobs that sharing makes longer by fewer cycles do not tell that others need the cores: who is stopped loses more."""
 _VAIN = 4
@@ -45,7 +44,7 @@ def pool_text() -> str:
     machine = platform.machine()
     has_clock = machine == "x86_64"  # elsewhere it may not be readable, and no two small jobs count as close
     return (
-        (_TEXT + WORKERS_TEXT)
+        (_TEXT + CLAIMS_TEXT + WORKERS_TEXT)
         .replace("PAUSES", str(_PAUSES))
         .replace("LINGERS", str(_PAUSES + LINGERS))
         .replace("LINGER", str(LINGER))
@@ -57,8 +56,9 @@ def pool_text() -> str:
         .replace("BEARABLE", str(_BEARABLE))
         .replace("VAIN", str(_VAIN))
         .replace("SERIES", str(_SERIES_NS))
-        .replace("RANGE_BYTES", str(128 * _RANGES))
-        .replace("RANGES", str(_RANGES))
+        .replace("RANGE_BYTES", str(128 * RANGES))
+        .replace("RANGES", str(RANGES))
+        .replace("RENEWED", str(RENEWED - 1))
         .replace("NEARBY", str(_NEARBY if has_clock else 0))
         .replace("FUTEX", str(_FUTEX.get(machine, 0)))
         .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
@@ -77,7 +77,6 @@ _TEXT = """
 @gap1 = internal global [128 x i8] zeroinitializer, align 128
 @job = internal global [6 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, how chunks are joined (0: not at all), threads
 @gap2 = internal global [128 x i8] zeroinitializer, align 128
-@ranges = internal global [RANGES x [16 x i64]] zeroinitializer, align 128   ; of each thread: the job's number << 32 | chunks claimed
 @busy = internal global i32 0, align 128              ; whether a caller has the pool
 @wanted = internal global i32 0, align 4              ; workers that take part
 @running = internal global i32 0, align 4             ; workers that have been started
@@ -100,116 +99,6 @@ declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
-
-; Claims and runs chunks of the job at hand until none is left, or it needs more private memory than there is; tells how many. A thread begins with its own
-; range and goes on to those of others. Of chunks that may be joined it claims half of what is left of a range (1), or all of it (2), where each claim costs
-; something by itself. A range is a count of the chunks that are claimed, under the number of the job: under an older number none is. All chunks of a job
-; are claimed before the next one begins, so that who comes late finds nothing.
-define internal i64 @drain(ptr %scratch, i64 %capacity, i64 %me) {
-  %seen = load atomic i64, ptr @word acquire, align 128
-  %open = trunc i64 %seen to i1
-  br i1 %open, label %read, label %done
-read:                                       ; the word is closed while a job is written
-  %task = load atomic ptr, ptr @job monotonic, align 128
-  %frame = load atomic ptr, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
-  %chunks = load atomic i64, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
-  %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
-  %joined = load atomic i64, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
-  %threads = load atomic i64, ptr getelementptr (i64, ptr @job, i64 5) monotonic, align 8
-  fence acquire
-  %again = load atomic i64, ptr @word monotonic, align 128
-  %same = icmp eq i64 %seen, %again
-  %fits = icmp ule i64 %bytes, %capacity
-  %good = and i1 %same, %fits
-  br i1 %good, label %begin, label %done
-begin:
-  %number.long = lshr i64 %seen, 1
-  %number = trunc i64 %number.long to i32
-  %high = shl i64 %number.long, 32
-  %is.joined = icmp ne i64 %joined, 0
-  %is.even = icmp eq i64 %joined, 2
-  br label %visit
-visit:
-  %v = phi i64 [0, %begin], [%v.next, %following]
-  %ran = phi i64 [0, %begin], [%ran.here, %following]
-  %all.visited = icmp uge i64 %v, %threads
-  br i1 %all.visited, label %done, label %range
-range:
-  %turned = add i64 %me, %v
-  %index = urem i64 %turned, %threads
-  %index.next = add i64 %index, 1
-  %scaled = mul i64 %index, %chunks
-  %scaled.next = mul i64 %index.next, %chunks
-  %from = udiv i64 %scaled, %threads
-  %to = udiv i64 %scaled.next, %threads
-  %length = sub i64 %to, %from
-  %place = getelementptr [16 x i64], ptr @ranges, i64 %index
-  br label %look
-look:
-  %ran.here = phi i64 [%ran, %range], [%ran.here, %claim], [%ran.next, %run]
-  %state = load atomic i64, ptr %place acquire, align 8
-  %state.high = lshr i64 %state, 32
-  %state.number = trunc i64 %state.high to i32
-  %age = sub i32 %state.number, %number
-  %is.late = icmp sgt i32 %age, 0
-  br i1 %is.late, label %late, label %count
-count:
-  %current = icmp eq i32 %age, 0
-  %low = and i64 %state, 4294967295
-  %claimed = select i1 %current, i64 %low, i64 0
-  %left = call i64 @llvm.usub.sat.i64(i64 %length, i64 %claimed)
-  %some = icmp ne i64 %left, 0
-  br i1 %some, label %claim, label %exhausted
-claim:
-  %up = add i64 %left, 1
-  %half = lshr i64 %up, 1
-  %part = select i1 %is.even, i64 %left, i64 %half
-  %taken = select i1 %is.joined, i64 %part, i64 1
-  %claimed.next = add i64 %claimed, %taken
-  %state.next = or i64 %high, %claimed.next
-  %pair = cmpxchg ptr %place, i64 %state, i64 %state.next acq_rel acquire, align 8
-  %mine = extractvalue {i64, i1} %pair, 1
-  br i1 %mine, label %run, label %look
-run:
-  %first = add i64 %from, %claimed
-  %others = add i64 %taken, -1
-  %others.high = shl i64 %others, 32
-  %chunk = or i64 %first, %others.high
-  call void %task(ptr %frame, i64 %chunk, ptr %scratch)
-  %ran.next = add i64 %ran.here, %taken
-  br label %look
-exhausted:
-  %done.here = sub i64 %ran.here, %ran
-  %any = icmp ne i64 %done.here, 0
-  br i1 %any, label %tell, label %following
-tell:
-  %before = atomicrmw sub ptr @pending, i64 %done.here acq_rel, align 128
-  br label %following
-following:
-  %v.next = add i64 %v, 1
-  br label %visit
-late:                                       ; who has run a chunk of the job cannot be late for it
-  br label %done
-done:
-  %result = phi i64 [0, %0], [0, %read], [%ran, %visit], [%ran, %late]
-  ret i64 %result
-}
-
-; Ranges that no job has touched for long are brought to the number of the last one, as claimed, so that it does not seem to be to come.
-define internal void @refresh(i64 %number) {
-  %high = shl i64 %number, 32
-  %state = or i64 %high, 4294967295
-  br label %next
-next:
-  %n = phi i64 [0, %0], [%n.next, %next]
-  %place = getelementptr [16 x i64], ptr @ranges, i64 %n
-  store atomic i64 %state, ptr %place seq_cst, align 8
-  %n.next = add i64 %n, 1
-  %more = icmp ult i64 %n.next, RANGES
-  br i1 %more, label %next, label %done
-done:
-  ret void
-}
 
 ; Whether to wake threads for a job of so many nanoseconds: if it is long, or follows so close on others that they are long together.
 define internal i1 @worth(i64 %nanoseconds) {
@@ -322,8 +211,8 @@ publish:
   %closed = shl i64 %number, 1
   store atomic i64 %closed, ptr @word monotonic, align 128
   fence release
-  %rank = and i64 %number, 1048575
-  %long.ago = icmp eq i64 %rank, 1048575
+  %rank = and i64 %number, RENEWED
+  %long.ago = icmp eq i64 %rank, RENEWED
   br i1 %long.ago, label %renew, label %write
 renew:
   call void @refresh(i64 %number)
@@ -353,7 +242,10 @@ write:
   %start = CLOCK
   %resting = load atomic i32, ptr @sleepers seq_cst, align 128
   %some.rest = icmp sgt i32 %resting, 0
-  %wake = and i1 %some.rest, %wakes
+  %coming = load atomic i32, ptr @summoned monotonic, align 4
+  %none.coming = icmp eq i32 %coming, 0
+  %some.asleep = and i1 %some.rest, %none.coming
+  %wake = and i1 %some.asleep, %wakes
   br i1 %wake, label %call.them, label %work
 call.them:
   %others = add i64 %chunks, -1
@@ -434,6 +326,7 @@ define void @wengert_pool_forked() {
   store atomic i32 0, ptr @running seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 128
   store atomic i32 0, ptr @open seq_cst, align 128
+  store atomic i32 0, ptr @summoned seq_cst, align 4
   store i32 -1, ptr @home, align 4
   call void @llvm.memset.p0.i64(ptr @numbers, i8 0, i64 4096, i1 false)
   ret void

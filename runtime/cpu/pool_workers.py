@@ -6,8 +6,9 @@ looks, and sleep only then. (Waiting about as long as blocking costs is within a
 M. Manasse and S. Owicki, "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991.) Several callers have the cores busy
 themselves, so workers do not linger for them.
 
-A kernel of Linux likes to run a thread that is woken where its waker runs, which makes good use of a cache and none of a second core: there the worker gets
-nothing but the time in which its caller waits for it. So workers are kept off the processor of the caller that wakes them, and may use all others that this may use.
+Linux likes to run a thread that is woken where its waker runs, which makes good use of a cache and none of a second core: there the worker gets nothing
+but the time in which its caller waits for it. So workers are kept off the processor of the caller that wakes them, and may use all others that this may
+use.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ LINGERS = 500
 WORKERS_TEXT = """
 @open = internal global i32 0, align 128              ; programs at work that share many kernels
 @opened = internal global i32 0, align 4              ; such programs so far
+@summoned = internal global i32 0, align 4            ; whether workers have been woken, and none has come yet
 @home = internal global i32 -1, align 4               ; the processor that workers are kept off
 @numbers = internal global [1024 x i32] zeroinitializer, align 128   ; the system's numbers of the workers; 0: not known yet
 
@@ -91,6 +93,7 @@ rest:
   %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @epoch, i32 128, i32 %ticket, ptr null, ptr null, i32 0)
   br label %slept
 slept:
+  store atomic i32 0, ptr @summoned monotonic, align 4
   %fewer = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 128
   br label %fresh
 prepare:
@@ -213,6 +216,7 @@ done:
 ; Wakes so many workers. Who calls has the pool.
 define internal void @rouse(i32 %count) {
   call void @keep.off()
+  store atomic i32 1, ptr @summoned monotonic, align 4
   %call.count = load i64, ptr @calls
   %call.count.next = add i64 %call.count, 1
   store i64 %call.count.next, ptr @calls
@@ -247,8 +251,8 @@ look:
   %sleeping = load atomic i32, ptr @sleepers seq_cst, align 128
   %some = icmp sgt i32 %sleeping, 0
   br i1 %some, label %call.them, label %unlock
-call.them:
-  call void @rouse(i32 %wanted)
+call.them:                                  ; some of those that sleep may be more than are wanted
+  call void @rouse(i32 65536)
   br label %unlock
 unlock:
   store atomic i32 0, ptr @busy release, align 128

@@ -44,6 +44,11 @@ class Split(Struct, frozen=True):
         return -(-self.iterations // self.grain)
 
 
+def stay_awake(nanoseconds: float) -> bool:
+    """Whether kernels of a program that may be shared take so long together that workers are woken once for all of them."""
+    return nanoseconds >= PROGRAM_NS
+
+
 def wanted_chunks(nanoseconds: float, *, awake: bool = False) -> int:
     """How many chunks this much work should be cut into (1: it is not worth it); ``awake`` where workers stay awake between kernels."""
     if nanoseconds < (AWAKE_NS if awake else LEAST_NS):

@@ -22,7 +22,7 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.schedule.choice import choose
-from wengert.transforms.schedule.chunks import PROGRAM_NS, split
+from wengert.transforms.schedule.chunks import split, stay_awake
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
@@ -53,7 +53,7 @@ class SchedulePass(ModulePass):
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
                 target = target_named(self.target)
-                target = replace(target, awake=block_ns(function.body.block, target) >= PROGRAM_NS)
+                target = replace(target, awake=stay_awake(block_ns(function.body.block, target)))
                 schedule(function, target, strict=self.strict, in_place=_overwrites(function))
 
 

@@ -27,7 +27,7 @@ from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, with_debug_lines
 from wengert.transforms.codegen.llvm.debug_lines import marked as marked_function
-from wengert.transforms.schedule.chunks import PROGRAM_NS, Split
+from wengert.transforms.schedule.chunks import Split, stay_awake
 from wengert.transforms.schedule.target import Target
 
 ENTRY = "entry"
@@ -273,7 +273,7 @@ class EntryBuilder:
 
     @property
     def _opens_pool(self) -> bool:
-        return self._shared_ns >= PROGRAM_NS
+        return stay_awake(self._shared_ns)
 
     @property
     def _calls_blas(self) -> bool:

@@ -17,7 +17,6 @@ from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.products.plan import MatmulPlan
 from wengert.transforms.schedule.products.tiling import Group
 
-
 FETCHED_BYTES = 256
 """Rows of A from so many bytes on are fetched ahead."""
 
