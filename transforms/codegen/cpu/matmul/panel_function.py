@@ -159,7 +159,10 @@ def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str
 
 
 def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
-    """The terms of a row are neighbours: a register of each row, which are turned together. Where there are fewer rows the last one is copied again."""
+    """The terms of a row are neighbours: a register of each row, which are turned together. Where there are fewer rows the last one is copied again.
+
+    The same terms of the rows of the panel that comes next are fetched meanwhile: too few neighbours are read of a row for the processor to do it by itself.
+    """
     (given, kind), lanes = panel.kinds, panel.arithmetic.lanes
     terms = builder.binary("lshr", "i64", "%depth", 1) if panel.paired else "%depth"
     whole = builder.multiply(builder.binary("udiv", "i64", terms, lanes), lanes)
@@ -175,6 +178,9 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
                 first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
                 numbers = [builder.intrinsic("umin", "i64", builder.add(first, w), last) for w in range(each)]
                 places = [builder.offset(source, given, builder.multiply(number, "%step")) for number in numbers]
+                for place in places:
+                    ahead = builder.offset(place, given, builder.multiply(width, "%step"))
+                    builder.line(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
                 rows = [panel.read_along(builder, place, lanes) for place in places]
                 write_turned(builder, panel.arithmetic, rows, builder.offset(target, kind, first), width)
     _copy_singly(builder, panel, width, ("%source", "%target", "%count"), whole)
