@@ -27,6 +27,8 @@ SAVED = 0.985
 FEW_ROWS = 12
 """Smaller tiles are not made smaller."""
 MOST_COLUMNS = 1024
+SHALLOW_ROWS = 32
+"""So few rows take less time than copying B: its panels and the terms that come next, fetched meanwhile, had better stay in the second-level cache together."""
 LEAST_DEPTH, MOST_DEPTH = 64, 384
 """Fewer terms at a time write C too often."""
 PANEL_BYTES = 1 << 14
@@ -72,6 +74,8 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
         return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // wide)), 0
     rows, wide = _joined(plan, tile, columns, flops_per_ns, awake=target.awake)
     together = columns // wide * wide
+    if plan.m <= SHALLOW_ROWS:
+        room //= 4
     return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // together)), together
 
 
