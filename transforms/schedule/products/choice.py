@@ -48,8 +48,8 @@ ACCUMULATORS = 8
 UNROLLED = 24
 """Multiply-adds of a tile up to which its loop along k is written out."""
 LEAST_ROWS = 128
-FEWER_ROWS, FEWER_ROWS_PACKED = 16, 64
-"""Where threads are awake and there are too few columns; each part goes through all of B, and copies it if the kernel does."""
+FEWER_ROWS, NARROW_VECTORS = 16, 2
+"""Parts of a product with few columns, where threads stay awake: of rows, which go through all of B, or, where B is copied, of columns."""
 LEAST_COLUMNS = 64
 ENOUGH = 8
 """So many parts by columns are enough."""
@@ -248,9 +248,11 @@ def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
         return _ranges("columns", plan.n, work, target, unit=width, most=plan.n // width)
     if around and iterations(plan) > 1:
         return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work, target)
-    rows = FEWER_ROWS if plan.method == "rows" else FEWER_ROWS_PACKED
-    if target.awake and plan.m >= 2 * rows:
-        return _ranges("rows", plan.m, work, target, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // rows)
+    if target.awake and plan.method == "rows" and plan.m >= 2 * FEWER_ROWS:
+        return _ranges("rows", plan.m, work, target, unit=tile.rows, most=plan.m // FEWER_ROWS)
+    narrow = NARROW_VECTORS * tile.lanes
+    if target.awake and plan.method == "packed" and plan.copy_b is None and plan.n >= 2 * narrow:
+        return _ranges("columns", plan.n, work, target, unit=narrow, most=plan.n // narrow)
     return None
 
 

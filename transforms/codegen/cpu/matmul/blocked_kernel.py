@@ -22,6 +22,7 @@ from wengert.transforms.codegen.cpu.matmul.tile_function import LINE_BYTES, tile
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
 from wengert.transforms.schedule.products.plan import MatmulPlan, aligned
 
+FAR_BYTES = 1 << 20
 BLOCK_PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias %c", "ptr noalias %scratch", "i64 %rows", "i64 %columns")
 
 
@@ -34,10 +35,10 @@ def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     if plan.pairs == "bf16":
         functions[exponent_name(tile.lanes)] = exponent_function(tile.lanes)
     sides = ((plan.stored[0], tile.rows, plan.a_m, plan.a_k), (plan.stored[1], tile.columns * tile.lanes, plan.b_n, plan.b_k))
-    for stored, width, step, turn in sides:
+    for (stored, width, step, turn), ahead in zip(sides, (False, _is_far(plan)), strict=True):
         form = panel_form(step, turn)
-        functions[panel_name((stored, element), width, tile.lanes, form, paired=plan.paired)] = panel_function(
-            (stored, element), width, tile.lanes, form, paired=plan.paired
+        functions[panel_name((stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead)] = panel_function(
+            (stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead
         )
     return functions
 
@@ -75,6 +76,11 @@ def block_function(plan: MatmulPlan, name: str, finish: Finish | None = None) ->
     return builder.definition(name, parameters, attributes="noinline nounwind")
 
 
+def _is_far(plan: MatmulPlan) -> bool:
+    """Whether columns of B lie along memory, and so many of them that they come from beyond the second-level cache."""
+    return panel_form(plan.b_n, plan.b_k) == "along" and plan.k * plan.n * ELEMENT_BYTES[plan.stored[1]] >= FAR_BYTES
+
+
 def _bytes(element: str) -> str:
     """The LLVM type by which addresses of such elements are counted."""
     return f"[{ELEMENT_BYTES[element]} x i8]"
@@ -90,7 +96,7 @@ def _steps(builder: FunctionBuilder, plan: MatmulPlan, depth: Index) -> Index:
 def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str, str], count: str, sizes: tuple[Index, Index]) -> None:
     """Copies all panels of B of a block, which has so many columns, of so many terms; from where, to where, and where what is kept of each goes."""
     (source, target, factors), (depth, steps), width = copy, sizes, plan.tile.columns * plan.tile.lanes
-    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k), paired=plan.paired)
+    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k), paired=plan.paired, ahead=_is_far(plan))
     with builder.rotated_loop(count, step=width * plan.b_group) as loop:
         first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
         panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, steps))
