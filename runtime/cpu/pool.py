@@ -1,14 +1,13 @@
 """The thread pool of compiled programs: machine code of its own, made once per process.
 
-A *job* is a function ``task(frame, chunk, scratch)`` and a number of chunks. The shared state of a job is one word,
-``generation << 32 | chunks left``: a thread that exchanges it for one that is less by 1 has claimed a chunk. (Where neighbouring
-chunks take less together, it claims its share of what is left at once, as in C. Polychronopoulos and D. Kuck, "Guided self-scheduling", IEEE Transactions on
-Computers 36, 1987; a caller without workers all of them.) The caller publishes the word,
-claims chunks like the workers, and at the end waits for the chunks that workers have claimed; it never waits for a worker that
-has not started. Workers look at the word for some microseconds before they sleep on a futex, and are woken only for jobs that
-are worth it; where sharing has cost more than it saved, some jobs are not shared. (Workers pay for the coordination, not the
-caller: the "work-first principle" of Frigo, Leiserson and Randall, "The implementation of the Cilk-5 multithreaded
-language", PLDI 1998, for a single loop.)
+A *job* is a function ``task(frame, chunk, scratch)`` and a number of chunks, of which every thread has a range (:mod:`wengert.runtime.cpu.pool_claims`). A
+thread claims chunks by exchanging the count of its range, and goes on to the ranges of others. (Where neighbouring chunks take less together, it claims
+half of what is left of a range at once, as in C. Polychronopoulos and D. Kuck, "Guided self-scheduling", IEEE Transactions on Computers 36, 1987, or all
+of it if the job is short; a caller without workers all of them.) The caller publishes the job, claims chunks like the workers, and at the end waits for
+the chunks that workers have claimed; it never waits for a worker that has not started. Workers look at the word for some microseconds before they sleep on
+a futex, and are woken only for jobs that are worth it, or once for a program with many jobs (:mod:`wengert.runtime.cpu.pool_workers`); where sharing has
+cost more than it saved, some jobs are not shared. (Workers pay for the coordination, not the caller: the "work-first principle" of Frigo, Leiserson and
+Randall, "The implementation of the Cilk-5 multithreaded language", PLDI 1998, for a single loop.)
 
 One caller has the pool at a time; others, and all callers if there is one thread, run their chunks one after another. Which thread
 runs a chunk has no influence on the result: chunks are cut by the shapes of a program, never by the number of threads.
@@ -28,7 +27,7 @@ from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.cpu.pool_code import available, pool_text
-from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_OPEN, POOL_RUN
 
 
 def default_threads() -> int:
@@ -86,7 +85,7 @@ class _Pool:
 
         self.library = Library(object_code(pool_text() + blas_text()).image)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.library))  # workers may look at the code until the process has ended
-        for name in (POOL_RUN, BLAS_HOLD, BLAS_RELEASE):
+        for name in (POOL_RUN, POOL_OPEN, POOL_CLOSE, BLAS_HOLD, BLAS_RELEASE):
             llvm.add_symbol(name, self.library.address(name))  # pyright: ignore[reportUnknownMemberType]
         self._set = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self.library.address("wengert_pool_set"))
         self.helped = ctypes.CFUNCTYPE(ctypes.c_int64)(self.library.address("wengert_pool_helped"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 
-from wengert.transforms.codegen.cpu.symbols import POOL_RUN
+from wengert.runtime.cpu.pool_claims import CLAIMS_TEXT, RANGES, RENEWED
+from wengert.runtime.cpu.pool_workers import LINGER, LINGERS, WORKERS_TEXT
+from wengert.transforms.codegen.cpu.symbols import POOL_CLOSE, POOL_OPEN, POOL_RUN
 
 _PAUSES = 1000
 """The times that a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
@@ -13,16 +15,21 @@ _WAKING_NS = 25_000
 """Jobs of so much work wake workers that sleep; smaller ones are shared with those that are awake."""
 _SERIES_NS = 100_000
 """Small jobs that come one after another wake them too, once they are so long together."""
-_CLOSE = 200_000
+_NEARBY = 200_000
 """At most so many cycles lie between the beginnings of such jobs."""
 
+_EVEN_NS = 150_000
+"""Of smaller jobs whose chunks may be joined, each thread claims one part, since their ends are no further apart than more copies take."""
+_BEARABLE = 25_000
+"""Jobs that sharing makes longer by fewer cycles do not tell that others need the cores: who is stopped loses more."""
 _VAIN = 4
 """The times in a row that workers may be woken and find no chunk left."""
 _PENALTY_NS = 100_000
 """The work that is not shared after a job that sharing made slower; after several of them more, up to 500 times as much."""
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-"""The system call's number, by machine; elsewhere programs run in one thread."""
+_GETTID = {"x86_64": 186, "aarch64": 178}
+"""The numbers of system calls, by machine; elsewhere programs run in one thread."""
 _PAUSE = {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": "@llvm.aarch64.hint(i32 1)"}
 """The instruction that lets a core rest for some cycles."""
 
@@ -37,27 +44,38 @@ def pool_text() -> str:
     machine = platform.machine()
     has_clock = machine == "x86_64"  # elsewhere it may not be readable, and no two small jobs count as close
     return (
-        _TEXT.replace("PAUSES", str(_PAUSES))
+        (_TEXT + CLAIMS_TEXT + WORKERS_TEXT)
+        .replace("PAUSES", str(_PAUSES))
+        .replace("LINGERS", str(_PAUSES + LINGERS))
+        .replace("LINGER", str(LINGER))
         .replace("CLOCK", "call i64 @llvm.readcyclecounter()" if has_clock else "add i64 0, 0")
         .replace("WAKING", str(_WAKING_NS))
         .replace("PENALTY", str(_PENALTY_NS))
         .replace("WORST", str(500 * _PENALTY_NS))
+        .replace("EVEN", str(_EVEN_NS))
+        .replace("BEARABLE", str(_BEARABLE))
         .replace("VAIN", str(_VAIN))
         .replace("SERIES", str(_SERIES_NS))
-        .replace("CLOSE", str(_CLOSE if has_clock else 0))
+        .replace("RANGE_BYTES", str(128 * RANGES))
+        .replace("RANGES", str(RANGES))
+        .replace("RENEWED", str(RENEWED - 1))
+        .replace("NEARBY", str(_NEARBY if has_clock else 0))
         .replace("FUTEX", str(_FUTEX.get(machine, 0)))
         .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
+        .replace("GETTID", str(_GETTID.get(machine, 0)))
         .replace("@RUN", f"@{POOL_RUN}")
+        .replace("@OPEN", f"@{POOL_OPEN}")
+        .replace("@CLOSE", f"@{POOL_CLOSE}")
     )
 
 
 _TEXT = """
 ; Each of these has a cache line to itself (two, as lines are fetched in pairs).
-@word = internal global i64 0, align 128              ; generation << 32 | chunks left to claim
+@word = internal global i64 0, align 128              ; the job's number << 1 | whether it can be read
 @gap0 = internal global [128 x i8] zeroinitializer, align 128
 @pending = internal global i64 0, align 128           ; chunks that are not finished
 @gap1 = internal global [128 x i8] zeroinitializer, align 128
-@job = internal global [5 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, how chunks are joined (0: not at all)
+@job = internal global [6 x i64] zeroinitializer, align 128   ; task, frame, chunks, bytes of private memory, how chunks are joined (0: not at all), threads
 @gap2 = internal global [128 x i8] zeroinitializer, align 128
 @busy = internal global i32 0, align 128              ; whether a caller has the pool
 @wanted = internal global i32 0, align 4              ; workers that take part
@@ -82,153 +100,6 @@ declare i64 @syscall(i64, ...)
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
 
-; Claims and runs chunks until none is left, or the job at hand needs more private memory than there is; tells how many. Of chunks that may be joined
-; a thread claims its share of what is left, for all that take part and one more: so the last ones are single, and end about together (1); or its share of
-; all, where each claim costs something by itself (2).
-define internal i64 @drain(ptr %scratch, i64 %capacity) {
-  br label %look
-look:
-  %ran = phi i64 [0, %0], [%ran, %claim], [%ran.next, %run]
-  %seen = load atomic i64, ptr @word acquire, align 128
-  %left = and i64 %seen, 4294967295
-  %some = icmp ne i64 %left, 0
-  br i1 %some, label %read, label %done
-read:                                       ; another job may be written over this one meanwhile: then the exchange fails
-  %task = load atomic ptr, ptr @job monotonic, align 128
-  %frame = load atomic ptr, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
-  %chunks = load atomic i64, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
-  %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
-  %joined = load atomic i64, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
-  %workers = load atomic i32, ptr @wanted monotonic, align 4
-  %several = zext i32 %workers to i64
-  %parts = add i64 %several, 2
-  %rounding = add i64 %several, 1
-  %up = add i64 %left, %rounding
-  %share = udiv i64 %up, %parts
-  %threads = add i64 %several, 1
-  %all.up = add i64 %chunks, %several
-  %even = udiv i64 %all.up, %threads
-  %rest = call i64 @llvm.umin.i64(i64 %even, i64 %left)
-  %is.even = icmp eq i64 %joined, 2
-  %part = select i1 %is.even, i64 %rest, i64 %share
-  %many = icmp ne i64 %joined, 0
-  %count = select i1 %many, i64 %part, i64 1
-  %fits = icmp ule i64 %bytes, %capacity
-  br i1 %fits, label %claim, label %done
-claim:
-  %less = sub i64 %seen, %count
-  %pair = cmpxchg ptr @word, i64 %seen, i64 %less acq_rel acquire, align 128
-  %mine = extractvalue {i64, i1} %pair, 1
-  br i1 %mine, label %run, label %look
-run:
-  %first = sub i64 %chunks, %left
-  %others = add i64 %count, -1
-  %others.high = shl i64 %others, 32
-  %chunk = or i64 %first, %others.high
-  call void %task(ptr %frame, i64 %chunk, ptr %scratch)
-  %before = atomicrmw sub ptr @pending, i64 %count acq_rel, align 128
-  %ran.next = add i64 %ran, %count
-  br label %look
-done:
-  ret i64 %ran
-}
-
-define internal ptr @worker(ptr %argument) {
-  %number = ptrtoint ptr %argument to i32
-  br label %fresh
-fresh:
-  %scratch = phi ptr [null, %0], [%scratch, %slept], [%scratch.now, %helped]
-  %capacity = phi i64 [0, %0], [%capacity, %slept], [%capacity.now, %helped]
-  br label %look
-look:
-  %turn = phi i32 [0, %fresh], [%turn.next, %pause]
-  %seen = load atomic i64, ptr @word acquire, align 128
-  %left = and i64 %seen, 4294967295
-  %some = icmp ne i64 %left, 0
-  %wanted = load atomic i32, ptr @wanted monotonic, align 4
-  %invited = icmp slt i32 %number, %wanted
-  %takes = and i1 %some, %invited
-  br i1 %takes, label %prepare, label %wait
-wait:
-  %turn.next = add i32 %turn, 1
-  %tired = icmp ugt i32 %turn.next, PAUSES
-  br i1 %tired, label %sleep, label %pause
-pause:
-  call void PAUSE
-  br label %look
-sleep:                                      ; either the caller sees a sleeper, or the sleeper the caller's job
-  %ticket = load atomic i32, ptr @epoch seq_cst, align 4
-  %more = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 128
-  %again = load atomic i64, ptr @word seq_cst, align 128
-  %left.again = and i64 %again, 4294967295
-  %some.again = icmp ne i64 %left.again, 0
-  %takes.again = and i1 %some.again, %invited
-  br i1 %takes.again, label %slept, label %rest
-rest:
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @epoch, i32 128, i32 %ticket, ptr null, ptr null, i32 0)
-  br label %slept
-slept:
-  %fewer = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 128
-  br label %fresh
-prepare:
-  %bytes = load atomic i64, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
-  %fits = icmp ule i64 %bytes, %capacity
-  br i1 %fits, label %help, label %grow
-grow:
-  call void @free(ptr %scratch)
-  %rounded = add i64 %bytes, 4095
-  %whole = and i64 %rounded, -4096
-  %made = call ptr @aligned_alloc(i64 64, i64 %whole)
-  %failed = icmp eq ptr %made, null
-  %granted = select i1 %failed, i64 0, i64 %whole
-  br i1 %failed, label %give.up, label %help
-give.up:                                    ; without memory one does not help
-  %yielded = call i32 @sched_yield()
-  br label %helped
-help:
-  %scratch.own = phi ptr [%scratch, %prepare], [%made, %grow]
-  %capacity.own = phi i64 [%capacity, %prepare], [%granted, %grow]
-  %ran = call i64 @drain(ptr %scratch.own, i64 %capacity.own)
-  %count = atomicrmw add ptr @helps, i64 %ran monotonic, align 8
-  br label %helped
-helped:
-  %scratch.now = phi ptr [null, %give.up], [%scratch.own, %help]
-  %capacity.now = phi i64 [0, %give.up], [%capacity.own, %help]
-  br label %fresh
-}
-
-; Starts workers up to the number wanted; signals stay with the threads of the interpreter.
-define internal void @start(i32 %running, i32 %wanted) {
-  %thread = alloca i64
-  %all = alloca [16 x i64]
-  %mask = alloca [16 x i64]
-  call void @llvm.memset.p0.i64(ptr %all, i8 255, i64 128, i1 false)
-  %blocked = call i32 @pthread_sigmask(i32 2, ptr %all, ptr %mask)
-  br label %next
-next:
-  %n = phi i32 [%running, %0], [%n.next, %made]
-  %more = icmp slt i32 %n, %wanted
-  br i1 %more, label %make, label %done
-make:
-  %n.wide = sext i32 %n to i64
-  %argument = inttoptr i64 %n.wide to ptr
-  %status = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %argument)
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %made, label %refused
-made:
-  %handle = load i64, ptr %thread
-  %detached = call i32 @pthread_detach(i64 %handle)
-  %n.next = add i32 %n, 1
-  store atomic i32 %n.next, ptr @running monotonic, align 4
-  br label %next
-refused:                                    ; the system has no thread for us: do with those that there are
-  store atomic i32 %n, ptr @wanted monotonic, align 4
-  br label %done
-done:
-  %restored = call i32 @pthread_sigmask(i32 2, ptr %mask, ptr null)
-  ret void
-}
-
 ; Whether to wake threads for a job of so many nanoseconds: if it is long, or follows so close on others that they are long together.
 define internal i1 @worth(i64 %nanoseconds) {
   %long = icmp uge i64 %nanoseconds, WAKING
@@ -238,7 +109,7 @@ short:
   %then = load i64, ptr @last
   store i64 %now, ptr @last
   %since = sub i64 %now, %then
-  %close = icmp ult i64 %since, CLOSE
+  %close = icmp ult i64 %since, NEARBY
   %owed = load i64, ptr @debt
   %kept = select i1 %close, i64 %owed, i64 0
   %sum = add i64 %kept, %nanoseconds
@@ -274,7 +145,10 @@ helped:
   %alone.more = mul i64 %alone, 9
   %elapsed = sub i64 %now, %start
   %elapsed.8 = shl i64 %elapsed, 3
-  %slow = icmp ugt i64 %elapsed.8, %alone.more
+  %longer = icmp ugt i64 %elapsed.8, %alone.more
+  %bearable = add i64 %alone, BEARABLE
+  %much = icmp ugt i64 %elapsed, %bearable
+  %slow = and i1 %longer, %much
   br label %judge
 judge:
   %late = phi i1 [true, %count], [%slow, %helped]
@@ -332,18 +206,35 @@ unlock.alone:
 
 publish:
   %wakes = phi i1 [false, %look.around], [true, %prepare], [true, %start.some]
-  ; No chunk of the last job is left, so that no thread claims by these yet.
+  %old = load atomic i64, ptr @word monotonic, align 128
+  %number = lshr i64 %old, 1
+  %closed = shl i64 %number, 1
+  store atomic i64 %closed, ptr @word monotonic, align 128
+  fence release
+  %rank = and i64 %number, RENEWED
+  %long.ago = icmp eq i64 %rank, RENEWED
+  br i1 %long.ago, label %renew, label %write
+renew:
+  call void @refresh(i64 %number)
+  br label %write
+write:
   store atomic ptr %task, ptr @job monotonic, align 128
   store atomic ptr %frame, ptr getelementptr (i64, ptr @job, i64 1) monotonic, align 8
   store atomic i64 %chunks, ptr getelementptr (i64, ptr @job, i64 2) monotonic, align 8
   store atomic i64 %bytes, ptr getelementptr (i64, ptr @job, i64 3) monotonic, align 8
-  store atomic i64 %joined, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
+  %is.joined = icmp ne i64 %joined, 0
+  %brief = icmp ult i64 %nanoseconds, EVEN
+  %one.part = and i1 %is.joined, %brief
+  %how = select i1 %one.part, i64 2, i64 %joined
+  store atomic i64 %how, ptr getelementptr (i64, ptr @job, i64 4) monotonic, align 8
+  %several.long = zext i32 %wanted to i64
+  %threads.all = add i64 %several.long, 1
+  %threads = call i64 @llvm.umin.i64(i64 %threads.all, i64 RANGES)
+  store atomic i64 %threads, ptr getelementptr (i64, ptr @job, i64 5) monotonic, align 8
   store atomic i64 %chunks, ptr @pending monotonic, align 128
-  %old = load atomic i64, ptr @word monotonic, align 128
-  %generation = lshr i64 %old, 32
-  %generation.next = add i64 %generation, 1
-  %high = shl i64 %generation.next, 32
-  %new = or i64 %high, %chunks
+  %number.next = add i64 %number, 1
+  %shifted = shl i64 %number.next, 1
+  %new = or i64 %shifted, 1
   %replaced = atomicrmw xchg ptr @word, i64 %new seq_cst, align 128
   %job.count = load i64, ptr @jobs
   %job.count.next = add i64 %job.count, 1
@@ -351,22 +242,21 @@ publish:
   %start = CLOCK
   %resting = load atomic i32, ptr @sleepers seq_cst, align 128
   %some.rest = icmp sgt i32 %resting, 0
-  %wake = and i1 %some.rest, %wakes
+  %coming = load atomic i32, ptr @summoned monotonic, align 4
+  %none.coming = icmp eq i32 %coming, 0
+  %some.asleep = and i1 %some.rest, %none.coming
+  %wake = and i1 %some.asleep, %wakes
   br i1 %wake, label %call.them, label %work
 call.them:
-  %call.count = load i64, ptr @calls
-  %call.count.next = add i64 %call.count, 1
-  store i64 %call.count.next, ptr @calls
-  %epoch = atomicrmw add ptr @epoch, i32 1 seq_cst, align 4
   %others = add i64 %chunks, -1
   %most = call i64 @llvm.umin.i64(i64 %others, i64 65536)
   %count = trunc i64 %most to i32
-  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr @epoch, i32 129, i32 %count, ptr null, ptr null, i32 0)
+  call void @rouse(i32 %count)
   br label %work
 work:
-  %woke = phi i1 [false, %publish], [true, %call.them]
+  %woke = phi i1 [false, %write], [true, %call.them]
   %begin = CLOCK
-  %ran = call i64 @drain(ptr %scratch, i64 %bytes)
+  %ran = call i64 @drain(ptr %scratch, i64 %bytes, i64 0)
   %end = CLOCK
   br label %wait
 wait:
@@ -430,10 +320,15 @@ define i64 @wengert_pool_calls() {
 ; In a forked child: its only thread is the one that forked, which has no job.
 define void @wengert_pool_forked() {
   store atomic i64 0, ptr @word seq_cst, align 128
+  call void @llvm.memset.p0.i64(ptr @ranges, i8 0, i64 RANGE_BYTES, i1 false)
   store atomic i64 0, ptr @pending seq_cst, align 128
   store atomic i32 0, ptr @busy seq_cst, align 128
   store atomic i32 0, ptr @running seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 128
+  store atomic i32 0, ptr @open seq_cst, align 128
+  store atomic i32 0, ptr @summoned seq_cst, align 4
+  store i32 -1, ptr @home, align 4
+  call void @llvm.memset.p0.i64(ptr @numbers, i8 0, i64 4096, i1 false)
   ret void
 }
 """

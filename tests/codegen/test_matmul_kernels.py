@@ -53,6 +53,24 @@ def test_small_sizes_in_all_layouts(element: str, layout: str) -> None:
         check(a, b, element, contracting)
 
 
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize(("m", "n", "k"), [(8, 700, 600), (15, 501, 512), (20, 610, 300), (33, 200, 1024), (48, 130, 517)])
+def test_few_rows_by_a_transposed_matrix(element: str, m: int, n: int, k: int) -> None:
+    a, b, contracting = matrices(m, n, k, element, False, True)
+    plan = check(a, b, element, contracting)
+    assert plan.exchanged
+    assert plan.method == "packed"
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(20, 200, 1500), (128, 90, 700), (30, 1300, 257)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_terms_that_come_next_are_fetched_within_and_beyond_the_operands(m: int, n: int, k: int, turned: bool) -> None:
+    a, b, contracting = matrices(m, n, k, "f32", True, turned)
+    plan = check(a, b, "f32", contracting)
+    assert plan.blocks is not None
+    assert plan.k > plan.blocks.depth
+
+
 @pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (1, 1, 100), (1, 100, 37), (100, 1, 37), (100, 37, 1), (1, 37, 1), (64, 3, 65), (3, 64, 65), (2, 2, 200)])
 def test_vectors_dots_and_outer_products(layout: str, m: int, n: int, k: int) -> None:

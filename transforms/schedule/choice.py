@@ -37,7 +37,7 @@ def choose(op: NestOp, target: Target, *, strict: bool = False, in_place: Callab
     owned = 0
     if order:
         placement = Placement.scheduled(op, Schedule(order=order))
-    if parallel and may_be_shared(op):
+    if parallel and may_be_shared(op, awake=target.awake):
         cut, shared = choose_parallel(placement, target, crossed=crossed, in_place=in_place)
         if cut is not None:
             cut = Cut(order[cut.loop], cut.size, cut.overlapping) if order else cut

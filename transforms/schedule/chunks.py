@@ -12,6 +12,12 @@ GRAIN_NS = 4000.0
 """The least work of a chunk, in nanoseconds: several times what handing it over costs."""
 LEAST_NS = 4 * GRAIN_NS
 """The least work of a kernel that is cut."""
+AWAKE_NS = 6000.0
+"""The least work of a kernel that is cut in programs which share so much that workers stay awake from one kernel to the next."""
+FEW_CHUNKS = 8
+"""Of fewer, an odd number leaves one of two threads waiting."""
+PROGRAM_NS = 200_000.0
+"""So much work, all shared kernels of a program together, is worth waking workers once for all of it."""
 MOST_CHUNKS = 64
 """More chunks would balance better, but each sets up its loops again."""
 
@@ -38,14 +44,22 @@ class Split(Struct, frozen=True):
         return -(-self.iterations // self.grain)
 
 
-def wanted_chunks(nanoseconds: float) -> int:
-    """How many chunks this much work should be cut into (1: it is not worth it)."""
-    return min(int(nanoseconds / GRAIN_NS), MOST_CHUNKS) if nanoseconds >= LEAST_NS else 1
+def stay_awake(nanoseconds: float) -> bool:
+    """Whether kernels of a program that may be shared take so long together that workers are woken once for all of them."""
+    return nanoseconds >= PROGRAM_NS
 
 
-def split(iterations: int, nanoseconds: float, *, unit: int = 1, most: int = MOST_CHUNKS) -> Split | None:
+def wanted_chunks(nanoseconds: float, *, awake: bool = False) -> int:
+    """How many chunks this much work should be cut into (1: it is not worth it); ``awake`` where workers stay awake between kernels."""
+    if nanoseconds < (AWAKE_NS if awake else LEAST_NS):
+        return 1
+    chunks = min(int(nanoseconds / GRAIN_NS), MOST_CHUNKS)
+    return chunks + chunks % 2 if awake and chunks < FEW_CHUNKS else chunks
+
+
+def split(iterations: int, nanoseconds: float, *, unit: int = 1, most: int = MOST_CHUNKS, awake: bool = False) -> Split | None:
     """Cuts a loop that takes about so long into chunks of a multiple of ``unit`` iterations; None if that is not worth it."""
-    chunks = min(wanted_chunks(nanoseconds), iterations, most)
+    chunks = min(wanted_chunks(nanoseconds, awake=awake), iterations, most)
     if chunks < 2:
         return None
     grain = -(-iterations // chunks)

@@ -43,21 +43,21 @@ def choose_parallel(placement: Placement, target: Target, *, crossed: bool, in_p
     The cut names a loop as the placement numbers it. Where the two innermost loops may run in tiles (``crossed``), neither of them is shared.
     """
     nanoseconds = nest_ns(placement, target)
-    wanted, extents = wanted_chunks(nanoseconds), placement.extents
+    wanted, extents = wanted_chunks(nanoseconds, awake=target.awake), placement.extents
     if wanted < 2 or 0 in extents or not may_share(placement):
         return None, None
     outer_loops = len(extents) - (2 if crossed else 1)
     outer = outer_loops >= 1 and is_disjoint(placement, 0)
     if outer and extents[0] >= min(FEW_ITERATIONS, wanted):
-        return None, _chunks(extents[0], nanoseconds)
+        return None, _chunks(extents[0], nanoseconds, target)
     cut = _choose_cut(placement, wanted, in_place=in_place)
     if cut is None:
-        return None, _chunks(extents[0], nanoseconds) if outer and extents[0] > 1 else None
+        return None, _chunks(extents[0], nanoseconds, target) if outer and extents[0] > 1 else None
     return cut, Parallel(1, int(nanoseconds))
 
 
-def _chunks(count: int, nanoseconds: float) -> Parallel | None:
-    shared = split(count, nanoseconds)
+def _chunks(count: int, nanoseconds: float, target: Target) -> Parallel | None:
+    shared = split(count, nanoseconds, awake=target.awake)
     return None if shared is None else Parallel(shared.grain, shared.nanoseconds)
 
 
@@ -81,7 +81,7 @@ def _choose_cut(placement: Placement, wanted: int, *, in_place: Callable[[], boo
 def choose_owned(placement: Placement, target: Target) -> tuple[int, Parallel] | None:
     """Chooses the ranges of elements of an array that threads update, each going through all positions; None: one thread updates all of it."""
     nanoseconds = nest_ns(placement, target)
-    if wanted_chunks(nanoseconds) < 2 or 0 in placement.extents or not (unit := window_unit(placement)):
+    if wanted_chunks(nanoseconds, awake=target.awake) < 2 or 0 in placement.extents or not (unit := window_unit(placement)):
         return None
     (write,) = placement.writes
     elements = size(placement.op.outputs[write.target])

@@ -22,12 +22,12 @@ from wengert.ir.traversal import ops_in
 from wengert.transforms.bufferize.layout import in_place_nests
 from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.schedule.choice import choose
-from wengert.transforms.schedule.chunks import split
+from wengert.transforms.schedule.chunks import split, stay_awake
 from wengert.transforms.schedule.gpu.target import GPU_TARGETS
 from wengert.transforms.schedule.host import HOST, target_named
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.target import Target
-from wengert.transforms.schedule.work import strips_ns
+from wengert.transforms.schedule.work import block_ns, strips_ns
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class SchedulePass(ModulePass):
             return
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
-                schedule(function, target_named(self.target), strict=self.strict, in_place=_overwrites(function))
+                target = target_named(self.target)
+                target = replace(target, awake=stay_awake(block_ns(function.body.block, target)))
+                schedule(function, target, strict=self.strict, in_place=_overwrites(function))
 
 
 def _overwrites(function: FuncOp) -> Callable[[NestOp], bool]:
@@ -157,5 +159,5 @@ def _fused(op: FusedOp, target: Target, *, strict: bool, parallel: bool, room: i
 
 def choose_strips(op: StripMineOp, target: Target, *, parallel: bool) -> Schedule:
     """Chooses how strips run: one after the other, or shared by the thread pool."""
-    shared = split(op.iterations.value.data, strips_ns(op, target)) if parallel else None
+    shared = split(op.iterations.value.data, strips_ns(op, target), awake=target.awake) if parallel else None
     return Schedule(parallel=Parallel(shared.grain, shared.nanoseconds)) if shared is not None else Schedule()

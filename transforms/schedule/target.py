@@ -18,6 +18,8 @@ class Target(Struct, frozen=True):
 
     ``bf16_pairs`` and ``i16_pairs``: how many of the instructions that multiply pairs of bf16, or of 16-bit integers, and add both products to a sum of 32 bits
     it does in the time of a multiply-add of f32; 0 if it has none.
+
+    ``awake``: the threads of the program at hand stay awake from one kernel to the next, so that smaller ones are shared.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Target(Struct, frozen=True):
     slow_subnormals: bool = False
     bf16_pairs: float = 0.0
     i16_pairs: float = 0.0
+    awake: bool = False
 
     def pair_rate(self, element: str) -> float:
         """The rate of the instruction for pairs of such elements."""

@@ -32,13 +32,13 @@ _LONE_NS = 0.5
 """Moving one element by itself, because its neighbours are not needed."""
 
 
-def may_be_shared(op: NestOp) -> bool:
+def may_be_shared(op: NestOp, *, awake: bool = False) -> bool:
     """Whether a nest may take long enough to be cut for several threads, quickly estimated from above."""
     iterations, ops = prod(op.extents), ops_in(op.body.block)
-    if wanted_chunks(iterations * len(ops) * (_COSTLY_NS / 2 + _LONE_NS)) == 1:  # even if all ops were costly
+    if wanted_chunks(iterations * len(ops) * (_COSTLY_NS / 2 + _LONE_NS), awake=awake) == 1:  # even if all ops were costly
         return False
     costly = sum([isinstance(inner, ApplyOp) and effort(inner) is not Effort.CHEAP for inner in ops])
-    return wanted_chunks(iterations * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS)) > 1
+    return wanted_chunks(iterations * (costly * _COSTLY_NS / 2 + len(ops) * _LONE_NS), awake=awake) > 1
 
 
 def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Target) -> float:
@@ -54,10 +54,10 @@ def op_ns(op: Operation, inner_step: int | None, vectorised: bool, target: Targe
 
 def strips_ns(op: StripMineOp, target: Target) -> float:
     """Estimates the nanoseconds of all strips."""
-    return _block_ns(op.body.block, target) * op.iterations.value.data
+    return block_ns(op.body.block, target) * op.iterations.value.data
 
 
-def _block_ns(block: Block, target: Target) -> float:
+def block_ns(block: Block, target: Target) -> float:
     """Estimates the nanoseconds of the kernels of a block, and of those in its counted loops."""
     total = 0.0
     for op in block.ops:
@@ -65,13 +65,13 @@ def _block_ns(block: Block, target: Target) -> float:
             ops = [inner for inner in op.body.block.ops if inner is not op.terminator]
             total += prod(op.extents) * sum(op_ns(inner, 1, True, target) for inner in ops)
         elif isinstance(op, FusedOp):
-            total += _block_ns(op.body.block, target)
+            total += block_ns(op.body.block, target)
         elif isinstance(op, MatmulOp):
             contracted = prod(ints(op.lhs_shape)[d] for d in op.dimension_numbers.dims("lhs_contracting_dimensions"))
             share = element_format(element(op.result)).size / target.vector_bytes
             total += size(op.result) * contracted * share * _MULTIPLY_ADD_NS
         elif isinstance(op, core.ForOp) and isinstance(count := op.trip_count.owner, stablehlo.ConstantOp):
-            total += int(splat_value(cast("Elements", count.value))) * _block_ns(op.body.block, target)
+            total += int(splat_value(cast("Elements", count.value))) * block_ns(op.body.block, target)
     return total
 
 

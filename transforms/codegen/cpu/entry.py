@@ -22,12 +22,12 @@ from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
 from wengert.transforms.codegen.cpu.shared_functions import Divided, divided
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
-from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_CLOSE, POOL_OPEN, POOL_RUN
 from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, with_debug_lines
 from wengert.transforms.codegen.llvm.debug_lines import marked as marked_function
-from wengert.transforms.schedule.chunks import Split
+from wengert.transforms.schedule.chunks import Split, stay_awake
 from wengert.transforms.schedule.target import Target
 
 ENTRY = "entry"
@@ -47,6 +47,7 @@ class EntryBuilder:
         free_cells: cells of the function that is being written that may be used again, by their bytes.
         symbols: functions from outside of the program, and their declarations.
         clock: times kernels, in a program that is profiled.
+        runs: how often loops around run what is written.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class EntryBuilder:
         self.uses_tapes = False
         self.interpreted: list[InterpretOp] = []
         self.symbols: dict[str, str] = {}
+        self.runs = 1
         self._frame = 0
+        self._shared_ns = 0.0
         self._uses_cells = False
         self._cells = 0
         self._cell_bytes: dict[str, int] = {}
@@ -189,6 +192,7 @@ class EntryBuilder:
         if self.mode is not None:
             task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
         self._frame = max(self._frame, len(pointers))
+        self._shared_ns += self.runs * cut.nanoseconds
         run_task(self.builder, task, pointers, cut, scratch, count)
 
     @contextmanager
@@ -227,9 +231,20 @@ class EntryBuilder:
         with self.builder.when(self.builder.icmp("eq", "i64", last, every - 1), UNLIKELY):
             self.poll()
 
+    @contextmanager
+    def repeated(self, count: int) -> Generator[None]:
+        """A loop runs so often what is written inside."""
+        self.runs *= count
+        yield
+        self.runs //= count
+
     def _ends(self) -> list[str]:
         """The instructions before each return of the entry."""
         ends: list[str] = []
+        if self._opens_pool:
+            for symbol in (POOL_OPEN, POOL_CLOSE):
+                self.external(symbol, DECLARATIONS[symbol])
+            ends.append(f"call void @{POOL_CLOSE}()")
         if self.uses_tapes:
             ends.append(f"call void @{FREE}(ptr %tapes)")
         if self._calls_blas:
@@ -248,11 +263,17 @@ class EntryBuilder:
             lines.append(f"{FRAME} = alloca [{self._frame} x ptr]")
         if self.mode is not None:
             lines += self.mode.enter
+        if self._opens_pool:
+            lines.append(f"call void @{POOL_OPEN}()")
         if self._calls_blas:
             lines.append(f"call void @{BLAS_HOLD}()")
         if self.uses_tapes:
             lines += ["%tapes = alloca [2 x i64], align 16", "call void @llvm.memset.p0.i64(ptr %tapes, i8 0, i64 16, i1 false)"]
         return lines
+
+    @property
+    def _opens_pool(self) -> bool:
+        return stay_awake(self._shared_ns)
 
     @property
     def _calls_blas(self) -> bool:

@@ -7,6 +7,7 @@ two buffers for each carried value instead of copying; values that its body upda
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import ModuleOp
@@ -33,6 +34,7 @@ from wengert.dialects.kernel.buffers import (
 from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
+from wengert.ir.elements import Elements, splat_value
 from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
@@ -51,6 +53,7 @@ from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, begin_task
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.legality import check
 from wengert.transforms.schedule.placement import Placement
+from wengert.transforms.schedule.schedule_pass import UNCOUNTED
 from wengert.transforms.schedule.target import Target
 
 _WITHOUT_CODE = (AllocOp, ViewOp, EndOp, ReturnOp)
@@ -327,7 +330,8 @@ class _BlockCode(BlockPointers):
         with builder.loop(0, count, values.carried()) as loop:
             values.open(loop.values)
             builder.store("i64", loop.index, values.first)
-            self._region(op.body.block, values.arguments())
+            with self.entry.repeated(_known_count(op)):
+                self._region(op.body.block, values.arguments())
             values.step()
             if self.alone:
                 self.entry.poll_in_loop(loop.index, iterations_between(op.body.block))
@@ -341,7 +345,8 @@ class _BlockCode(BlockPointers):
             values.open(pointers)
             self._region(op.condition.block, values.arguments())
             loop.test(builder.icmp("ne", "i8", builder.load("i8", values.first), 0))
-            self._region(op.body.block, values.arguments())
+            with self.entry.repeated(UNCOUNTED):
+                self._region(op.body.block, values.arguments())
             values.step()
             if self.alone:
                 self.entry.poll_in_loop(iteration, iterations_between(op.body.block))
@@ -358,3 +363,9 @@ class _BlockCode(BlockPointers):
                 else:
                     switch.default()
                 self._region(branch.block, arguments)
+
+
+def _known_count(op: ForOp) -> int:
+    """How many iterations a loop has, as far as that is known."""
+    number = op.count.owner
+    return max(int(splat_value(cast("Elements", number.value))), 1) if isinstance(number, GlobalOp) else UNCOUNTED

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_OPEN, POOL_RUN
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.chunks import Split
 
 DECLARATIONS = {
     POOL_RUN: f"declare void @{POOL_RUN}(ptr, ptr, i64, ptr, i64, i64, i64)",
+    POOL_OPEN: f"declare void @{POOL_OPEN}()",
+    POOL_CLOSE: f"declare void @{POOL_CLOSE}()",
     BLAS_HOLD: f"declare void @{BLAS_HOLD}()",
     BLAS_RELEASE: f"declare void @{BLAS_RELEASE}()",
 }

@@ -27,6 +27,8 @@ SAVED = 0.985
 FEW_ROWS = 12
 """Smaller tiles are not made smaller."""
 MOST_COLUMNS = 1024
+SHALLOW_ROWS = 32
+"""So few rows take less time than copying B: its panels and the terms that come next, fetched meanwhile, had better stay in the second-level cache together."""
 LEAST_DEPTH, MOST_DEPTH = 64, 384
 """Fewer terms at a time write C too often."""
 PANEL_BYTES = 1 << 14
@@ -70,8 +72,10 @@ def choose_blocks(plan: MatmulPlan, tile: Tile, target: Target, flops_per_ns: fl
     if plan.element != plan.result_element:  # sums of another type than the result are kept for one block
         rows, wide = _apart(plan, tile, columns, flops_per_ns)
         return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // wide)), 0
-    rows, wide = _joined(plan, tile, columns, flops_per_ns)
+    rows, wide = _joined(plan, tile, columns, flops_per_ns, awake=target.awake)
     together = columns // wide * wide
+    if plan.m <= SHALLOW_ROWS:
+        room //= 4
     return Blocks(rows, wide, _depth(plan.k, tile, size, each, room // together)), together
 
 
@@ -102,10 +106,10 @@ def _apart(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> t
     return min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
 
 
-def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> tuple[int, int]:
+def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float, *, awake: bool) -> tuple[int, int]:
     """The rows and columns of blocks of which a thread computes neighbours together: one thread takes as long for small ones as for large ones."""
     around = prod(loop.size for loop in plan.loops)
-    most = wanted_chunks(plan.flops / flops_per_ns)
+    most = wanted_chunks(plan.flops / flops_per_ns, awake=awake)
 
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         """The time of the threads together, those that wait for others among them, for every number of threads."""

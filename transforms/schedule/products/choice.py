@@ -36,6 +36,10 @@ FAR_BYTES = 1 << 16
 MANY_ROWS = 24
 FEW_ROWS, MORE_ROWS = 8, 16
 """With fewer rows columns of B are read along k where they lie so, not copied; with more of them if B has LARGE_B elements (measured)."""
+EXCHANGED_ROWS = 48
+EXCHANGED_VOLUME = 144**3
+"""Up to so many rows, and from so many multiply-adds on, by a B whose columns lie along k, vectors along the rows save turning B (0.35 to 0.75 of the time,
+measured)."""
 LARGE_B = 1 << 14
 SMALL_B = 16
 """Up to this many elements, B is put together from scalar loads rather than copied: of more, a copy is as fast and a third of the code."""
@@ -44,11 +48,15 @@ ACCUMULATORS = 8
 UNROLLED = 24
 """Multiply-adds of a tile up to which its loop along k is written out."""
 LEAST_ROWS = 128
+FEWER_ROWS, NARROW_VECTORS = 16, 2
+"""Parts of a product with few columns, where threads stay awake: of rows, which go through all of B, or, where B is copied, of columns."""
 LEAST_COLUMNS = 64
 ENOUGH = 8
 """So many parts by columns are enough."""
 ENOUGH_ITERATIONS = 16
 """So many iterations of loops around the product are enough: they cost nothing."""
+WAYS, WAY_BYTES = 8, 4096
+"""Of a first-level cache; newer ones have 12 ways."""
 BYTE_NS = 0.02
 CYCLES_PER_NS = 3.0
 
@@ -127,6 +135,9 @@ def _kernel(product: Product, target: Target) -> ProductSchedule:
     if core.element in COMPLEX:
         return replace(schedule, kernel="scalar")
     wide = _lanes(target, core.element)
+    if _is_better_exchanged(core):
+        core = exchanged(core)
+        return replace(schedule, exchanged=True, kernel=_vector_kernel(core))
     if is_blocked(core, wide):
         return replace(schedule, kernel="blocked")
     if core.a_m == 1 and core.n < min(wide, core.m) and (core.k >= wide or core.n == 1):
@@ -140,6 +151,12 @@ def _kernel(product: Product, target: Target) -> ProductSchedule:
     return replace(schedule, kernel=_vector_kernel(core))
 
 
+def _is_better_exchanged(core: MatmulPlan) -> bool:
+    """Whether few rows of A had better be the columns of a transposed product: rows of B are then read as they lie, each once, in place of being turned."""
+    in_rows = core.a_k == 1 and core.b_k == 1 and core.b_n != 1 and core.stored == (core.element, core.element)
+    return in_rows and FEW_ROWS <= core.m <= EXCHANGED_ROWS and core.n >= core.m and core.m * core.k * core.n >= EXCHANGED_VOLUME
+
+
 def _vector_kernel(core: MatmulPlan) -> Method:
     """How the vectors along n are read."""
     far = core.k * core.b_k * ELEMENT_BYTES[core.element] > FAR_BYTES and core.m >= MANY_ROWS
@@ -151,7 +168,9 @@ def _vector_kernel(core: MatmulPlan) -> Method:
 def _tile(plan: MatmulPlan, m: int, n: int, target: Target) -> Tile:
     """The tile for so many rows and columns."""
     if plan.method in VECTORS:
-        return column_tile(m, n, target.vector_registers, _lanes(target, plan.element))
+        # Rows whose distance is a multiple of the bytes of a way share a set of the first-level cache.
+        tallest = WAYS if plan.a_k == 1 and plan.a_m * ELEMENT_BYTES[plan.element] % WAY_BYTES == 0 else target.vector_registers
+        return column_tile(m, n, target.vector_registers, _lanes(target, plan.element), tallest)
     return dot_tile(m, n, plan.k, target.vector_registers, _lanes(target, plan.element)) if plan.method == "dot" else Tile()
 
 
@@ -169,10 +188,10 @@ def _in_blocks(schedule: ProductSchedule, plan: MatmulPlan, target: Target, *, p
     tile = block_tile(plan, target)
     plan = replace(plan, paired=_gains_by_pairs(plan, tile, target))
     work = nanoseconds(plan, target)
-    parallel = parallel and wanted_chunks(work) > 1 and plan.copy_a is None and plan.copy_b is None
+    parallel = parallel and wanted_chunks(work, awake=target.awake) > 1 and plan.copy_a is None and plan.copy_b is None
     blocks, together = choose_blocks(plan, tile, target, flops_per_ns(plan, target), parallel=parallel)
     count = replace(plan, blocks=blocks).block_count
-    share = _ranges("blocks", count, work, most=count) if parallel else None
+    share = _ranges("blocks", count, work, target, most=count) if parallel else None
     normalised = target.slow_subnormals and plan.element in ("f32", "f64")
     together = together if share else 0
     return replace(schedule, tile=tile, blocks=blocks, together=together, paired=plan.paired, normalised=normalised and not plan.paired, parallel=share)
@@ -212,26 +231,33 @@ def _share(plan: MatmulPlan, tile: Tile, target: Target) -> Share | None:
     if plan.copy_a is not None or plan.result_element != plan.element:
         return None
     work = nanoseconds(plan, target)
-    wanted = wanted_chunks(work)
+    wanted = wanted_chunks(work, awake=target.awake)
     if wanted < 2:
         return None
     around = () if plan.copy_b is not None else plan.loops
     if around and around[0].size >= min(ENOUGH_ITERATIONS, wanted):
-        return _ranges("loop", around[0].size, work)
+        return _ranges("loop", around[0].size, work, target)
     if around and iterations(plan) >= min(ENOUGH, wanted):
-        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work)
+        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work, target)
     width = _least_columns(plan, tile)
     if plan.n >= min(ENOUGH, wanted) * width:
-        return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
+        return _ranges("columns", plan.n, work, target, unit=width, most=plan.n // width)
     if plan.m >= 2 * LEAST_ROWS:
-        return _ranges("rows", plan.m, work, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // LEAST_ROWS)
+        return _ranges("rows", plan.m, work, target, unit=tile.rows if plan.method in VECTORS else 8, most=plan.m // LEAST_ROWS)
     if plan.n >= 2 * width:
-        return _ranges("columns", plan.n, work, unit=width, most=plan.n // width)
-    return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work) if around and iterations(plan) > 1 else None
+        return _ranges("columns", plan.n, work, target, unit=width, most=plan.n // width)
+    if around and iterations(plan) > 1:
+        return _ranges("loops" if len(around) > 1 else "loop", iterations(plan), work, target)
+    if target.awake and plan.method == "rows" and plan.m >= 2 * FEWER_ROWS:
+        return _ranges("rows", plan.m, work, target, unit=tile.rows, most=plan.m // FEWER_ROWS)
+    narrow = NARROW_VECTORS * tile.lanes
+    if target.awake and plan.method == "packed" and plan.copy_b is None and plan.n >= 2 * narrow:
+        return _ranges("columns", plan.n, work, target, unit=narrow, most=plan.n // narrow)
+    return None
 
 
-def _ranges(over: Over, extent: int, work: float, **limits: int) -> Share | None:
-    cut = split(extent, work, **limits)
+def _ranges(over: Over, extent: int, work: float, target: Target, **limits: int) -> Share | None:
+    cut = split(extent, work, awake=target.awake, **limits)
     return None if cut is None else Share(over, cut.grain, cut.nanoseconds)
 
 

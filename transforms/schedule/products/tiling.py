@@ -24,13 +24,16 @@ class Group(Struct, frozen=True):
 
 
 @lru_cache(maxsize=1024)
-def column_tile(m: int, n: int, registers: int, most_lanes: int) -> Tile:
-    """The cheapest tile with vectors along n, by a model of the processor: two multiply-adds per cycle with a latency of five, and loads that cost a little."""
+def column_tile(m: int, n: int, registers: int, most_lanes: int, tallest: int = 64) -> Tile:
+    """The cheapest tile with vectors along n, by a model of the processor: two multiply-adds per cycle with a latency of five, and loads that cost a little.
+
+    It has at most ``tallest`` rows.
+    """
     lanes = min(most_lanes, n)
     vectors = -(-n // lanes)
     best: tuple[float, int, int] | None = None
     for wide in sorted({balanced(vectors, most) for most in range(1, min(6, vectors) + 1)}):
-        for tall in range(1, min(m, (registers - 1 - wide) // wide) + 1):
+        for tall in range(1, min(m, tallest, (registers - 1 - wide) // wide) + 1):
             cost = tiling_cost(parts(m, tall), parts(vectors, wide))
             # Ties go to the wider tile, which reads A less often.
             if best is None or cost <= best[0]:

@@ -18,10 +18,11 @@ from wengert.transforms.codegen.cpu.matmul.finish import PARAMETERS, Finish, beg
 from wengert.transforms.codegen.cpu.matmul.normalisation import normalisation_functions, normalise_name, unequal_name
 from wengert.transforms.codegen.cpu.matmul.pairs import SMALLEST, WORD, exponent_function, exponent_name
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
-from wengert.transforms.codegen.cpu.matmul.tile_function import tile_function, tile_name
+from wengert.transforms.codegen.cpu.matmul.tile_function import LINE_BYTES, tile_function, tile_name
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
 from wengert.transforms.schedule.products.plan import MatmulPlan, aligned
 
+FAR_BYTES = 1 << 20
 BLOCK_PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias %c", "ptr noalias %scratch", "i64 %rows", "i64 %columns")
 
 
@@ -34,10 +35,10 @@ def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     if plan.pairs == "bf16":
         functions[exponent_name(tile.lanes)] = exponent_function(tile.lanes)
     sides = ((plan.stored[0], tile.rows, plan.a_m, plan.a_k), (plan.stored[1], tile.columns * tile.lanes, plan.b_n, plan.b_k))
-    for stored, width, step, turn in sides:
+    for (stored, width, step, turn), ahead in zip(sides, (False, _is_far(plan)), strict=True):
         form = panel_form(step, turn)
-        functions[panel_name((stored, element), width, tile.lanes, form, paired=plan.paired)] = panel_function(
-            (stored, element), width, tile.lanes, form, paired=plan.paired
+        functions[panel_name((stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead)] = panel_function(
+            (stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead
         )
     return functions
 
@@ -66,11 +67,18 @@ def block_function(plan: MatmulPlan, name: str, finish: Finish | None = None) ->
                 with builder.when(builder.icmp("eq", "i64", builder.add(last, depth), plan.k)):
                     call_finish(builder, plan, finish, frame, row)
 
-        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), (depth, steps), builder.icmp("ne", "i64", terms.index, 0), complete)
+        coming = _coming_terms(builder, plan, b, terms.index, depth)
+        add = builder.icmp("ne", "i64", terms.index, 0)
+        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), (depth, steps), add, complete, coming)
     if apart:
         _convert_block(builder, plan, c)
     parameters = BLOCK_PARAMETERS if finish is None else (*shared_result(BLOCK_PARAMETERS), *PARAMETERS)
     return builder.definition(name, parameters, attributes="noinline nounwind")
+
+
+def _is_far(plan: MatmulPlan) -> bool:
+    """Whether columns of B lie along memory, and so many of them that they come from beyond the second-level cache."""
+    return panel_form(plan.b_n, plan.b_k) == "along" and plan.k * plan.n * ELEMENT_BYTES[plan.stored[1]] >= FAR_BYTES
 
 
 def _bytes(element: str) -> str:
@@ -88,7 +96,7 @@ def _steps(builder: FunctionBuilder, plan: MatmulPlan, depth: Index) -> Index:
 def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str, str], count: str, sizes: tuple[Index, Index]) -> None:
     """Copies all panels of B of a block, which has so many columns, of so many terms; from where, to where, and where what is kept of each goes."""
     (source, target, factors), (depth, steps), width = copy, sizes, plan.tile.columns * plan.tile.lanes
-    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k), paired=plan.paired)
+    symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k), paired=plan.paired, ahead=_is_far(plan))
     with builder.rotated_loop(count, step=width * plan.b_group) as loop:
         first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
         panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, steps))
@@ -110,6 +118,7 @@ def _tiles(
     sizes: tuple[Index, Index],
     add: str,
     complete: Callable[[str], None],
+    coming: Callable[[str, str], None],
 ) -> None:
     """All tiles of a block, those beside one another after one another; the panels of B and their factors, the result, and how far its rows are apart."""
     (a, a_panels), (depth, steps), rows, kind = copy, sizes, plan.tile.rows, _bytes(plan.element)
@@ -119,7 +128,11 @@ def _tiles(
         with builder.rotated_loop(end, start=group.index, step=rows) as row:
             panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), steps))
             below = builder.offset(result[0], kind, builder.multiply(row.index, result[1]))
-            _row_of_tiles(builder, plan, panel, others, (below, result[1]), (steps, _least(builder, rows, "%rows", row.index)), add)
+
+            def fetch(column: str, row: str = row.index) -> None:
+                coming(row, column)
+
+            _row_of_tiles(builder, plan, panel, others, (below, result[1]), (steps, _least(builder, rows, "%rows", row.index)), add, fetch)
             complete(row.index)
 
 
@@ -133,17 +146,55 @@ def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str
 
 
 def _row_of_tiles(
-    builder: FunctionBuilder, plan: MatmulPlan, panel: str, others: tuple[str, str], result: tuple[str, int], sizes: tuple[Index, Index], add: str
+    builder: FunctionBuilder,
+    plan: MatmulPlan,
+    panel: str,
+    others: tuple[str, str],
+    result: tuple[str, int],
+    sizes: tuple[Index, Index],
+    add: str,
+    fetch: Callable[[str], None],
 ) -> None:
     """The tiles of a panel of A; the terms, or pairs, and the rows of C."""
     (b_panels, factors), (c, step), (depth, rows), width, kind = others, result, sizes, plan.tile.columns * plan.tile.lanes, _bytes(plan.element)
     a_factor = _examined(builder, plan, panel, builder.multiply(depth, plan.tile.rows)) if plan.panel_factors else ""
     with builder.rotated_loop("%columns", step=width) as column:
+        fetch(column.index)
         columns = _least(builder, width, "%columns", column.index)
         b = builder.offset(b_panels, kind, builder.multiply(column.index, depth))
         operands: list[Operand] = [("ptr", panel), ("ptr", b), ("ptr", builder.offset(c, kind, column.index)), ("i64", step), ("i64", depth)]
         b_factor = _panel_factor(builder, plan, factors, column.index) if plan.panel_factors else ""
         _tile(builder, plan, [*operands, ("i64", rows), ("i64", columns), ("i1", add)], a_factor, b_factor)
+
+
+def _coming_terms(builder: FunctionBuilder, plan: MatmulPlan, b: str, first: str, depth: Index) -> Callable[[str, str], None]:
+    """What has B's elements of the terms that come next brought to the second-level cache, while tiles are computed.
+
+    With each tile it is those of some terms of its columns, or of some of its columns, so that all are there when a block's rows have been gone through. After
+    the last terms nothing is done.
+    """
+    assert plan.blocks is not None
+    size, width, most = ELEMENT_BYTES[plan.stored[1]], plan.tile.columns * plan.tile.lanes, plan.blocks.depth
+    form = panel_form(plan.b_n, plan.b_k)
+    if plan.k <= most or form == "apart":
+        return lambda row, column: None
+    kind = _bytes(plan.stored[1])
+    following = builder.offset(b, kind, most * plan.b_k)
+    more = builder.icmp("ult", "i64", builder.add(first, depth), plan.k)
+    runs, length, step = (most, width, plan.b_k) if form == "across" else (width, most, plan.b_n)
+    rows = builder.binary("udiv", "i64", builder.add("%rows", plan.tile.rows - 1), plan.tile.rows)
+    share = builder.op(f"udiv i64 {builder.add(rows, runs - 1)}, {rows}")
+    each = builder.op(f"select i1 {more}, i64 {share}, i64 0")
+
+    def fetch(row: str, column: str) -> None:
+        start = builder.multiply(builder.binary("udiv", "i64", row, plan.tile.rows), each)
+        place = builder.offset(following, kind, builder.multiply(column, plan.b_n))
+        with builder.loop(start, builder.add(start, each)) as loop:
+            run = builder.offset(place, kind, builder.multiply(loop.index, step))
+            for line in range(0, length * size, LINE_BYTES):
+                builder.line(f"call void @llvm.prefetch.p0(ptr {builder.offset(run, 'i8', line)}, i32 0, i32 2, i32 1)")
+
+    return fetch
 
 
 def _tile(builder: FunctionBuilder, plan: MatmulPlan, operands: list[Operand], a_factor: str, b_place: str) -> None:

@@ -33,14 +33,19 @@ def panel_form(step: int, turn: int) -> Form:
     return "across" if step == 1 else "along" if turn == 1 else "apart"
 
 
-def panel_name(elements: tuple[str, str], width: int, lanes: int, form: Form, *, paired: bool = False) -> str:
+def panel_name(elements: tuple[str, str], width: int, lanes: int, form: Form, *, paired: bool = False, ahead: bool = False) -> str:
     """The symbol of the function for panels of this width, of elements of the first type that become those of the second, or pairs of them."""
     stored, element = elements
-    return f"wg.panel.{element}{'.pairs' if paired else ''}{f'.of.{stored}' if stored != element else ''}.{width}x{lanes}.{form}"
+    read = f"{form}.ahead" if ahead else form
+    return f"wg.panel.{element}{'.pairs' if paired else ''}{f'.of.{stored}' if stored != element else ''}.{width}x{lanes}.{read}"
 
 
-def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form, *, paired: bool = False) -> str:
-    """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads ``lanes`` elements at once."""
+def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form, *, paired: bool = False, ahead: bool = False) -> str:
+    """``define internal void @wg.panel...``, see :data:`PARAMETERS`; it reads ``lanes`` elements at once.
+
+    If terms of a row (column) are neighbours, ``ahead`` has those of the panel that comes next fetched meanwhile: too few neighbours are read of each for the
+    processor to do it by itself.
+    """
     builder, (stored, element) = FunctionBuilder(), elements
     depth: Index = builder.binary("lshr", "i64", builder.add("%depth", 1), 1) if paired else "%depth"
     panel = _Copied(stored, Arithmetic(WORD if paired else element, lanes), depth, paired)
@@ -50,8 +55,8 @@ def panel_function(elements: tuple[str, str], width: int, lanes: int, form: Form
     elif form == "apart" or lanes == 1:
         _copy_singly(builder, panel, width, everything, 0)
     else:
-        _copy_turned(builder, panel, width)
-    return builder.definition(panel_name(elements, width, lanes, form, paired=paired), PARAMETERS, attributes=f"{SHARED} nounwind")
+        _copy_turned(builder, panel, width, ahead=ahead)
+    return builder.definition(panel_name(elements, width, lanes, form, paired=paired, ahead=ahead), PARAMETERS, attributes=f"{SHARED} nounwind")
 
 
 class _Copied(Struct, frozen=True):
@@ -158,7 +163,7 @@ def _copy_term(builder: FunctionBuilder, panel: _Copied, width: int, source: str
         start += lanes
 
 
-def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
+def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int, *, ahead: bool) -> None:
     """The terms of a row are neighbours: a register of each row, which are turned together. Where there are fewer rows the last one is copied again."""
     (given, kind), lanes = panel.kinds, panel.arithmetic.lanes
     terms = builder.binary("lshr", "i64", "%depth", 1) if panel.paired else "%depth"
@@ -175,6 +180,9 @@ def _copy_turned(builder: FunctionBuilder, panel: _Copied, width: int) -> None:
                 first = builder.add(builder.multiply(int(group) if group == "0" else group, most), start)
                 numbers = [builder.intrinsic("umin", "i64", builder.add(first, w), last) for w in range(each)]
                 places = [builder.offset(source, given, builder.multiply(number, "%step")) for number in numbers]
+                for place in places if ahead else ():
+                    following = builder.offset(place, given, builder.multiply(width, "%step"))
+                    builder.line(f"call void @llvm.prefetch.p0(ptr {following}, i32 0, i32 2, i32 1)")
                 rows = [panel.read_along(builder, place, lanes) for place in places]
                 write_turned(builder, panel.arithmetic, rows, builder.offset(target, kind, first), width)
     _copy_singly(builder, panel, width, ("%source", "%target", "%count"), whole)

@@ -17,6 +17,9 @@ from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.products.plan import MatmulPlan
 from wengert.transforms.schedule.products.tiling import Group
 
+FETCHED_BYTES = 256
+"""Rows of A from so many bytes on are fetched ahead."""
+
 
 class Panel(Struct, frozen=True):
     """The columns of B that a tile reads: the address of the first, the distances of rows and of columns in elements, and the type of these."""
@@ -87,7 +90,11 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
     else:
         sets = plan.sets(tile)
         iterations, rest = divmod(plan.k, sets)
+        ahead = _following_rows(builder, plan, rows, a, sets)
         with builder.rotated_loop(iterations, [(register.vector, register.zero)] * (tile * sets)) as loop:
+            if ahead is not None:
+                place = builder.offset(ahead[0], f"[{ahead[1]} x i8]", loop.index)
+                builder.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
             carried = [loop.values[s * tile : (s + 1) * tile] for s in range(sets)]
             following = [step(carried[s], loop.index, sets, s) for s in range(sets)]
             loop.carry(*[value for sums in following for value in sums])
@@ -104,6 +111,18 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
             continue
         for row, vector in enumerate(column):
             write_vector(builder, arithmetic, vector, builder.shared_offset(pointer, kind, offset=row * plan.c_m), plan.c_n)
+
+
+def _following_rows(builder: FunctionBuilder, plan: MatmulPlan, rows: int, a: str, sets: int) -> tuple[str, int] | None:
+    """The address of the rows of A below a tile, and the bytes of them that are fetched in each iteration along k; None if they do not lie together.
+
+    A tile reads a few elements of each of its rows at a time, which is too little for the processor to notice where it goes. So without this it waits where
+    another core wrote the rows, or they come from the third-level cache.
+    """
+    size = Arithmetic(plan.stored[0], 1).bytes
+    if plan.a_k != 1 or plan.a_m != plan.k or plan.k * size < FETCHED_BYTES or plan.m < 2 * rows:
+        return None
+    return builder.offset(a, "i8", rows * plan.k * size), sets * rows * size
 
 
 def _read_converted(builder: FunctionBuilder, arithmetic: Arithmetic, panel: Panel, place: str) -> str:
