@@ -69,6 +69,8 @@ def plans(
     strategies: Sequence[str] | None = None,
     budget: int | None = None,
     estimates: int | None = None,
+    *,
+    of_complex: bool = False,
 ) -> list[Plan]:
     """The plans for a derivative of a static program.
 
@@ -80,13 +82,15 @@ def plans(
         strategies: strategies of reverse mode, by name; all by default.
         budget: the largest arena that is wanted, in bytes: there is a row that computes values again for it.
         estimates: of how many random directions there are rows that estimate a first derivative.
+        of_complex: list plans that have no meaning for complex arguments or results too, which :meth:`Plan.refusal` names.
 
     Raises:
-        InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
+        InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex, unless ``of_complex``.
     """
     if wanted not in WANTED:
         raise InputError(f"there is no derivative {wanted!r} to choose a strategy for; there are: {', '.join(WANTED)}")
-    modes(program, wrt, of)  # refuses what is complex
+    if not of_complex:
+        check_real(program, wrt, of)
     names = list(strategy_names() if strategies is None else strategies)
     if wanted == "hessian":
         if estimates is not None:
@@ -105,10 +109,14 @@ def plans(
     return plans
 
 
-def modes(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[Plan]:
-    """The two plans ``jacfwd`` and ``jacrev``. Raises InputError for what is complex."""
+def check_real(program: Program, wrt: Sequence[int], of: Sequence[int]) -> None:
+    """Raises InputError for what is complex."""
     for mode in MODES:
         jacobian_pass(mode, program.signature, tuple(wrt), tuple(of), holomorphic=False)
+
+
+def modes(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[Plan]:
+    """The two plans ``jacfwd`` and ``jacrev``; of complex arguments or results they may have no meaning (:meth:`Plan.refusal`)."""
     blocks = _blocks(program, wrt, of)
     return [
         Plan("jacfwd", "batched forward", blocks, partial(program.jacfwd, wrt, of), "forward", None),
