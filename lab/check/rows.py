@@ -7,7 +7,7 @@ Hessians are compared with differences of the VJP.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -147,8 +147,14 @@ def _check(checker: Checker, derivative: Derivative, plan: Plan) -> RowCheck:
         blocks = plan.compile(checker.backend)(*checker.inputs)
     except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError) as error:
         return RowCheck(plan.name, derivative, "skipped", reason=f"it is refused: {str(error).strip().splitlines()[0]}")
-    findings = [_along(checker, derivative, blocks, checker.direction(i)) for i in checker.wrt]
+    findings = [_settled(checker, _along(checker, derivative, blocks, checker.direction(i))) for i in checker.wrt]
     return RowCheck(plan.name, derivative, overall(findings), tuple(findings))
+
+
+def _settled(checker: Checker, finding: Finding) -> Finding:
+    """A finding, which settles nothing where it differs at a point at which results are not finite: modes multiply these by zeros or leave them out."""
+    finite = all(np.isfinite(checker.outputs[j]).all() for j in checker.of)
+    return finding if finite or finding.verdict != "MISMATCH" else replace(finding, verdict="unsettled", right="results are not finite at this point")
 
 
 def _along(checker: Checker, derivative: Derivative, blocks: Sequence[Array], v: Sequence[Array]) -> Finding:

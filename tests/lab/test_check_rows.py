@@ -87,3 +87,10 @@ def test_rows_without_a_meaning_for_complex_numbers_are_skipped_with_the_reason(
 def test_second_derivatives_of_a_complex_argument_have_no_rows():
     energy = wg.jit(lambda z: wnp.sum(wnp.real(z * wnp.conj(z)))).program(np.array([0.3 + 0.4j]))
     assert {row.derivative for row in check_rows(energy).rows} == {"jacobian"}
+
+
+def test_a_point_at_which_results_are_not_finite_settles_nothing():
+    x = np.array([4.0, -1.0])
+    report = check_rows(wg.jit(lambda x, a: wnp.sqrt(x) * a).program(x, np.float64(2.0)), [x, np.float64(2.0)])
+    assert report.outcome == "not settled"
+    assert "MISMATCH" not in {row.verdict for row in report.rows}
