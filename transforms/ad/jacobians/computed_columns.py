@@ -165,6 +165,15 @@ def cut(request: Request) -> Cut | None:
     return made
 
 
+def behind_reads(request: Request) -> Cut | None:
+    """The same wherever something is read at a computed position, whatever that does to the pattern, which is left empty."""
+    reads = [read for op in request.ops if _may_be_cut(request, op) and (read := _read_of(request, cast("Read", op))) is not None]
+    if not reads:
+        return None
+    inner, sources, starts = _inner(request, reads)
+    return Cut(request, inner, sources, csr_array((1, 1), dtype=np.bool_), int(starts[-1]), is_canonical=False)
+
+
 # -- what is read
 
 
@@ -280,6 +289,20 @@ def _of_columns(sources: Sequence[Source], each: Callable[[Source], Any]) -> Num
 
 def _entries_uncut(pattern: Pattern, sources: Sequence[Source]) -> int:
     """About how many elements the pattern has if each element that is read may be any that it may be."""
+    choice, weights = _choices(sources)
+    reached = pattern.astype(np.int64) @ choice
+    return int(weights[reached.indices].sum())
+
+
+def entries_uncut_twice(cut: Cut, pattern: Pattern) -> int:
+    """The same of a symmetric pattern, of which rows are read too."""
+    choice, weights = _choices(cut.sources)
+    reached = (csr_array(choice.T) @ pattern.astype(np.int64) @ choice).tocoo()
+    return int((weights[reached.row] * weights[reached.col]).sum())
+
+
+def _choices(sources: Sequence[Source]) -> tuple[Any, Numbers]:
+    """A matrix of which element may be what, where elements that may be the same ones are one kind, and how many elements each kind may be."""
     kinds: dict[tuple[bytes, int], int] = {}
     weights: list[int] = []
     columns: list[Numbers] = []
@@ -296,8 +319,7 @@ def _entries_uncut(pattern: Pattern, sources: Sequence[Source]) -> int:
         columns.append(np.asarray(here)[inverse])
     kind_of = np.concatenate(columns)
     choice = csr_array((np.ones(len(kind_of), np.int64), kind_of, np.arange(len(kind_of) + 1)), shape=(len(kind_of), len(weights)))
-    reached = pattern.astype(np.int64) @ choice
-    return int(np.asarray(weights)[reached.indices].sum())
+    return choice, np.asarray(weights)
 
 
 def _is_canonical(pattern: Pattern, sources: Sequence[Source], starts: Numbers) -> bool:

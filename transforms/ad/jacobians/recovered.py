@@ -96,6 +96,16 @@ class Recovered:
         data = self._row_by_row(self.parts, lambda elements: places[elements])
         return [data] if self.numbers is None else [data, self._row_by_row(self.numbers, lambda elements: pattern.indices[elements].astype(np.int64))]
 
+    def triples(self) -> list[Value]:
+        """With a cut of a symmetric matrix: all elements, row by row, and the numbers of their rows and of their columns."""
+        pattern, numbers = self.plan.pattern, self.numbers
+        assert numbers is not None, "of a function that is cut"
+        if not pattern.nnz:
+            return [self.b.zeros(tensor([0], self.common)), *[self.b.zeros(tensor([0], element(numbers[0])))] * 2]
+        data = self._values(np.arange(int(pattern.nnz)))
+        rows = np.repeat(np.arange(len(pattern.indptr) - 1), np.diff(pattern.indptr))
+        return [data, _read_from(self.b, numbers, rows), _read_from(self.b, numbers, pattern.indices.astype(np.int64))]
+
     def _row_by_row(self, parts: Sequence[Value], places: Callable[[Colours], Colours]) -> Value:
         """What stands for each element of the pattern at a place of vectors that follow one another.
 
