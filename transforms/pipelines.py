@@ -56,6 +56,7 @@ PASS_PATHS = {
     "forward-gradient": "wengert.transforms.ad.jacobians.forward_gradient:ForwardGradientPass",
     "seeded-jacobian": "wengert.transforms.ad.jacobians.seeded:SeededJacobianPass",
     "sparse-jacobian": "wengert.transforms.ad.jacobians.sparse:SparseJacobianPass",
+    "sparse-hessian": "wengert.transforms.ad.jacobians.sparse_hessian:SparseHessianPass",
     "mixed-jacobian": "wengert.transforms.ad.jacobians.mixed:MixedJacobianPass",
     "compressed-jacobian": "wengert.transforms.ad.jacobians.compressed:CompressedJacobianPass",
     "eliminate": "wengert.transforms.ad.elimination.eliminate_pass:EliminatePass",

@@ -17,6 +17,7 @@ from benchmarks.strategies.checkpointing import checkpointing, checkpoints_of_lo
 from benchmarks.strategies.edge_pushing import edge_pushing
 from benchmarks.strategies.elimination import elimination
 from benchmarks.strategies.implicit import implicit
+from benchmarks.strategies.mixed import mixed
 from benchmarks.strategies.sparsity import sparsity
 from benchmarks.strategies.stochastic import stochastic
 from benchmarks.strategies.taylor import taylor
@@ -31,6 +32,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "edge-pushing": edge_pushing,
     "implicit": implicit,
     "stochastic": stochastic,
+    "mixed": mixed,
 }
 
 _PARTS = {"checkpointing": ("checkpointing", "checkpointing-loops")}

@@ -15,7 +15,7 @@ from wengert import numpy as wnp
 
 
 def stochastic() -> Section:
-    """Bias and variance of estimates over 10^5 draws, their costs beside the gradient's, and both modes around a bottleneck."""
+    """Bias and variance of estimates over 10^5 draws, and their costs beside the gradient's."""
     lines: list[str] = []
     numbers: dict[str, Any] = {}
     draws = 100_000
@@ -41,25 +41,6 @@ def stochastic() -> Section:
                 f"{row.name}, 1000 elements: {float(row.flops.constant or 0):.0f} flops, arena {row.arena} bytes, off by {row.plan.off:.2g} of the norm"
             )
             numbers[row.name] = {"flops": float(row.flops.constant or 0), "arena": row.arena, "off": row.plan.off}
-    rng = np.random.default_rng(0)
-    u, w, m = rng.normal(size=(90, 3)), rng.normal(size=(3, 120)), rng.normal(size=(3, 3)) / 2
-
-    def through_a_bottleneck(x):
-        return wnp.sin(u @ wnp.tanh(w @ x))
-
-    def through_a_loop(x):
-        return wnp.sin(u @ wg.fori_loop(0, 40, lambda i, s: wnp.tanh(m @ s) + s, wnp.tanh(w @ x)))
-
-    for what, function in (("120 to 3 to 90", through_a_bottleneck), ("with a loop between", through_a_loop)):
-        table = wg.strategies(wg.jit(function).program(np.zeros(120)), measure=True)
-        for row in table.rows:
-            if row.name not in ("mixed", "mixed late", "jacfwd", "jacrev"):
-                continue
-            time = row.measured.times.minimum if row.measured is not None else float("nan")
-            predicted = float(row.predicted.seconds.constant or 0) if row.predicted is not None else float("nan")
-            flops = float(row.flops.constant or 0)
-            lines.append(f"{what}, {row.name}: {flops:.0f} flops, predicted {1e6 * predicted:.1f} us, measured {1e6 * time:.1f} us")
-            numbers[f"{what} {row.name}"] = {"flops": flops, "predicted": predicted, "measured": time}
     return lines, numbers
 
 

@@ -7,7 +7,7 @@ Hessians are compared with differences of the VJP.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -80,7 +80,8 @@ class RowsReport:
             said = row.reason if worst is None else f"error {worst.error:.1e}, bound {worst.bound:.1e}" if row.verdict == "ok" else str(worst)
             lines.append(f"  {row.derivative:8}  {row.name:{width}}  {row.verdict}" + (f": {said}" if said else ""))
         bad = [row.name for row in self.rows if row.verdict in ("MISMATCH", "unsettled")]
-        return "\n".join([*lines, f"{self.outcome}" + (f": {', '.join(bad)}" if bad else "")])
+        said = ", ".join(bad) if bad else "" if any(row.findings for row in self.rows) else "no row was checked"
+        return "\n".join([*lines, self.outcome + (f": {said}" if said else "")])
 
 
 def check_rows(
@@ -107,8 +108,10 @@ def check_rows(
         shapes: the shapes of the arguments of a program that leaves extents open.
 
     Raises:
-        InputError: there is no such row, or something is complex.
+        InputError: there is no such row.
         DiagnosticError: the program cannot be differentiated.
+
+    Rows that have no meaning for complex arguments or results are skipped, with the reason.
     """
     program = shaped(program, inputs, shapes)
     arrays = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
@@ -127,8 +130,10 @@ def check_rows(
 def _plans(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[tuple[Derivative, Plan]]:
     numbers = sum(int(np.prod(program.signature.results[j].shape)) for j in of)
     first: Wanted = "gradient" if numbers == 1 else "jacobian"
-    made: list[tuple[Derivative, Plan]] = [("jacobian", plan) for plan in plans(program, first, wrt, of)]
-    hessians: list[tuple[Derivative, Plan]] = [("hessian", plan) for plan in plans(program, "hessian", wrt, of)] if numbers == 1 else []
+    made: list[tuple[Derivative, Plan]] = [("jacobian", plan) for plan in plans(program, first, wrt, of, of_complex=True)]
+    signature = program.signature
+    is_real = not any(parameter.dtype.kind == "c" for parameter in (*(signature.arguments[i] for i in wrt), *(signature.results[j] for j in of)))
+    hessians: list[tuple[Derivative, Plan]] = [("hessian", plan) for plan in plans(program, "hessian", wrt, of)] if numbers == 1 and is_real else []
     return made + hessians
 
 
@@ -136,12 +141,20 @@ def _check(checker: Checker, derivative: Derivative, plan: Plan) -> RowCheck:
     elements = plan.blocks.columns * plan.blocks.rows
     if elements > MOST_ELEMENTS:
         return RowCheck(plan.name, derivative, "skipped", reason=f"it has {count(elements)} elements")
+    if refusal := plan.refusal():
+        return RowCheck(plan.name, derivative, "skipped", reason=refusal)
     try:
         blocks = plan.compile(checker.backend)(*checker.inputs)
     except (DiagnosticError, InputError, ExecutionError, UnsupportedOpError) as error:
         return RowCheck(plan.name, derivative, "skipped", reason=f"it is refused: {str(error).strip().splitlines()[0]}")
-    findings = [_along(checker, derivative, blocks, checker.direction(i)) for i in checker.wrt]
+    findings = [_settled(checker, _along(checker, derivative, blocks, checker.direction(i))) for i in checker.wrt]
     return RowCheck(plan.name, derivative, overall(findings), tuple(findings))
+
+
+def _settled(checker: Checker, finding: Finding) -> Finding:
+    """A finding, which settles nothing where it differs at a point at which results are not finite: modes multiply these by zeros or leave them out."""
+    finite = all(np.isfinite(checker.outputs[j]).all() for j in checker.of)
+    return finding if finite or finding.verdict != "MISMATCH" else replace(finding, verdict="unsettled", right="results are not finite at this point")
 
 
 def _along(checker: Checker, derivative: Derivative, blocks: Sequence[Array], v: Sequence[Array]) -> Finding:
@@ -149,6 +162,8 @@ def _along(checker: Checker, derivative: Derivative, blocks: Sequence[Array], v:
     moved = len(v)
     tangents = [_total(blocks[k : k + moved], v) for k in range(0, len(blocks), moved)]
     if derivative == "jacobian":
+        results = [checker.program.signature.results[j] for j in checker.of]  # a real one moves by the real part of cotangent times direction
+        tangents = [y_dot if y.dtype.kind == "c" else np.real(y_dot) for y, y_dot in zip(results, tangents, strict=True)]
         return checker.first_order_of("differences", v, tangents)
     y_bar = np.asarray(checker.cotangents[0]).reshape(())
     along = [np.asarray(y_bar * x_dot.reshape(checker.inputs[i].shape)) for i, x_dot in zip(checker.wrt, tangents, strict=True)]

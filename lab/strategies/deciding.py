@@ -10,7 +10,7 @@ from wengert.lab.inputs import random_inputs
 from wengert.lab.strategies.choice import UNDECIDED, choose
 from wengert.lab.strategies.measuring import near, timed
 from wengert.lab.strategies.plan import Plan
-from wengert.lab.strategies.plans import modes, plans
+from wengert.lab.strategies.plans import check_real, modes, plans
 from wengert.lab.strategies.remembered import How, Question, remember
 from wengert.lab.strategies.row import PlanCosts, Row
 from wengert.runtime.derived.jacobian_passes import JacobianMode
@@ -76,6 +76,7 @@ def _rows(program: Program, question: Question, wrt: Sequence[int], of: Sequence
 
 def _plans(program: Program, question: Question, wrt: Sequence[int], of: Sequence[int]) -> Sequence[Plan]:
     if question == "mode":
+        check_real(program, wrt, of)
         return modes(program, wrt, of)
     if question == "hessian":
         return plans(program, "hessian", wrt, of)

@@ -79,6 +79,19 @@ class Plan:
         """How often the program is called."""
         return 1 if self.at_once is None else -(-self.directions // max(self.at_once, 1))
 
+    def refusal(self) -> str:
+        """Why the plan has no meaning for its arguments and results; nothing if it has.
+
+        A complex number has two directions, so that a block by the directions of a complex argument (forward) or result (reverse) is a derivative only of a
+        holomorphic program. A pass that goes both ways needs both to be real.
+        """
+        both = bool(self.passes) and not self.passes.startswith(("joined-jacobian", "seeded-jacobian{mode=forward", "seeded-jacobian{mode=reverse"))
+        moved = [*(self.blocks.wrt if both or self.mode == "forward" else ()), *(self.blocks.of if both or self.mode == "reverse" else ())]
+        if "seeded" in self.passes:  # the pattern's elements are read as numbers of one type
+            moved = [*self.blocks.wrt, *self.blocks.of]
+        named = next((str(parameter) for parameter in moved if parameter.dtype.kind == "c"), "")
+        return f"{named} is complex: there are two directions for each of its elements, and one derivative only of a holomorphic program" if named else ""
+
     @cached_property
     def program(self) -> Program:
         """The program that is called."""

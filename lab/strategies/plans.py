@@ -14,7 +14,8 @@
 ``forward xK random``  an unbiased estimate from K random directions, on request
 ``mixed``        reverse from the narrowest cut to the arguments, forward from there to the results, where the cut is narrower than both; ``mixed late`` from
                  the last of several such cuts: what is between them is gone through in the other mode; ``mixed loop N forward`` (or ``reverse``) from a
-                 cut that may be wider, and has a loop or branch on the other side
+                 cut that may be wider, and has a loop or branch on the other side; ``mixed cheapest`` from the minimum cut by the costs of directions, where
+                 that is none of these
 ===============  ======================================================================================================================
 
 A Hessian is the Jacobian of a Jacobian, so its plans are those of ``jacrev`` (forward over reverse, reverse over reverse) and of
@@ -39,7 +40,7 @@ from wengert.runtime.derived.requests import positions_text
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import Program, static_program
 from wengert.transforms.ad.jacobians.compression import Colouring
-from wengert.transforms.ad.jacobians.mixed import cuts, cuts_at_loops
+from wengert.transforms.ad.jacobians.mixed import cheapest, cuts, cuts_at_loops
 from wengert.transforms.ad.jacobians.seeded import compressed_directions
 from wengert.transforms.ad.residuals.policies import policies_for
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
@@ -68,6 +69,8 @@ def plans(
     strategies: Sequence[str] | None = None,
     budget: int | None = None,
     estimates: int | None = None,
+    *,
+    of_complex: bool = False,
 ) -> list[Plan]:
     """The plans for a derivative of a static program.
 
@@ -79,13 +82,15 @@ def plans(
         strategies: strategies of reverse mode, by name; all by default.
         budget: the largest arena that is wanted, in bytes: there is a row that computes values again for it.
         estimates: of how many random directions there are rows that estimate a first derivative.
+        of_complex: list plans that have no meaning for complex arguments or results too, which :meth:`Plan.refusal` names.
 
     Raises:
-        InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex.
+        InputError: there is no such derivative, a gradient is asked of more than one number, or something is complex, unless ``of_complex``.
     """
     if wanted not in WANTED:
         raise InputError(f"there is no derivative {wanted!r} to choose a strategy for; there are: {', '.join(WANTED)}")
-    modes(program, wrt, of)  # refuses what is complex
+    if not of_complex:
+        check_real(program, wrt, of)
     names = list(strategy_names() if strategies is None else strategies)
     if wanted == "hessian":
         if estimates is not None:
@@ -104,10 +109,14 @@ def plans(
     return plans
 
 
-def modes(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[Plan]:
-    """The two plans ``jacfwd`` and ``jacrev``. Raises InputError for what is complex."""
+def check_real(program: Program, wrt: Sequence[int], of: Sequence[int]) -> None:
+    """Raises InputError for what is complex."""
     for mode in MODES:
         jacobian_pass(mode, program.signature, tuple(wrt), tuple(of), holomorphic=False)
+
+
+def modes(program: Program, wrt: Sequence[int], of: Sequence[int]) -> list[Plan]:
+    """The two plans ``jacfwd`` and ``jacrev``; of complex arguments or results they may have no meaning (:meth:`Plan.refusal`)."""
     blocks = _blocks(program, wrt, of)
     return [
         Plan("jacfwd", "batched forward", blocks, partial(program.jacfwd, wrt, of), "forward", None),
@@ -142,6 +151,10 @@ def _jacobians(program: Program, wrt: Sequence[int], of: Sequence[int], names: S
         text = "mixed-jacobian{cut=results" if late else "mixed-jacobian"
         yield _by_pass(program, f"mixed{' late' * late}", f"both modes from a {'later ' * late}cut of {directions}", blocks, None, text, wrt, of, directions)
     yield from _mixed_at_loops(program, blocks, wrt, of, narrow)
+    by_cost = cheapest(program.optimized_module, wrt, of) if 0 < directions < narrow else None
+    if by_cost is not None and by_cost < narrow:
+        how = f"both modes from the cheapest cut, of {by_cost}"
+        yield _by_pass(program, "mixed cheapest", how, blocks, None, "mixed-jacobian{cut=cheapest", wrt, of, by_cost)
     yield from _eliminated(program, blocks, wrt, of)
 
 

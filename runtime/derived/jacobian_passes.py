@@ -38,6 +38,4 @@ def compressed_jacobian_pass(signature: Signature, wrt: tuple[int, ...], of: tup
     for parameter in (signature.arguments[i] for i in wrt):
         if parameter.dtype.kind == "c":
             raise InputError(f"compressed_jacobian: {parameter} is complex; take the jvp along the directions that you mean")
-    from wengert.transforms.pipelines import OPTIMIZE  # here, as it knows all passes
-
-    return f"compressed-jacobian{{wrt={positions_text(wrt)} of={positions_text(of)}}},{OPTIMIZE},expand-ad"
+    return f"compressed-jacobian{{wrt={positions_text(wrt)} of={positions_text(of)}}}"

@@ -279,6 +279,16 @@ class Jacobians(Forms):
 
         return self._derived(("sparse-jacobian", text), "sparse-jacobian", text, None, make)
 
+    def _by_named_elements(self, text: str) -> Program:
+        """The program after a pass that makes elements, with their places."""
+
+        def finish(module: ModuleOp) -> None:
+            from wengert.runtime.derived.labels import name_elements
+
+            name_elements(module, self.signature)
+
+        return self._transformed(text.partition("{")[0], text, None, finish)
+
     def _jacobian(self, how: str, wrt: Positions, of: Positions, holomorphic: bool, dump_dir: PathLike | None) -> Program:
         """The Jacobian by ``jacfwd`` or ``jacrev``, or by another pass, as text."""
         inputs, outputs = self.resolve(wrt=wrt, of=of)

@@ -42,7 +42,8 @@ def name_elements(module: ModuleOp, primal: Signature) -> None:
     """Names the arguments of a sparse Jacobian after those of the program, and its results after what they hold."""
     main = entry_function(module, "main")
     main.arg_attrs = _attributes("jax.arg_info", primal.arguments, (), "")
-    main.res_attrs = _named("jax.result_info", ["elements", "columns"][: len(main.function_type.outputs)])
+    count = len(main.function_type.outputs)
+    main.res_attrs = _named("jax.result_info", ["elements", "columns"][:count] if count < 3 else ["elements", "rows", "columns"])
 
 
 def name_linear(module: ModuleOp, residuals: int, given: Sequence[Parameter], derived: Sequence[Parameter], noun: str) -> None:

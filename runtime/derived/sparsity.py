@@ -16,8 +16,10 @@ from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.jacobians.compression import COLOURINGS, SYMMETRIC, Colouring, Compression
 from wengert.transforms.ad.jacobians.computed_columns import has_computed_reads
 from wengert.transforms.ad.jacobians.sparse import SparsePlan, plan_of
+from wengert.transforms.ad.jacobians.sparse_hessian import COLOURINGS as HESSIANS
+from wengert.transforms.ad.jacobians.sparse_hessian import hessian_plan
 from wengert.transforms.ad.requests.request import function_named, make_request
-from wengert.transforms.analysis.sparsity.matrices import Pattern, without_checks
+from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array, without_checks
 from wengert.transforms.analysis.sparsity.pattern import jacobian_pattern
 
 if TYPE_CHECKING:
@@ -140,10 +142,65 @@ class SparseJacobian:
         return f"<SparseJacobian of {self.primal.name}: {height} x {width} with {self.compression.pattern.nnz} elements; directions: {ways}>"
 
 
+class CutHessian(SparseJacobian):
+    """The Hessian of one number of a program that reads its arguments at computed positions: the structure is that at the arguments.
+
+    ``.program`` returns the elements, their rows and their columns; places that come several times are added up after the call.
+    """
+
+    def __init__(self, primal: Program, wrt: tuple[int, ...], of: tuple[int, ...], colouring: Colouring):
+        super().__init__(primal, wrt, of, "best")
+        self.colouring = colouring
+        self._heights = self._widths
+
+    @staged_property
+    def pattern(self) -> Pattern:
+        """The elements that may be other than zero, wherever the positions are."""
+        gradient = self.primal.jacrev(self.wrt, self.of)
+        return pattern_of(gradient, self.wrt, range(len(gradient.signature.results)))
+
+    @staged_property
+    def _found(self) -> SparsePlan | None:
+        module = copy_module(self.primal.optimized_module)
+        prepare(module)
+        return hessian_plan(make_request(function_named(module, "main"), self.wrt, self.of), self.colouring)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a cut makes the pattern smaller."""
+        return self._found is not None
+
+    @staged_property
+    def plan(self) -> SparsePlan:
+        """The directions."""
+        assert self._found is not None, "asked of what is cut"
+        return self._found
+
+    @staged_property
+    def program(self) -> Program:
+        """``(inputs) -> the elements, their rows, their columns``."""
+        text = f"sparse-hessian{{colouring={self.colouring} wrt={positions_text(self.wrt)} of={positions_text(self.of)}}}"
+        return self.primal._by_named_elements(text)  # pyright: ignore[reportPrivateUsage]
+
+    @staged_property
+    def _assemble(self) -> Callable[..., Any]:
+        """Makes matrices of the program's results."""
+        shape = (sum(self._heights), sum(self._widths))
+
+        def assembled(data: Array, rows: Array, columns: Array) -> Any:
+            return csr_array((data, (rows, columns)), shape=shape)
+
+        return assembled
+
+
 def sparse_hessian(program: Program, wrt: tuple[int, ...], of: tuple[int, ...], colouring: Colouring) -> SparseJacobian:
     """The Hessian of the only number that a program returns: the sparse Jacobian of its gradient, of which both triangles are one."""
     if sum(_size(program.signature.results[j].shape) for j in of) != 1:
         raise InputError("a sparse Hessian is that of one number; choose a result with of=")
+    if colouring in HESSIANS and has_computed_reads(make_request(function_named(program.optimized_module, "main"), wrt, of)):
+        found = CutHessian(program, wrt, of, colouring)
+        if found.is_cut:
+            return found
     gradient = program.jacrev(wrt, of)
     every = tuple(range(len(gradient.signature.results)))
     if colouring != "best":

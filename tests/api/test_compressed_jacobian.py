@@ -45,6 +45,26 @@ def with_a_solve(t: Any, w: Any) -> Any:
     return jnp.linalg.solve(t, jnp.stack([w, w**2], 1)[..., None])
 
 
+def of_many_columns(x: Any, w: Any) -> Any:
+    return jnp.exp(jnp.sum(x * w[:, None], 1)), jnp.zeros(2, x.dtype), w[::-1] * x[:, 2]
+
+
+def picked_by_many(p: Any, i: Any, t: Any) -> Any:
+    return jnp.sum(jnp.sin(p[i]), 1) * jnp.sum(t, (1, 2))
+
+
+def column_picked(t: Any, i: Any, w: Any) -> Any:
+    return jax.lax.dynamic_slice(t.reshape(N, 4), (0 * i[0], i[0]), (N, 1))[:, 0] * w
+
+
+def both_ends(p: Any, i: Any, t: Any) -> Any:
+    return jnp.sum((p[i] - p[i[::-1]]) ** 2, 1) * jnp.sum(t, (1, 2))
+
+
+def some_rows(t: Any) -> Any:
+    return jnp.concatenate([jnp.sum(t[:2], (1, 2)), jnp.sin(t[2:, 0, 0])])
+
+
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "by rows": (by_rows, (X, W)),
     "picked": (picked, (P, PICKS, W)),
@@ -52,6 +72,11 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "loop": (in_a_loop, (X, W)),
     "rank 3 and rank 0": (of_matrices, (T, np.float64(1.5))),
     "solve": (with_a_solve, (T, W)),
+    "reverse mode": (of_many_columns, (X, W)),
+    "picked, reverse mode": (picked_by_many, (P, PICKS, T)),
+    "a column that only a run tells": (column_picked, (T, PICKS % 3, W)),
+    "two rows of one argument": (both_ends, (P, PICKS, T)),
+    "columns that some rows depend on": (some_rows, (T,)),
     "no columns": (lambda x, w: jnp.sum(x) * w, (np.zeros((N, 0)), W)),
     "few": (lambda x: jnp.outer(x, x), (FEW,)),
 }
@@ -89,6 +114,22 @@ def test_a_column_costs_what_depends_on_it() -> None:
     program = wg.from_jax(lambda x: jnp.sin(x[:, 0]) + jnp.exp(x[:, 1]) + jnp.tanh(x[:, 2]), X).program
     text = str(program.compressed_jacobian())
     assert [text.count(f"stablehlo.{op} ") for op in ("cosine", "exponential", "tanh", "sine", "add")] == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["by rows", "picked, reverse mode", "reverse mode", "columns that some rows depend on"])
+def test_in_single_precision(name: str) -> None:
+    function, inputs = CASES[name]
+    single = tuple(np.asarray(x, np.float32) if np.asarray(x).dtype.kind == "f" else x for x in inputs)
+    program = wg.from_jax(function, *single).program
+    for y, z in zip(program.compressed_jacobian()(*single), summed_over_rows(program, single), strict=True):
+        assert y.dtype == np.float32
+        np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-5)
+
+
+def test_many_columns_of_one_number_a_row_are_read_from_one_pullback() -> None:
+    program = wg.from_jax(picked_by_many, P, PICKS, T).program
+    assert str(program.compressed_jacobian()).count("stablehlo.cosine ") == 1, "of all columns together"
+    assert str(program.sparse_jacobian().program).count("stablehlo.cosine ") == 1
 
 
 def test_choices_and_names() -> None:

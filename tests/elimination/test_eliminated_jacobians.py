@@ -212,3 +212,34 @@ def test_reference_programs(reference: CorpusProgram):
     expected = (program.jacfwd() if columns <= rows else program.jacrev())(*inputs)
     made = eliminated(program, "order=reverse granularity=tensors" if columns > rows else "order=best granularity=tensors")(*inputs)
     assert largest_error(made, expected) <= reference.tolerance("jac", "f64")
+
+
+def test_products_with_nothing_to_add_are_multiplications():
+    program = wg.jit(lambda x, y: wnp.sin(x[:1] * y[1:2]) * x[1:2]).program(np.ones(2), np.ones(2))
+    text = str(program.jacobian(strategy="eliminate{order=reverse granularity=tensors}"))
+    assert "dot_general" not in text
+    assert "multiply" in text
+
+
+def test_many_products_of_numbers_stay_products_of_blocks():
+    into, out = np.full((3, 80), 0.1), np.full((60, 3), 0.2)
+    x = np.linspace(0, 1, 80)
+    program = wg.jit(lambda x: wnp.sin(out @ wnp.tanh(into @ x))).program(x)
+    jacobian = program.jacobian(strategy="eliminate{order=best}")
+    assert len(str(jacobian).splitlines()) < 60  # 14,400 products of numbers
+    np.testing.assert_allclose(jacobian(x)[0], program.jacfwd()(x)[0], rtol=1e-12, atol=1e-14)
+
+
+def test_a_batch_of_jacobians_of_many_numbers_is_one_loop_over_the_points():
+    def flux(x: Any) -> Any:
+        numbers = [x[i] for i in range(6)]
+        for n in range(60):
+            i, j, k = n % 6, (n * 5 + 1) % 6, (n * 7 + 3) % 6
+            numbers[i] = wnp.sin(numbers[j]) * numbers[k] + wnp.cos(numbers[i]) / 2
+        return wnp.stack(numbers[:3])
+
+    points = np.random.default_rng(0).uniform(0.2, 0.4, (64, 6))
+    program = wg.jit(flux).program(points[0])
+    batched = program.jacobian(strategy="eliminate{order=reverse granularity=scalars}").vmap(size=64).compile()
+    assert batched.stats.kernels <= 2  # the numbers, and their places in the result
+    np.testing.assert_allclose(batched(points)[0], program.jacrev().vmap(size=64)(points)[0], rtol=1e-10, atol=1e-12)

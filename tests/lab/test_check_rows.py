@@ -62,3 +62,35 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "there is no row 'jacfw' for this program" in capsys.readouterr().err
     with pytest.raises(InputError, match="did you mean 'jacrev'"):
         check_rows(program(), rows=["jacrevs"])
+
+
+def test_rows_without_a_meaning_for_complex_numbers_are_skipped_with_the_reason():
+    z = np.array([0.3 + 0.4j, -1.0 + 0.2j])
+    length = wg.jit(lambda z: wnp.real(z * wnp.conj(z)) * wnp.exp(wnp.imag(z))).program(z)
+    report = check_rows(length)
+    assert report
+    verdicts = {row.name: row.verdict for row in report.rows}
+    assert verdicts["jacrev"] == verdicts["vjps"] == verdicts["vjps direct"] == "ok"
+    assert verdicts["jacfwd"] == verdicts["eliminated"] == "skipped"
+    assert "argument 0 (z): tensor<2xcomplex<f64>> is complex" in str(report)
+
+    spiral = wg.jit(lambda x: wnp.exp(x * 1j) * x).program(np.array([0.3, 0.7]))
+    verdicts = {row.name: row.verdict for row in check_rows(spiral).rows}
+    assert verdicts["jacfwd"] == verdicts["jvps"] == "ok"
+    assert verdicts["jacrev"] == "skipped"
+
+    square = check_rows(wg.jit(lambda z: z * z).program(z))
+    assert {row.verdict for row in square.rows} == {"skipped"}
+    assert str(square).endswith("no row was checked")
+
+
+def test_second_derivatives_of_a_complex_argument_have_no_rows():
+    energy = wg.jit(lambda z: wnp.sum(wnp.real(z * wnp.conj(z)))).program(np.array([0.3 + 0.4j]))
+    assert {row.derivative for row in check_rows(energy).rows} == {"jacobian"}
+
+
+def test_a_point_at_which_results_are_not_finite_settles_nothing():
+    x = np.array([4.0, -1.0])
+    report = check_rows(wg.jit(lambda x, a: wnp.sqrt(x) * a).program(x, np.float64(2.0)), [x, np.float64(2.0)])
+    assert report.outcome == "not settled"
+    assert "MISMATCH" not in {row.verdict for row in report.rows}

@@ -27,7 +27,15 @@ func.func public @main(%x: tensor<3xf64>) -> tensor<f64> {
   return %0 : tensor<f64>
 }
 """
-PROGRAMS = {"edge-pushing": NORM}
+OF_A_READ = """
+func.func @main(%x: tensor<5xf64>, %i: tensor<2x1xi64>) -> tensor<f64> {
+  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}>
+    : (tensor<5xf64>, tensor<2x1xi64>) -> tensor<2xf64>
+  %1 = stablehlo.dot_general %0, %0, contracting_dims = [0] x [0] : (tensor<2xf64>, tensor<2xf64>) -> tensor<f64>
+  return %1 : tensor<f64>
+}
+"""
+PROGRAMS = {"edge-pushing": NORM, "sparse-hessian": OF_A_READ}
 """For passes on functions of one number."""
 PIPELINES = {
     "bufferize": "fuse,bufferize",

@@ -12,8 +12,10 @@ import wengert as wg
 from wengert import numpy as wnp
 from wengert.frontends.transforms.control_flow import fori_loop
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.transforms.ad.jacobians.cut import Sides
-from wengert.transforms.ad.jacobians.mixed import cuts, cuts_at_loops
+from wengert.transforms.ad.jacobians.cut import Cut, Sides, cheapest_cut, narrowest_cut
+from wengert.transforms.ad.jacobians.direction_costs import direction_costs
+from wengert.transforms.ad.jacobians.mixed import cheapest, cuts, cuts_at_loops
+from wengert.transforms.ad.requests.request import function_named, make_request
 
 CASES: list[tuple[Callable[..., Any], list[tuple[int, ...]], tuple[int, ...]]] = [
     (lambda x, w, u: wnp.sin(u @ wnp.tanh(w @ x)), [(9,), (2, 9), (7, 2)], (0,)),
@@ -22,6 +24,7 @@ CASES: list[tuple[Callable[..., Any], list[tuple[int, ...]], tuple[int, ...]]] =
     (lambda x, w: fori_loop(0, 3, lambda i, y: wnp.sin(y) * y[0] + 0.1, w @ x) * wnp.ones((4, 2)), [(9,), (2, 9)], (0,)),
     (lambda x: wnp.where(wnp.sum(x) > x[1], wnp.sum(x) ** 2, wnp.cos(wnp.sum(x))) * wnp.ones(5) * wnp.astype(x[0] > 0.0, np.float64), [(6,)], (0,)),
     (wnp.sin, [(4,)], (0,)),
+    (lambda x, y, w, v: (wnp.sin(w.T @ wnp.tanh(w @ x)), wnp.cos(v.T @ (v @ y)), wnp.sum(w @ x) * y), [(6,), (5,), (2, 6), (1, 5)], (0, 1)),
 ]
 
 
@@ -32,10 +35,11 @@ def test_it_is_the_jacobian(function: Callable[..., Any], shapes: list[tuple[int
     inputs = [generator.standard_normal(shape).astype(dtype) for shape in shapes]
     program = wg.jit(function).program(*inputs)
     of = ",".join(map(str, range(len(program.signature.results))))
-    mixed, late = (program.apply(f"mixed-jacobian{{cut={cut} wrt={','.join(map(str, wrt))} of={of}}},simplify,cse,dce") for cut in ("arguments", "results"))
+    cuts = ("arguments", "results", "cheapest")
+    mixed, late, cheapest = (program.apply(f"mixed-jacobian{{cut={cut} wrt={','.join(map(str, wrt))} of={of}}},simplify,cse,dce") for cut in cuts)
     expected = program.jacfwd(wrt)
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
-    for blocks in (mixed(*inputs), mixed.compile("interpreter")(*inputs), late(*inputs)):
+    for blocks in (mixed(*inputs), mixed.compile("interpreter")(*inputs), late(*inputs), cheapest(*inputs)):
         for block, reference in zip(blocks, expected(*inputs), strict=True):
             assert block.shape == reference.shape
             assert block.dtype == reference.dtype
@@ -90,6 +94,56 @@ def test_a_wider_cut_has_the_loop_on_its_other_side_and_is_a_row():
     assert "tensor<3x30xf64>" in texts["forward"]
     assert "tensor<5x8xf64>" not in texts["forward"]  # what iterations record is for reverse mode
     assert "tensor<5x8xf64>" in texts["reverse"]
+
+
+def cheapest_of(program: wg.Program) -> Cut:
+    return cheapest_cut(make_request(function_named(program.optimized_module, "main"), None, None))
+
+
+def test_bottlenecks_side_by_side_take_directions_of_their_own():
+    into, out = np.full((3, 40), 0.1), np.full((30, 3), 0.2)
+    program = wg.jit(lambda x, y: (wnp.sin(out @ wnp.tanh(into @ x)), wnp.cos(out @ wnp.tanh(into @ y)))).program(np.zeros(40), np.zeros(40))
+    text = str(program.apply("mixed-jacobian,simplify,cse,dce").core_module)
+    assert "tensor<6x40xf64>" not in text
+    assert "tensor<30x6xf64>" not in text
+    rows = {row.name: row for row in wg.strategies(program, measure=False).rows}
+    assert float(rows["mixed"].flops.constant or 0) < float(min(rows[mode].flops.constant or 0 for mode in ("jacfwd", "jacrev")))
+
+
+def test_costs_of_directions_are_those_of_the_linear_part_and_its_transpose():
+    w, m = np.full((3, 8), 0.1), np.full((3, 3), 0.2)
+    program = wg.jit(lambda x: fori_loop(0, 5, lambda i, s: wnp.tanh(m @ s), w @ x)[:2] * 2.0).program(np.zeros(8))
+    request = make_request(function_named(program.optimized_module, "main"), None, None)
+    costs = {op.name: cost for op, cost in direction_costs(request).items()}
+    product, loop = costs["stablehlo.dot_general"], costs["core.for"]
+    assert (product.forward, product.reverse, product.recorded) == (48, 48, 0)
+    each = 18 + 3 + 6  # the product, the coefficient, and 1 - tanh^2
+    assert (loop.forward, loop.reverse) == (5 * each, 5 * each)
+    assert loop.recorded >= 5 * 3 * 8 * 2  # a number for each tanh, written and read
+    assert "core.tape" not in str(program.optimized_module)
+
+
+def test_the_cheapest_cut_is_wider_where_records_cost_more_than_directions():
+    into, between, out = np.full((4, 30), 0.1), np.full((400, 4), 0.1), np.full((20, 3), 0.2)
+
+    def function(x: Any) -> Any:
+        s = fori_loop(0, 50, lambda i, s: s + wnp.tanh(s), between @ wnp.tanh(into @ x))
+        return wnp.sin(out @ wnp.tanh(s[:3]))
+
+    program = wg.jit(function).program(np.zeros(30))
+    request = make_request(function_named(program.optimized_module, "main"), None, None)
+    assert (narrowest_cut(request).size, cheapest_of(program).size) == (3, 4)
+    loop = next(op for op in request.ops if op.regions)
+    assert loop not in [value.owner for value in cheapest_of(program).values]
+
+
+def test_the_cheapest_cut_is_the_narrowest_where_directions_cost_the_same():
+    program, _ = loop_between_cuts()
+    assert cheapest_of(program).size in (2, 3)
+    straight = wg.jit(lambda x, w, u: wnp.sin(u @ wnp.tanh(w @ x))).program(np.zeros(40), np.zeros((3, 40)), np.zeros((30, 3)))
+    request = make_request(function_named(straight.optimized_module, "main"), [0], None)
+    assert cheapest_cut(request).size == 3
+    assert cheapest(straight.optimized_module, [0], [0]) is None
 
 
 def test_loops_that_are_not_there_or_on_both_sides_are_refused():

@@ -57,22 +57,30 @@ def _least_star(graph: Pattern) -> int:
 
 
 def _star(near: list[list[int]], order: Order) -> Colours:
+    """Sets of colours are the bits of numbers, so that a vertex takes a step for each neighbour, however many neighbours these have."""
     colours = [-1] * len(near)
-    around: list[dict[int, int]] = [{} for _ in near]  # how many neighbours of each vertex have each colour
+    seen = [0] * len(near)  # the colours of each vertex's neighbours
+    several = [0] * len(near)  # those that at least two of them have
+    centres = [0] * len(near)  # the colours of the neighbours that have several neighbours of the vertex's own colour
     for v in map(int, order):
         beside = [w for w in near[v] if colours[w] >= 0]
-        shared = _repeated([colours[w] for w in beside])
-        forbidden = {colours[w] for w in beside}
-        for w in beside:
-            for x in near[w]:
-                if x == v or colours[x] < 0 or colours[x] in forbidden:
-                    continue
-                # v - w - x - y with v as x and y as w, or x - w - v - u with v as x and u as w
-                if colours[w] in shared or around[x][colours[w]] > 1:
-                    forbidden.add(colours[x])
-        colours[v] = _first_not_in(forbidden)
+        forbidden = seen[v]
+        for w in beside:  # v - w - x - y with v as x and y as w, or x - w - v - u with v as x and u as w
+            forbidden |= seen[w] if several[v] >> colours[w] & 1 else centres[w]
+        colours[v] = colour = _first_not_in(forbidden)
         for w in near[v]:
-            around[w][colours[v]] = around[w].get(colours[v], 0) + 1
+            if not seen[w] >> colour & 1:
+                seen[w] |= 1 << colour
+            elif several[w] >> colour & 1:
+                centres[v] |= 1 << colours[w] if colours[w] >= 0 else 0
+            else:
+                several[w] |= 1 << colour
+                for u in near[w] if colours[w] >= 0 else ():
+                    if colours[u] == colour:
+                        centres[u] |= 1 << colours[w]
+        for w in beside:
+            if several[v] >> colours[w] & 1:
+                centres[w] |= 1 << colour
     return np.asarray(colours, np.int64)
 
 
@@ -82,13 +90,12 @@ def _acyclic(near: list[list[int]], order: Order) -> Colours:
     trees: dict[tuple[int, int], dict[int, int]] = {}
     for v in map(int, order):
         beside = [w for w in near[v] if colours[w] >= 0]
-        forbidden = {colours[w] for w in beside}
         by_colour: dict[int, list[int]] = {}
         for w in beside:
             by_colour.setdefault(colours[w], []).append(w)
         several = [(colour, group) for colour, group in by_colour.items() if len(group) > 1]
         colour = 0
-        while colour in forbidden or any(_meet(trees.get(_pair(colour, other), {}), group) for other, group in several):
+        while colour in by_colour or any(_meet(trees.get(_pair(colour, other), {}), group) for other, group in several):
             colour += 1
         colours[v] = colour
         for other, group in by_colour.items():
@@ -114,16 +121,9 @@ def _meet(tree: dict[int, int], vertices: list[int]) -> bool:
     return len(set(roots)) < len(roots)
 
 
-def _repeated(colours: list[int]) -> set[int]:
-    seen: set[int] = set()
-    return {colour for colour in colours if colour in seen or seen.add(colour)}
-
-
-def _first_not_in(forbidden: set[int]) -> int:
-    colour = 0
-    while colour in forbidden:
-        colour += 1
-    return colour
+def _first_not_in(forbidden: int) -> int:
+    """The lowest bit that is not set."""
+    return (~forbidden & (forbidden + 1)).bit_length() - 1
 
 
 def _lists(graph: Pattern) -> list[list[int]]:

@@ -129,7 +129,8 @@ class Emission:
         return _Term(self.b.select(term.value, self.b.full(scale, type), self.b.zeros(type)), term.labels, "value", 1.0)
 
     def _multiplied(self, plan: Contraction, a: _Term, c: _Term, element: Attribute) -> _Term:
-        if a.kind == "value" and c.kind == "value" and plan.summed:
+        alone = all(plan.extents[label] == 1 for label in plan.summed)  # nothing to add: a product, which is fused with what is around it
+        if a.kind == "value" and c.kind == "value" and not alone:
             return self._dot(plan, a, c)
         labels = (*a.labels, *(label for label in c.labels if label not in a.labels))
         left, right = (self._spread(term, labels, plan.extents) for term in (a, c))
@@ -144,8 +145,10 @@ class Emission:
         if not plan.summed:
             return made
         assert made.value is not None
-        summed = self.b.reduce_sum(made.value, [labels.index(label) for label in plan.summed])
-        return _Term(summed, tuple(label for label in labels if label not in plan.summed), "value", 1.0)
+        rest = tuple(label for label in labels if label not in plan.summed)
+        if alone:
+            return _Term(self.b.reshape(made.value, [plan.extents[label] for label in rest]), rest, "value", 1.0)
+        return _Term(self.b.reduce_sum(made.value, [labels.index(label) for label in plan.summed]), rest, "value", 1.0)
 
     def _dot(self, plan: Contraction, a: _Term, c: _Term) -> _Term:
         assert a.value is not None

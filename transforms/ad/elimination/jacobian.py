@@ -51,6 +51,8 @@ Loops = Literal["auto", "keep"]
 """Whether something is eliminated within the bodies of loops: ``auto`` where it saves multiplications."""
 SMALL, FEW_EDGES = 500, 1000
 """``auto`` looks at the graph of elements where there are no more than so many, and no more than so many edges between them."""
+MOST_NUMBERS = 4000
+"""More products of single numbers than this are not written out: each is an op, where a product of blocks is one, in vectors."""
 
 
 class Eliminated(Struct, frozen=True):
@@ -97,12 +99,14 @@ def _with_loops(body: LinearBody, module: ModuleOp, wanted: Wanted, granularity:
 
 
 def _chosen(linear: Linearised, b: OpBuilder, wanted: Wanted, granularity: Granularity) -> tuple[Linearised, Graph[int], Elimination]:
-    """The graph of values or that of elements, and its elimination. ``auto`` takes elements where they are few and save multiplications."""
+    """The graph of values or that of elements, and its elimination. ``auto`` takes elements where they are few and save multiplications, unless too many ops
+    would be their products."""
     values = _with_plan(linear, wanted)
     if granularity == "tensors" or (granularity == "auto" and not (is_small(linear, wanted) and any(linear.shapes[v] for v in linear.graph.successors))):
         return values
     elements = _with_plan(refined(linear, b), wanted)
-    return elements if granularity == "scalars" or elements[2].multiplications < values[2].multiplications else values
+    count = elements[2].multiplications
+    return elements if granularity == "scalars" or (count < values[2].multiplications and count <= MOST_NUMBERS) else values
 
 
 def _with_plan(linear: Linearised, wanted: Wanted) -> tuple[Linearised, Graph[int], Elimination]:

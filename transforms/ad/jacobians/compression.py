@@ -29,22 +29,16 @@ def colourings() -> list[str]:
     return list(COLOURINGS)
 
 
-class Compression(Struct, frozen=True):
-    """A pattern, the directions in which it is computed, and how its elements are recovered.
+class Directions(Struct, frozen=True):
+    """Directions of both modes.
 
     Attributes:
-        colouring: what is coloured.
-        pattern: of the whole Jacobian.
-        columns: the directions of forward mode: a colour for each column.
+        columns: those of forward mode: a colour for each column, of which all of a colour move at once.
         rows: those of reverse mode, for each row.
-        recovery: where the elements are.
     """
 
-    colouring: Colouring
-    pattern: Pattern
     columns: Colours
     rows: Colours
-    recovery: Recovery
 
     @property
     def forward(self) -> int:
@@ -55,6 +49,20 @@ class Compression(Struct, frozen=True):
     def reverse(self) -> int:
         """The directions of reverse mode."""
         return count(self.rows)
+
+
+class Compression(Directions, frozen=True, kw_only=True):
+    """A pattern, the directions in which it is computed, and how its elements are recovered.
+
+    Attributes:
+        colouring: what is coloured.
+        pattern: of the whole Jacobian.
+        recovery: where the elements are.
+    """
+
+    colouring: Colouring
+    pattern: Pattern
+    recovery: Recovery
 
 
 def compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None = None) -> Compression:
@@ -96,16 +104,17 @@ def _compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None 
     nobody = np.full(pattern.shape[0], NONE, np.int64)
     if colouring == "star":
         columns = star_coloured(pattern)
-        return Compression(colouring, pattern, columns, nobody, read_symmetric(pattern, columns))
+        return Compression(columns, nobody, colouring=colouring, pattern=pattern, recovery=read_symmetric(pattern, columns))
     if colouring == "acyclic":
         columns = acyclic_coloured(pattern)
         try:
-            return Compression(colouring, pattern, columns, nobody, substituted(pattern, columns))
+            return Compression(columns, nobody, colouring=colouring, pattern=pattern, recovery=substituted(pattern, columns))
         except NotRecoverableError:  # sums that are too long
             return compressed(pattern, "star")
     if colouring == "both":
         sides = coloured_on_both_sides(pattern)
-        return Compression(colouring, pattern, sides.columns, sides.rows, read_directly(pattern, sides.columns, sides.rows))
+        recovery = read_directly(pattern, sides.columns, sides.rows)
+        return Compression(sides.columns, sides.rows, colouring=colouring, pattern=pattern, recovery=recovery)
     return _best(pattern)
 
 
@@ -137,4 +146,5 @@ def one_sided(pattern: Pattern, mode: Mode, colours: Colours | None = None) -> C
         colours = coloured(pattern if mode == "forward" else csr_array(pattern.T))
     columns = colours if mode == "forward" else np.full(width, NONE, np.int64)
     rows = colours if mode == "reverse" else np.full(height, NONE, np.int64)
-    return Compression("columns" if mode == "forward" else "rows", pattern, columns, rows, read_directly(pattern, columns, rows))
+    coloured_side: Colouring = "columns" if mode == "forward" else "rows"
+    return Compression(columns, rows, colouring=coloured_side, pattern=pattern, recovery=read_directly(pattern, columns, rows))

@@ -51,14 +51,24 @@ class ComputedRead(Struct, frozen=True):
         table: the column of the Jacobian that each element of its operand is; of the operand's shape.
         groups: for each element of the result, a number that elements read by the same index have in common.
         reach: for each element of the result, a number for the elements of the operand that it may be.
-        choices: how many these are.
+        moving: the dimensions of the operand along which it is not known which elements are read.
     """
 
     op: Read
     table: Numbers
     groups: Numbers
     reach: Numbers
-    choices: int
+    moving: tuple[int, ...]
+
+    @property
+    def choices(self) -> int:
+        """How many elements of the operand one of the result may be."""
+        return int(np.prod([self.table.shape[d] for d in self.moving], dtype=np.int64))
+
+    def common(self, of_columns: Numbers) -> Numbers | None:
+        """Of a number for each column of the Jacobian that for each element of the result; None where it depends on what is read."""
+        numbers = of_columns[self.table]
+        return numbers.reshape(-1)[self.reach] if all((numbers == numbers.take([0], d)).all() for d in self.moving) else None
 
 
 class Source(Struct, frozen=True):
@@ -99,6 +109,21 @@ class Cut(Struct, frozen=True):
         """The same in NumPy."""
         return dtype_of(self.index_type)
 
+    def common(self, of_columns: Numbers) -> Numbers | None:
+        """Of a number for each column of the whole Jacobian that for each column of the pattern; None where it depends on positions that only a run tells."""
+        parts: list[Numbers] = [np.zeros(0, np.int64)]
+        for source in self.sources:
+            part = of_columns[source.first : source.first + size(source.argument)] if source.read is None else source.read.common(of_columns)
+            if part is None:
+                return None
+            parts.append(part)
+        return np.concatenate(parts)
+
+    def drop(self) -> None:
+        """Takes the function that is cut out of its module again."""
+        self.request.function.detach()
+        self.request.function.erase()
+
     def read(self, b: OpBuilder, block: Block) -> tuple[list[Value], list[Value]]:
         """Writes the reads into a block with the function's arguments: what is read, and for each source the numbers of its columns, as vectors."""
         values: dict[SSAValue, SSAValue] = dict(zip(self.original.block.args, block.args, strict=True))
@@ -133,11 +158,20 @@ def cut(request: Request) -> Cut | None:
         return None
     inner, sources, starts = _inner(request, reads)
     pattern = jacobian_pattern(inner)
+    made = Cut(request, inner, sources, pattern, int(starts[-1]), _is_canonical(pattern, sources, starts))
     if pattern.nnz > _entries_uncut(pattern, sources):
-        inner.function.detach()
-        inner.function.erase()
+        made.drop()
         return None
-    return Cut(request, inner, sources, pattern, int(starts[-1]), _is_canonical(pattern, sources, starts))
+    return made
+
+
+def behind_reads(request: Request) -> Cut | None:
+    """The same wherever something is read at a computed position, whatever that does to the pattern, which is left empty."""
+    reads = [read for op in request.ops if _may_be_cut(request, op) and (read := _read_of(request, cast("Read", op))) is not None]
+    if not reads:
+        return None
+    inner, sources, starts = _inner(request, reads)
+    return Cut(request, inner, sources, csr_array((1, 1), dtype=np.bool_), int(starts[-1]), is_canonical=False)
 
 
 # -- what is read
@@ -192,8 +226,8 @@ def _read_of(request: Request, op: Read) -> ComputedRead | None:
     sets = propagation.of(op.operands[0])
     if not (np.diff(sets.rows.indptr)[sets.numbers] == 1).all():
         return None
-    groups, reach, choices = _places(op)
-    return ComputedRead(op, _only(sets), groups, reach, choices)
+    groups, reach, moving = _places(op)
+    return ComputedRead(op, _only(sets), groups, reach, moving)
 
 
 def _only(sets: IndexSets) -> Numbers:
@@ -201,8 +235,8 @@ def _only(sets: IndexSets) -> Numbers:
     return sets.rows.indices[sets.rows.indptr[sets.numbers]].astype(np.int64)
 
 
-def _places(op: Read) -> tuple[Numbers, Numbers, int]:
-    """The groups and the reach of the elements of the result, and how many choices there are."""
+def _places(op: Read) -> tuple[Numbers, Numbers, tuple[int, ...]]:
+    """The groups and the reach of the elements of the result, and the dimensions that are moved along."""
     extents, result = shape(op.operands[0]), shape(op.results[0])
     if isinstance(op, hlo.DynamicSliceOp):
         moving = [d for d, (extent, part) in enumerate(zip(extents, result, strict=True)) if part < extent]
@@ -218,7 +252,7 @@ def _places(op: Read) -> tuple[Numbers, Numbers, int]:
     coordinates = list(np.unravel_index(first, extents))
     for d in moving:
         coordinates[d] = np.zeros_like(coordinates[d])
-    return groups.reshape(-1), np.ravel_multi_index(coordinates, extents).reshape(-1), int(np.prod([extents[d] for d in moving], dtype=np.int64))
+    return groups.reshape(-1), np.ravel_multi_index(coordinates, extents).reshape(-1), tuple(moving)
 
 
 # -- the function that is cut
@@ -255,6 +289,20 @@ def _of_columns(sources: Sequence[Source], each: Callable[[Source], Any]) -> Num
 
 def _entries_uncut(pattern: Pattern, sources: Sequence[Source]) -> int:
     """About how many elements the pattern has if each element that is read may be any that it may be."""
+    choice, weights = _choices(sources)
+    reached = pattern.astype(np.int64) @ choice
+    return int(weights[reached.indices].sum())
+
+
+def entries_uncut_twice(cut: Cut, pattern: Pattern) -> int:
+    """The same of a symmetric pattern, of which rows are read too."""
+    choice, weights = _choices(cut.sources)
+    reached = (csr_array(choice.T) @ pattern.astype(np.int64) @ choice).tocoo()
+    return int((weights[reached.row] * weights[reached.col]).sum())
+
+
+def _choices(sources: Sequence[Source]) -> tuple[Any, Numbers]:
+    """A matrix of which element may be what, where elements that may be the same ones are one kind, and how many elements each kind may be."""
     kinds: dict[tuple[bytes, int], int] = {}
     weights: list[int] = []
     columns: list[Numbers] = []
@@ -271,8 +319,7 @@ def _entries_uncut(pattern: Pattern, sources: Sequence[Source]) -> int:
         columns.append(np.asarray(here)[inverse])
     kind_of = np.concatenate(columns)
     choice = csr_array((np.ones(len(kind_of), np.int64), kind_of, np.arange(len(kind_of) + 1)), shape=(len(kind_of), len(weights)))
-    reached = pattern.astype(np.int64) @ choice
-    return int(np.asarray(weights)[reached.indices].sum())
+    return choice, np.asarray(weights)
 
 
 def _is_canonical(pattern: Pattern, sources: Sequence[Source], starts: Numbers) -> bool:

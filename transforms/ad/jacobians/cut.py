@@ -1,4 +1,5 @@
-"""The narrowest cut of a function: values that every path from its arguments to its results goes through, with the fewest elements.
+"""The narrowest cut of a function: values that every path from its arguments to its results goes through, with the fewest elements; and the cheapest one, by
+what directions cost before it in reverse mode and behind it forward.
 
 By the theorem of max-flow and min-cut, with a node for each active value, whose capacity is its number of elements (L. R. Ford and D. R. Fulkerson, "Maximal
 flow through a network", 1956); the flow is found by Dinic's algorithm (E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with
@@ -8,7 +9,7 @@ power estimation", 1970). Loops and branches are single nodes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping
 from math import inf
 from typing import Literal
 
@@ -18,10 +19,13 @@ from xdsl.ir import Operation, SSAValue
 from wengert.ir.tensor_types import element, is_float, size
 from wengert.transforms.ad.direct.activity import active_in, inputs_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
+from wengert.transforms.ad.jacobians.direction_costs import DirectionCosts, direction_costs
 from wengert.transforms.ad.requests.request import Request
 
 Nearest = Literal["arguments", "results"]
 """Which of several cuts of the same size. What is between them is differentiated forward behind the first, in reverse before the last."""
+MOST_ROUNDS = 8
+"""So many cuts are looked at for the cheapest one."""
 
 
 class Cut(Struct, frozen=True):
@@ -62,22 +66,65 @@ def narrowest_cut(request: Request, nearest: Nearest = "arguments", sides: Sides
     ``sides`` is what it has to leave before and behind it, where that is active; such a cut may be wider than the narrowest one, and so better: what is cheap
     in one mode may be dear in the other.
     """
-    arguments = [request.block.args[i] for i in request.wrt]
-    results = [request.results[j] for j in request.of]
-    active = active_in(request.block, arguments, results)
-    network = _network(request, active, arguments, results)
+    network = _network(request, _active(request))
     _place(network, request, sides)
     network.saturate()
-    reached = network.reached() if nearest == "arguments" else network.not_reaching()
-    ordered = [value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active]
-    return Cut(tuple([value for value in ordered if network.entry[value] in reached and network.entry[value] + 1 not in reached]))
+    return network.cut(network.reached() if nearest == "arguments" else network.not_reaching())
 
 
-def _network(request: Request, active: set[SSAValue], arguments: Sequence[SSAValue], results: Sequence[SSAValue]) -> _Network:
-    """The active values with what flows between them. An element that is no real number cannot be cut."""
+def cheapest_cut(request: Request) -> Cut:
+    """The cut for which both modes cost least: d times what a direction costs, in reverse before it, forward behind it and in the product of both, and what
+    reverse mode records, where d is how many elements it has.
+
+    A minimum cut of the network in which elements have a price and ops belong to one side or the other, at what they cost there (a closure problem: J.-C.
+    Picard, "Maximal closure of a graph", 1976). With C for the cost of a direction and the price C / d of the cut before, no next one has a larger d C:
+    ``C d'/d + C' <= 2 C`` and the mean of two numbers is at least the root of their product. So cuts are looked for, from the narrowest on, until they stay.
+    """
+    costs = direction_costs(request)
+    product = 2.0 * sum(size(request.block.args[i]) for i in request.wrt) * sum(size(request.results[j]) for j in request.of)
+    active = _active(request)
+    best, least, seen = narrowest_cut(request), inf, set[tuple[SSAValue, ...]]()
+    cut = best
+    while cut.values and cut.values not in seen and len(seen) < MOST_ROUNDS:
+        seen.add(cut.values)
+        behind = _behind(request, cut)
+        direction, recorded = product, 0.0
+        for op, cost in costs.items():
+            direction += cost.forward if op in behind else cost.reverse
+            recorded += 0.0 if op in behind else cost.recorded
+        total = cut.size * direction + recorded
+        if total >= least:
+            break
+        best, least = cut, total
+        network = _network(request, active, price=direction / cut.size)
+        _charge(network, request, costs, cut.size)
+        network.saturate()
+        cut = network.cut(network.reached())
+    return best
+
+
+def _behind(request: Request, cut: Cut) -> set[Operation]:
+    """The ops that depend on a cut and are not what it is computed by."""
+    before = set[Operation]()
+    pending = [value.owner for value in cut.values]
+    while pending:
+        op = pending.pop()
+        if isinstance(op, Operation) and op not in before:
+            before.add(op)
+            pending += [value.owner for value in inputs_of(op)]
+    return set(request.ops) - before
+
+
+def _active(request: Request) -> set[SSAValue]:
+    return active_in(request.block, [request.block.args[i] for i in request.wrt], [request.results[j] for j in request.of])
+
+
+def _network(request: Request, active: set[SSAValue], price: float = 1.0) -> _Network:
+    """The active values with what flows between them, at a price for each element. An element that is no real number cannot be cut."""
     network = _Network()
+    arguments, results = [request.block.args[i] for i in request.wrt], [request.results[j] for j in request.of]
     for value in (value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active):
-        network.add(value, size(value) if is_float(element(value)) else inf)
+        network.add(value, price * size(value) if is_float(element(value)) else inf)
     for op in request.ops:
         if not is_inactive(op):
             for operand in dict.fromkeys(inputs_of(op)):
@@ -106,6 +153,18 @@ def _place(network: _Network, request: Request, sides: Sides) -> None:
                 network.connect(network.entry[value] + 1, _SINK, inf)
 
 
+def _charge(network: _Network, request: Request, costs: Mapping[Operation, DirectionCosts], directions: int) -> None:
+    """Has each op cost what it does on its side, and keeps what it is computed from before the cut if it is there."""
+    for op, cost in costs.items():
+        results = [value for value in op.results if value in network.entry]
+        for value in results:
+            network.connect(_SOURCE, network.entry[value], cost.forward / len(results))
+            network.connect(network.entry[value], _SINK, (cost.reverse + cost.recorded / directions) / len(results))
+            for operand in dict.fromkeys(inputs_of(op)):
+                if operand in network.entry:
+                    network.connect(network.entry[value], network.entry[operand], inf)
+
+
 _SOURCE, _SINK = 0, 1
 
 
@@ -127,6 +186,10 @@ class _Network(Struct):
         self.entry[value] = len(self.edges)
         self.edges += [[], []]
         self.connect(self.entry[value], self.entry[value] + 1, capacity)
+
+    def cut(self, reached: set[int]) -> Cut:
+        """The values of which one side alone is reached, in the order in which they were added."""
+        return Cut(tuple([value for value, entry in self.entry.items() if entry in reached and entry + 1 not in reached]))
 
     def connect(self, start: int, end: int, capacity: float) -> None:
         """Adds an edge, and that in the other direction, which has no room yet."""

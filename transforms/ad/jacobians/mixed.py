@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -28,10 +29,12 @@ from xdsl.passes import ModulePass
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import append, copy_op
 from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import element, shape, size
+from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.transforms.ad.derive import prepare
-from wengert.transforms.ad.function import begin_function, finish_body, finish_function, function_of
-from wengert.transforms.ad.jacobians.cut import ANY, Cut, Nearest, Sides, narrowest_cut, regional_ops
+from wengert.transforms.ad.direct.activity import active_in
+from wengert.transforms.ad.function import begin_function, finish_body, finish_function, function_of, terminator_operands
+from wengert.transforms.ad.jacobians.cut import ANY, Cut, Nearest, Sides, cheapest_cut, narrowest_cut, regional_ops
+from wengert.transforms.ad.jacobians.dense import jacobian
 from wengert.transforms.ad.jacobians.joined import joined_jacobian
 from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request
 from wengert.transforms.core.inline import inline
@@ -48,8 +51,8 @@ class MixedJacobianPass(ModulePass):
 
     name = NAME
 
-    cut: Nearest = "arguments"
-    """Which of the narrowest cuts: that nearest to the arguments, or to the results."""
+    cut: Literal["arguments", "results", "cheapest"] = "arguments"
+    """Which of the narrowest cuts: that nearest to the arguments, or to the results; or the cheapest one, however wide."""
     reverse: tuple[int, ...] = ()
     """Loops and branches, by their number among those of the function, from 0, that are gone through in reverse: the cut is the narrowest behind them."""
     forward: tuple[int, ...] = ()
@@ -67,7 +70,7 @@ def mixed_jacobian(
     fn: str = "main",
     wrt: Sequence[int] | None = None,
     of: Sequence[int] | None = None,
-    nearest: Nearest = "arguments",
+    which: Literal["arguments", "results", "cheapest"] = "arguments",
     sides: Sides = ANY,
 ) -> None:
     """Replaces ``fn`` by its Jacobian, in place: ``(inputs) -> one array for each result in of and each argument in wrt``, as ``jacfwd``.
@@ -79,23 +82,42 @@ def mixed_jacobian(
     primal = function_named(module, fn)
     request = make_request(primal, wrt, of)
     _check_sides(request, sides)
-    cut = narrowest_cut(request, nearest, sides)
+    cut = cheapest_cut(request) if which == "cheapest" else narrowest_cut(request, which, sides)
     if not cut.values:
         raise error_at(primal.location, f"no result of @{fn} depends on the arguments: there is no cut between them")
     before, behind = _before(request, cut), _behind(request, cut)
-    rows, columns = _copied(before, f"{before.sym_name.data}_jacobian"), _copied(behind, f"{behind.sym_name.data}_jacobian")
-    for function in (before, behind, rows, columns):
+    made = [_copied(part, f"{part.sym_name.data}_jacobian") for part in (before, behind)]
+    rows, columns = (function.sym_name.data for function in made)
+    for function in (before, behind, *made):
         module.body.block.insert_op_before(function, primal)
-    count = len(request.block.args)
-    joined_jacobian(module, "reverse", rows.sym_name.data, request.wrt, range(len(cut.values)))
-    joined_jacobian(module, "forward", columns.sym_name.data, range(count, count + len(cut.values)), range(len(request.of)))
-    whole = _product(request, cut, before, function_named(module, rows.sym_name.data), function_named(module, columns.sym_name.data))
+    count, parts = len(request.block.args), len(cut.values)
+    upstream, downstream = _dependences(before, request.wrt, range(parts)), _dependences(behind, range(count, count + parts), range(len(request.of)))
+    _jacobian(module, "reverse", rows, request.wrt, range(parts), upstream)
+    _jacobian(module, "forward", columns, range(count, count + parts), range(len(request.of)), downstream)
+    through = [[[i for i in range(parts) if downstream[k][i] and upstream[i][j]] for j in range(len(request.wrt))] for k in range(len(request.of))]
+    whole = _product(request, cut, before, function_named(module, rows), function_named(module, columns), through)
     primal.properties["sym_name"] = StringAttr(fresh_name(module, f"{fn}_primal"))
     module.body.block.insert_op_before(whole, primal)
-    for function in (primal, *(function_named(module, f.sym_name.data) for f in (before, behind, rows, columns))):
+    for function in (primal, before, behind, function_named(module, rows), function_named(module, columns)):
         function.properties["sym_visibility"] = StringAttr("private")  # public so far: whoever prepares a module drops what nobody calls
     inline(module, keep_custom=True)
     symbol_dce(module)
+
+
+def _dependences(function: FuncOp, wrt: Sequence[int], of: Sequence[int]) -> list[list[bool]]:
+    """For each result in ``of`` and each argument in ``wrt``, whether the one depends on the other."""
+    block = function.body.block
+    results = terminator_operands(block)
+    return [[block.args[i] in active_in(block, [block.args[i]], [results[j]]) for i in wrt] for j in of]
+
+
+def _jacobian(module: ModuleOp, mode: Literal["forward", "reverse"], name: str, wrt: Sequence[int], of: Sequence[int], depends: list[list[bool]]) -> None:
+    """Replaces a function by its Jacobian: in one batch if every result depends on every argument, and else in one for each, so that directions go only
+    through what they reach."""
+    if all(all(row) for row in depends):
+        joined_jacobian(module, mode, name, wrt, of)
+    else:
+        jacobian(module, "jacrev" if mode == "reverse" else "jacfwd", name, wrt, of)
 
 
 def _check_sides(request: Request, sides: Sides) -> None:
@@ -121,6 +143,18 @@ def cuts_at_loops(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: s
                 seen.add(cut.values)
                 listed.append((cut.size, sides))
     return sorted(listed, key=lambda pair: pair[0])
+
+
+def cheapest(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> int | None:
+    """How many elements the cheapest cut of a function at core level has; None where it is one of :func:`cuts` or of :func:`cuts_at_loops`, or is empty."""
+    request = make_request(function_named(module, fn), wrt, of)
+    cut = cheapest_cut(request)
+    known = [
+        narrowest_cut(request),
+        narrowest_cut(request, "results"),
+        *(narrowest_cut(request, sides=sides) for _, sides in cuts_at_loops(module, wrt, of, fn)),
+    ]
+    return None if not cut.values or any(set(cut.values) == set(other.values) for other in known) else cut.size
 
 
 def cuts(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> tuple[int, tuple[Nearest, ...]]:
@@ -175,8 +209,9 @@ def _copied(function: FuncOp, name: str) -> FuncOp:
     return copy
 
 
-def _product(request: Request, cut: Cut, before: FuncOp, rows: FuncOp, columns: FuncOp) -> FuncOp:
-    """The function that multiplies the columns of what is behind the cut with the rows of what is before it."""
+def _product(request: Request, cut: Cut, before: FuncOp, rows: FuncOp, columns: FuncOp, through: list[list[list[int]]]) -> FuncOp:
+    """The function that multiplies the columns of what is behind the cut with the rows of what is before it: of each result and argument those of the values
+    of the cut that ``through`` names."""
     block = Block(arg_types=[x.type for x in request.block.args])
     for old, new in zip(request.block.args, block.args, strict=True):
         new.name_hint = old.name_hint
@@ -186,13 +221,17 @@ def _product(request: Request, cut: Cut, before: FuncOp, rows: FuncOp, columns: 
     left = _called(block, columns, [*block.args, *values])
     arguments, results, count = [request.block.args[i] for i in request.wrt], [request.results[j] for j in request.of], len(cut.values)
     sizes = [size(value) for value in cut.values]
-    down = [_joined(b, [b.reshape(right[i * len(arguments) + j], [sizes[i], size(x)]) for i in range(count)], 0) for j, x in enumerate(arguments)]
-    across = [_joined(b, [b.reshape(left[k * count + i], [size(y), sizes[i]]) for i in range(count)], 1) for k, y in enumerate(results)]
-    blocks = [
-        b.reshape(b.dot_general(columns, b.convert(rows, element(columns)), ([1], [0])), [*shape(y), *shape(x)])
-        for y, columns in zip(results, across, strict=True)
-        for x, rows in zip(arguments, down, strict=True)
-    ]
+
+    def part(k: int, j: int, chosen: Sequence[int]) -> Value:
+        y, x = results[k], arguments[j]
+        extents = [*shape(y), *shape(x)]
+        if not chosen:
+            return b.zeros(tensor(extents, element(y)))
+        across = _joined(b, [b.reshape(left[k * count + i], [size(y), sizes[i]]) for i in chosen], 1)
+        down = _joined(b, [b.reshape(right[i * len(arguments) + j], [sizes[i], size(x)]) for i in chosen], 0)
+        return b.reshape(b.dot_general(across, b.convert(down, element(across)), ([1], [0])), extents)
+
+    blocks = [part(k, j, through[k][j]) for k in range(len(results)) for j in range(len(arguments))]
     function = finish_function(block, blocks, request.function.sym_name.data, request.function)
     function.arg_attrs = request.function.arg_attrs
     return function

@@ -7,24 +7,20 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
-from xdsl.ir import Block as IRBlock
 
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.construction import copy_op
-from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import element, f32, f64, i64, is_complex, shape_of_type, size, tensor
+from wengert.ir.tensor_types import element, f32, f64, shape_of_type, size, tensor
 from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_numbers
-from wengert.transforms.ad.colouring.columns import NONE, Colours, count
-from wengert.transforms.ad.function import begin_function, finish_function
-from wengert.transforms.ad.jacobians.batched import BatchedDerivative, Mode, Type, batched_derivative, size_of, starts_of
+from wengert.transforms.ad.colouring.columns import NONE, Colours
+from wengert.transforms.ad.jacobians.batched import Mode, Type, size_of, starts_of
 from wengert.transforms.ad.jacobians.compression import Compression
 from wengert.transforms.ad.jacobians.computed_columns import Cut
+from wengert.transforms.ad.jacobians.directional import Along, derivative_along
 from wengert.transforms.ad.jacobians.places import READ, read, side_by_side
-from wengert.transforms.ad.requests.expand import expand_ad
-from wengert.transforms.ad.requests.request import Request, fresh_name, make_request
+from wengert.transforms.ad.requests.request import Request
 
 
 class Block(Struct, frozen=True):
@@ -50,71 +46,26 @@ Emit = Callable[["Recovered"], Sequence[Value]]
 def sparse_derivative(module: ModuleOp, pass_name: str, request: Request, plan: Compression, strategy: str, emit: Emit, cut: Cut | None = None) -> None:
     """Replaces the function of a request by one that returns what ``emit`` makes of the elements of the pattern, in place.
 
-    With a cut, the derivatives are those of the function that is cut, and the pattern is its.
+    With a cut, the derivatives are those of the function that is cut, and the pattern is its. Raises DiagnosticError as :func:`derivative_along`.
     """
-    fn, primal = request.function.sym_name.data, request.function
-    if any(is_complex(element(x)) for x in (*(request.block.args[i] for i in request.wrt), *(request.results[j] for j in request.of))):
-        raise error_at(primal.location, f"{pass_name}: @{fn} has complex arguments or results, which have no one derivative each")
-    differentiated = request if cut is None else cut.request
-    derivatives: dict[Mode, BatchedDerivative] = {}
-    for mode in ("forward", "reverse"):
-        if (plan.forward if mode == "forward" else plan.reverse) or (mode == "forward" and not plan.reverse):
-            name = fresh_name(module, f"{fn}_{mode}")
-            copy = copy_op(differentiated.function, {})
-            copy.properties["sym_name"] = StringAttr(name)
-            module.body.block.insert_op_before(copy, primal)
-            derivatives[mode] = batched_derivative(module, mode, make_request(copy, differentiated.wrt, differentiated.of), strategy)
-    block = IRBlock(arg_types=[x.type for x in request.block.args])
-    for old, new in zip(request.block.args, block.args, strict=True):
-        new.name_hint = old.name_hint
-    b = begin_function(block, primal, pass_name)
-    gathered, numbers = ([], None) if cut is None else cut.read(b, block)
-    recovered = Recovered(b, plan, derivatives, [*block.args, *gathered], numbers)
-    function = finish_function(block, emit(recovered), fn, primal)
-    function.arg_attrs = primal.arg_attrs
-    module.body.block.insert_op_before(function, primal)
-    for done in (primal,) if cut is None or cut.request.module is not module else (primal, cut.request.function):
-        done.detach()
-        done.erase()
-    for derivative in derivatives.values():
-        derivative.function.properties["sym_visibility"] = StringAttr("private")
-    expand_ad(module)
+    derivative_along(module, pass_name, request, plan, strategy, lambda along: emit(Recovered(along, plan)), cut)
 
 
 class Recovered:
-    """The derivatives along the directions of a plan, and the elements that are read from them.
+    """The elements of a pattern, read from derivatives along the directions of a plan."""
 
-    Args:
-        b: a builder for the function's body.
-        plan: the directions.
-        derivatives: the derivatives in each mode that it has directions of.
-        inputs: what they are called with.
-        numbers: for each argument that is differentiated, the numbers of its columns in the whole Jacobian, as a vector; None where they are its own.
-    """
-
-    def __init__(
-        self, b: OpBuilder, plan: Compression, derivatives: dict[Mode, BatchedDerivative], inputs: Sequence[Value], numbers: Sequence[Value] | None = None
-    ):
-        self.b, self.plan, self.derivatives, self.numbers = b, plan, derivatives, numbers
-        self.known = next(iter(derivatives.values()))
-        self.tops, self.lefts = starts_of(self.known.results), starts_of(self.known.arguments)
-        self.common = widest([type.get_element_type() for type in (*self.known.results, *self.known.arguments)])
+    def __init__(self, along: Along, plan: Compression):
+        self.b, self.plan, self.derivatives, self.numbers = along.b, plan, along.derivatives, along.numbers
+        self.arguments, self.results = along.arguments, along.results
+        self.tops, self.lefts = starts_of(along.results), starts_of(along.arguments)
+        self.common = widest([type.get_element_type() for type in (*along.results, *along.arguments)])
         self.parts: list[Value] = []
         self.starts: dict[Mode, list[int]] = {}
-        for mode, derivative in derivatives.items():
+        for mode, values in along.of.items():
             self.starts[mode] = []
-            for value in self._along(derivative, inputs):
+            for value in values:
                 self.starts[mode].append(sum(size(part) for part in self.parts))
-                self.parts.append(b.convert(b.reshape(value, [size(value)]), self.common))
-
-    def _along(self, derivative: BatchedDerivative, inputs: Sequence[Value]) -> Sequence[Value]:
-        colours = self.plan.columns if derivative.mode == "forward" else self.plan.rows
-        directions = count(colours)
-        seeds = [
-            _seed(self.b, type, colours[start : start + size_of(type)], directions)
-            for start, type in zip(starts_of(derivative.moved), derivative.moved, strict=True)
-        ]
-        return derivative.along(self.b, derivative.function.sym_name.data, inputs, seeds, directions)
+                self.parts.append(self.b.convert(self.b.reshape(value, [size(value)]), self.common))
 
     # -- blocks
 
@@ -124,7 +75,7 @@ class Recovered:
         return [(block, self.b.convert(self._values(block.elements), block.result.get_element_type())) for block in blocks]
 
     def _block(self, j: int, i: int) -> Block:
-        y, x = self.known.results[j], self.known.arguments[i]
+        y, x = self.results[j], self.arguments[i]
         pattern, top, left = self.plan.pattern, self.tops[j], self.lefts[i]
         first, last = int(pattern.indptr[top]), int(pattern.indptr[top + size_of(y)])
         columns = pattern.indices[first:last].astype(np.int64)
@@ -145,13 +96,23 @@ class Recovered:
         data = self._row_by_row(self.parts, lambda elements: places[elements])
         return [data] if self.numbers is None else [data, self._row_by_row(self.numbers, lambda elements: pattern.indices[elements].astype(np.int64))]
 
+    def triples(self) -> list[Value]:
+        """With a cut of a symmetric matrix: all elements, row by row, and the numbers of their rows and of their columns."""
+        pattern, numbers = self.plan.pattern, self.numbers
+        assert numbers is not None, "of a function that is cut"
+        if not pattern.nnz:
+            return [self.b.zeros(tensor([0], self.common)), *[self.b.zeros(tensor([0], element(numbers[0])))] * 2]
+        data = self._values(np.arange(int(pattern.nnz)))
+        rows = np.repeat(np.arange(len(pattern.indptr) - 1), np.diff(pattern.indptr))
+        return [data, _read_from(self.b, numbers, rows), _read_from(self.b, numbers, pattern.indices.astype(np.int64))]
+
     def _row_by_row(self, parts: Sequence[Value], places: Callable[[Colours], Colours]) -> Value:
         """What stands for each element of the pattern at a place of vectors that follow one another.
 
         Where each row of a result has as many elements of each argument as any other, blocks are read on their own and put side by side.
         """
         b, pattern, vectors = self.b, self.plan.pattern, list[Value]()
-        for j, y in enumerate(self.known.results):
+        for j, y in enumerate(self.results):
             rows = np.diff(pattern.indptr[self.tops[j] : self.tops[j] + size_of(y) + 1])
             first, height = int(pattern.indptr[self.tops[j]]), size_of(y)
             if not rows.sum():
@@ -162,6 +123,32 @@ class Recovered:
             else:
                 vectors.append(_read_from(b, parts, places(np.arange(first, first + int(rows.sum())))))
         return vectors[0] if len(vectors) == 1 else b.concatenate(vectors, 0)
+
+    # -- columns of arguments
+
+    def by_number(self, numbers: Colours, count: int) -> list[Value]:
+        """For each result its elements by a number of their columns below ``count``, of which each row has no two: of the shape of the result followed by
+        ``count``."""
+        return [self._by_number(j, numbers, count) for j in range(len(self.tops))]
+
+    def _by_number(self, j: int, numbers: Colours, count: int) -> Value:
+        b, pattern, y = self.b, self.plan.pattern, self.results[j]
+        top, height = self.tops[j], size_of(y)
+        first, last = int(pattern.indptr[top]), int(pattern.indptr[top + height])
+        mine = numbers[pattern.indices[first:last]]
+        rows = np.repeat(np.arange(height), np.diff(pattern.indptr[top : top + height + 1]))
+        extents, present = [*shape_of_type(y), count], np.bincount(mine, minlength=count)
+        if not len(mine) or not np.isin(present, (0, height)).all():
+            values = self._values(np.arange(first, last))
+            return b.convert(b.reshape(placed(b, height * count, rows * count + mine, values), extents), y.get_element_type())
+        table = np.full((height, count), NONE, np.int64)
+        table[rows, mine] = np.arange(first, last)
+        places = self._places(np.ones(int(pattern.nnz), np.bool_))
+        parts: list[Value] = []
+        for run in np.split(np.arange(count), np.flatnonzero(np.diff(present != 0)) + 1):
+            here = table[:, run].reshape(-1)
+            parts.append(b.zeros(tensor([len(here)], self.common)) if here[0] == NONE else _read_from(b, self.parts, places[here]))
+        return b.convert(b.reshape(side_by_side(b, parts, height), extents), y.get_element_type())
 
     # -- elements
 
@@ -211,8 +198,9 @@ def widest(types: Sequence[Attribute]) -> Attribute:
     return types[0] if len(set(types)) == 1 else f64 if f64 in types else f32
 
 
-def _seed(b: OpBuilder, type: Type, colours: Colours, directions: int) -> Value:
-    """For each direction, ones in the elements that have its colour."""
-    square = tensor([directions, size_of(type)], i64)
-    mine = b.broadcast_in_dim(b.constant(colours), [1], [directions, size_of(type)])
-    return b.reshape(b.convert(b.compare("EQ", b.iota(0, square), mine), type.get_element_type()), [directions, *shape_of_type(type)])
+def placed(b: OpBuilder, length: int, places: Colours, values: Value) -> Value:
+    """A vector of zeros but for some values, each at a place of its own."""
+    zeros = b.zeros(tensor([length], element(values)))
+    if not size(values):
+        return zeros
+    return b.scatter(core.Kind.add, zeros, b.constant(places[:, None]), values, scatter_numbers(READ), sorted=bool((np.diff(places) > 0).all()), unique=True)

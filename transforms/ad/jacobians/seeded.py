@@ -18,17 +18,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.pipeline.options import OneOf
-from wengert.ir.tensor_types import element, shape_of_type, size, tensor
-from wengert.transforms.ad.building_blocks.scatter_numbers import scatter_numbers
+from wengert.ir.tensor_types import shape_of_type
 from wengert.transforms.ad.colouring.columns import coloured_with_fewer, count
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.jacobians.batched import size_of
 from wengert.transforms.ad.jacobians.compression import Colouring, compressed
-from wengert.transforms.ad.jacobians.places import READ
-from wengert.transforms.ad.jacobians.recovered import Block, sparse_derivative
+from wengert.transforms.ad.jacobians.recovered import Block, placed, sparse_derivative
 from wengert.transforms.ad.jacobians.sparse import checked_pattern
 from wengert.transforms.ad.requests.request import function_named, make_request
 from wengert.transforms.ad.strategies import DEFAULT, strategy_names
@@ -70,11 +67,8 @@ def seeded_jacobian(
 def dense_block(b: OpBuilder, block: Block, values: Value) -> Value:
     """A block of a Jacobian: zeros, but for the elements of the pattern."""
     extents = [*shape_of_type(block.result), *shape_of_type(block.argument)]
-    zeros = b.zeros(tensor([prod(extents)], element(values)))
-    if not size(values):
-        return b.reshape(zeros, extents)
-    written = b.constant((block.rows * size_of(block.argument) + block.columns)[:, None])
-    return b.reshape(b.scatter(core.Kind.add, zeros, written, values, scatter_numbers(READ), sorted=True, unique=True), extents)
+    places = block.rows * size_of(block.argument) + block.columns
+    return b.reshape(placed(b, prod(extents), places, values), extents)
 
 
 def compressed_directions(

@@ -8,16 +8,19 @@ ed., sec. 7.1; R. Giering, T. Kaminski, "Automatic sparsity detection implemente
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.analysis.sparsity.matrices import csr_array, vstack
+from wengert.transforms.analysis.sparsity.matrices import csr_array, pattern_of_rows, vstack
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
+FEW_ENTRIES = 1 << 14
+"""Unions of no more members than this are formed by sorting."""
 MOST_ENTRIES = 1 << 24
 """More members than this, of sets or of unions that are to be formed, are too many."""
 
@@ -65,7 +68,7 @@ class IndexSets(Struct, frozen=True):
             return self
         count = other.rows.shape[0]
         pairs, numbers = np.unique(self.numbers * count + other.numbers, return_inverse=True)
-        rows = _matrix(self.rows[pairs // count] + other.rows[pairs % count])
+        rows = _united_rows(self.rows, pairs // count, other.rows, pairs % count)
         return _with_empty_row(rows, numbers.reshape(np.broadcast_shapes(self.shape, other.shape)))
 
     def grouped(self, groups: Numbers) -> IndexSets:
@@ -124,7 +127,12 @@ class IndexSets(Struct, frozen=True):
 
 def nothing(extents: Sequence[int], columns: int) -> IndexSets:
     """The sets of a tensor that does not depend on the arguments."""
-    return IndexSets(csr_array((1, columns), dtype=np.bool_), np.zeros(tuple(extents), np.int64))
+    return IndexSets(_no_set(columns), np.zeros(tuple(extents), np.int64))
+
+
+@lru_cache(maxsize=64)
+def _no_set(columns: int) -> Any:
+    return csr_array((1, columns), dtype=np.bool_)
 
 
 def own(extents: Sequence[int], first: int, columns: int) -> IndexSets:
@@ -153,6 +161,24 @@ def _shifted(numbers: Numbers, start: int) -> Numbers:
     return np.where(numbers == 0, 0, numbers + start) if start else numbers
 
 
+def _united_rows(one: Any, first: Numbers, other: Any, second: Numbers) -> Any:
+    """The unions of rows of two lists of sets: one by one, without the checks that take scipy longer than short lists."""
+    lengths = np.diff(one.indptr)[first], np.diff(other.indptr)[second]
+    if int(lengths[0].sum() + lengths[1].sum()) > FEW_ENTRIES:
+        return _matrix(one[first] + other[second])
+    width, each = int(one.shape[1]), np.arange(len(first))
+    members = [_members(one, first, lengths[0]), _members(other, second, lengths[1])]
+    keys = np.unique(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]))
+    return pattern_of_rows(keys % max(width, 1), np.searchsorted(keys, np.arange(len(first) + 1) * width), (len(first), width))
+
+
+def _members(rows: Any, chosen: Numbers, lengths: Numbers) -> Numbers:
+    """The members of some sets, one set after the other."""
+    ends = np.cumsum(lengths)
+    places = np.repeat(rows.indptr[chosen] - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+    return rows.indices[places].astype(np.int64)
+
+
 def _matrix(rows: Any) -> Any:
     if rows.nnz > MOST_ENTRIES:
         raise TooManyEntriesError
@@ -162,4 +188,4 @@ def _matrix(rows: Any) -> Any:
 def _with_empty_row(rows: Any, numbers: Any) -> IndexSets:
     """Puts the empty set in front."""
     starts = np.concatenate([[0], rows.indptr])
-    return IndexSets(csr_array((rows.data, rows.indices, starts), shape=(rows.shape[0] + 1, rows.shape[1])), numbers + 1)
+    return IndexSets(pattern_of_rows(rows.indices, starts, (rows.shape[0] + 1, int(rows.shape[1]))), numbers + 1)

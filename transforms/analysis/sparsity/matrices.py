@@ -18,6 +18,23 @@ csc_array: Any = _sparse.csc_array
 vstack: Any = _sparse.vstack
 
 
+_EMPTY: Any = csr_array((1, 1), dtype=np.bool_)
+
+
+def pattern_of_rows(members: Any, starts: Any, shape: tuple[int, int]) -> Pattern:
+    """The ``csr_array`` of booleans that has these members in its rows, without the checks of its constructor; members of a row are distinct."""
+    integer = np.int32 if max(shape[1], len(members)) <= np.iinfo(np.int32).max else np.int64
+    matrix: Any = object.__new__(_EMPTY.__class__)
+    matrix.__dict__ = {
+        "_shape": shape,
+        "maxprint": _EMPTY.maxprint,
+        "data": np.ones(len(members), np.bool_),
+        "indices": members.astype(integer, copy=False),
+        "indptr": starts.astype(integer, copy=False),
+    }
+    return matrix
+
+
 def without_checks(shape: tuple[int, int], dtype: np.dtype[Any], indices: Any, indptr: Any, *, is_canonical: bool) -> Callable[..., Any]:
     """``(data, columns) -> csr_array`` of this shape, without the checks of its constructor, which take longer than many a program.
 

@@ -145,9 +145,13 @@ class Propagation:
         self._bind_all([*constants, *carried], op.inputs)
         count = self.known.get(op.trip_count)
         if count is not None and self._affordable(op.block, int(count)):
+            is_counted = op.block.args[0].first_use is not None
             for i in range(int(count)):
                 self.known[op.block.args[0]] = np.asarray(i, np.int64)
+                before = [(self.of(value), self.known.get(value)) for value in carried]
                 self._advance(carried, self.block(op.block))
+                if not is_counted and all(self.of(v) is sets and _is_same(self.known.get(v), known) for v, (sets, known) in zip(carried, before, strict=True)):
+                    break  # whatever an iteration is given, all others are given too
         else:
             self.known.pop(op.block.args[0], None)
             self._settle(op.block, carried)
