@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 
+from wengert.transforms.codegen.cpu.described_jobs import run_job_function
 from wengert.transforms.codegen.cpu.symbols import POOL_RUN
 
 _PAUSES = 1000
@@ -48,6 +49,7 @@ def pool_text() -> str:
         .replace("FUTEX", str(_FUTEX.get(machine, 0)))
         .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
         .replace("@RUN", f"@{POOL_RUN}")
+        + run_job_function()
     )
 
 

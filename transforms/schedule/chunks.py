@@ -37,6 +37,11 @@ class Split(Struct, frozen=True):
         """How many chunks there are."""
         return -(-self.iterations // self.grain)
 
+    @property
+    def joining(self) -> int:
+        """How the thread pool joins them: not at all, or (1) what is left when nobody else takes part, or (2) so that every thread has one."""
+        return 0 if not self.joined else 2 if self.even else 1
+
 
 def wanted_chunks(nanoseconds: float) -> int:
     """How many chunks this much work should be cut into (1: it is not worth it)."""

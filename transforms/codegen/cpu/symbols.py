@@ -16,9 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 POOL_RUN = "wg.pool.run"
+POOL_JOB = "wg.pool.job"
 BLAS_HOLD = "wg.pool.hold_blas"
 BLAS_RELEASE = "wg.pool.release_blas"
-"""The functions of the thread pool: one runs the chunks of a task, the others hold BLAS at one thread meanwhile."""
+"""The functions of the thread pool: one runs the chunks of a task, one does so by a description, the others hold BLAS at one thread meanwhile."""
 POLL = "wg.interrupts.poll"
 CALL_BACK = "wg.interrupts.call_back"
 """The functions that ask whether a signal has come, and that run an op in the interpreter: they call one of Python, and keep what that raises."""
@@ -27,7 +28,7 @@ ALLOWS = "wg.memory.allows"
 FREE = "wg.tapes.free"
 """The function of the program itself that frees the tapes of a call; the entry calls it before each return."""
 
-OF_RUNTIME = (POOL_RUN, BLAS_HOLD, BLAS_RELEASE, POLL, CALL_BACK, ALLOWS)
+OF_RUNTIME = (POOL_RUN, POOL_JOB, BLAS_HOLD, BLAS_RELEASE, POLL, CALL_BACK, ALLOWS)
 """All of them that the runtime makes known to LLVM by itself."""
 
 _registered: set[str] = set()

@@ -69,6 +69,6 @@ def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: 
         ("ptr", scratch),
         ("i64", count),
         ("i64", cut.nanoseconds),
-        ("i64", 0 if not cut.joined else 2 if cut.even else 1),
+        ("i64", cut.joining),
     ]
     builder.call_void(POOL_RUN, arguments)
