@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import LocationAttr
 from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.ir.location.locations import left_off, sources
+from wengert.transforms.codegen.cpu.alike import merged
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.described_jobs import DECLARATION as JOB_DECLARATION
@@ -120,9 +121,12 @@ class EntryBuilder:
         body = "\n".join([text for line in [*self._beginning(), *lines, _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self._uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
-        kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
+        named, common = {name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, ""
+        if not self.debug_lines:  # lines are those of one kernel
+            named, common = merged(named)
+        kernels = marked(named, entry)
         kernels = [f"{self._description(name)}{kernel}" for kernel, name in zip(kernels, self.functions.values(), strict=True)]
-        return "\n".join([*kernels, *self._descriptions, entry])
+        return "\n".join([common, *kernels, *self._descriptions, entry])
 
     def next_constant(self) -> int:
         """The number of the constant that comes next."""
