@@ -228,6 +228,6 @@ def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sizes: BlockSizes
             builder.store(kind, rounded, builder.offset(target, kind, column.index), ELEMENT_BYTES[plan.result_element])
 
 
-def _least(builder: FunctionBuilder, most: int, extent: Index, index: Index) -> str:
+def _least(builder: FunctionBuilder, most: Index, extent: Index, index: Index) -> str:
     """How many of at most so many are left from an index on."""
     return builder.intrinsic("umin", "i64", most, builder.binary("sub nuw nsw", "i64", extent, index))
