@@ -235,7 +235,8 @@ def test_pairs_are_refused_for_a_processor_without_them() -> None:
 def test_without_a_schedule_one_thread_computes_one_element_after_the_other(program: str) -> None:
     module = parse_pipeline("to-core,fuse,bufferize").run(parse_module(PROGRAMS[program]))
     text = generate(module, TARGETS["avx2"]).text
-    assert "wg.pool.run" not in text and "wg.pool.job" not in text
+    assert "wg.pool.run" not in text
+    assert "wg.pool.job" not in text
     assert "gemm" not in text
     if any(isinstance(op, MatmulOp) for op in module.walk()) and program != "one factorisation":
         assert "x float>" not in text
