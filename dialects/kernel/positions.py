@@ -99,9 +99,12 @@ def combine(offset: int, terms: Sequence[tuple[Atom, int]]) -> Position:
     coefficients: dict[Atom, int] = {}
     for atom, c in terms:
         coefficients[atom] = coefficients.get(atom, 0) + c
-    kept = [(atom, c) for atom, c in coefficients.items() if c]
+    kept = [term for term in coefficients.items() if term[1]]
     if len(kept) > 1:
-        kept.sort(key=_order)
+        if all(isinstance(atom, int) for atom, _ in kept):
+            kept.sort()
+        else:
+            kept.sort(key=_order)
     return Position(offset, tuple(kept))
 
 
@@ -222,15 +225,19 @@ def unflatten(flat: Position, shape: Sequence[int], bounds: Bounds) -> tuple[Pos
 
 def substitute(position: Position, values: Mapping[int, Position], bounds: Bounds) -> Position:
     """The position with loop indices replaced; ``bounds`` are those of the loops in the replacements."""
-    total = ZERO
-    kept: list[tuple[Atom, int]] = []
+    offset, terms = position.offset, list[tuple[Atom, int]]()
     for atom, c in position.terms:
         if isinstance(atom, int):
-            total = total.plus(values[atom].times(c)) if atom in values else total.plus(Position(0, ((atom, c),)))
-            continue
-        quotient, remainder = divide(substitute(atom.expression, values, bounds), atom.divisor, bounds)
-        total = total.plus((quotient if isinstance(atom, Quotient) else remainder).times(c))
-    return total.plus(combine(position.offset, kept))
+            value = values.get(atom)
+            if value is None:
+                terms.append((atom, c))
+                continue
+        else:
+            quotient, remainder = divide(substitute(atom.expression, values, bounds), atom.divisor, bounds)
+            value = quotient if isinstance(atom, Quotient) else remainder
+        offset += value.offset * c
+        terms += [(inner, k * c) for inner, k in value.terms]
+    return combine(offset, terms) if terms else Position(offset)
 
 
 def dimensions(position: Position) -> set[int]:

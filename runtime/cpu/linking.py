@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from wengert.runtime.cpu.engine import Library
-from wengert.transforms.codegen.cpu.symbols import ALLOWS, BLAS_HOLD, BLAS_RELEASE, CALL_BACK, OF_RUNTIME, POLL, POOL_RUN, register_symbols
+from wengert.transforms.codegen.cpu.symbols import ALLOWS, BLAS_HOLD, BLAS_RELEASE, CALL_BACK, OF_RUNTIME, POLL, POOL_JOB, POOL_RUN, register_symbols
 
 
 def linked(image: bytes, symbols: Collection[str], *, debug_lines: bool = False) -> Library:
     """The machine code of an object file in memory; ``symbols`` are those that it refers to. With ``debug_lines`` profilers are told of it."""
-    if not {POOL_RUN, BLAS_HOLD, BLAS_RELEASE}.isdisjoint(symbols):
+    if not {POOL_RUN, POOL_JOB, BLAS_HOLD, BLAS_RELEASE}.isdisjoint(symbols):
         from wengert.runtime.cpu import pool  # here, as the others: small programs do without
 
         pool.register(blas=BLAS_HOLD in symbols)

@@ -27,7 +27,7 @@ from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.cpu.pool_code import available, pool_text
-from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_OPEN, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
 
 
 def default_threads() -> int:
@@ -85,7 +85,7 @@ class _Pool:
 
         self.library = Library(object_code(pool_text() + blas_text()).image)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.library))  # workers may look at the code until the process has ended
-        for name in (POOL_RUN, POOL_OPEN, POOL_CLOSE, BLAS_HOLD, BLAS_RELEASE):
+        for name in (POOL_RUN, POOL_JOB, POOL_OPEN, POOL_CLOSE, BLAS_HOLD, BLAS_RELEASE):
             llvm.add_symbol(name, self.library.address(name))  # pyright: ignore[reportUnknownMemberType]
         self._set = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self.library.address("wengert_pool_set"))
         self.helped = ctypes.CFUNCTYPE(ctypes.c_int64)(self.library.address("wengert_pool_helped"))

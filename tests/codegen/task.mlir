@@ -10,12 +10,12 @@
 // CHECK: %end = call i64 @llvm.umin.i64(i64 %[[PAST]], i64 100)
 // CHECK: phi i64 [%begin,
 
-// The entry fills the frame and hands all seven chunks to the pool.
+// The entry hands all seven chunks to the pool, by a description: the task, seven chunks, no scratch memory, 5000 ns, not joined; then
+// two pointers, which lie at the beginning of what the first two entries of the table point to.
+// CHECK: @job0 = internal constant { ptr, [11 x i64] } { ptr @kernel0, [11 x i64] [i64 7, i64 0, i64 5000, i64 0, i64 -2, i64 0, i64 2, i64 0, i64 0, i64 1, i64 0] }
 // CHECK-LABEL: define i32 @entry
-// CHECK: %frame = alloca [2 x ptr]
-// CHECK: store ptr %{{.*}}, ptr %frame
-// CHECK: store ptr %{{.*}}, ptr %{{.*}}
-// CHECK: call void @wg.pool.run(ptr @kernel0, ptr %frame, i64 7, ptr null, i64 0, i64 5000, i64 0)
+// CHECK-NOT: alloca
+// CHECK: call void @wg.pool.job(ptr @job0, ptr %table, ptr %arena)
 func.func @main(%x: tensor<100x64xf32>) -> tensor<100x64xf32> {
   %0 = kernel.nest (d0, d1) = (0, 0) to (100, 64) iterators [parallel, parallel]
       ins(%a = %x: tensor<100x64xf32>) outs(out0: tensor<100x64xf32>)

@@ -236,6 +236,7 @@ def test_without_a_schedule_one_thread_computes_one_element_after_the_other(prog
     module = parse_pipeline("to-core,fuse,bufferize").run(parse_module(PROGRAMS[program]))
     text = generate(module, TARGETS["avx2"]).text
     assert "wg.pool.run" not in text
+    assert "wg.pool.job" not in text
     assert "gemm" not in text
     if any(isinstance(op, MatmulOp) for op in module.walk()) and program != "one factorisation":
         assert "x float>" not in text

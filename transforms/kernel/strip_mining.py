@@ -208,8 +208,10 @@ def _row_step(at: Position, extents: Sequence[int], leading: int) -> int | None:
 
 
 def _within_row(value: SSAValue, at: Position, step: int, count: int, extents: Sequence[int], leading: int) -> bool:
+    if step <= 0 or size(value) != count * step:
+        return False
     low, high = span(_in_strip(at, [1, *extents[leading:]], leading), [1, *extents[leading:]])
-    return step > 0 and size(value) == count * step and low >= 0 and high < step
+    return low >= 0 and high < step
 
 
 def _in_strip(at: Position, extents: Sequence[int], leading: int) -> Position:

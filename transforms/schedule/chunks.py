@@ -43,6 +43,11 @@ class Split(Struct, frozen=True):
         """How many chunks there are."""
         return -(-self.iterations // self.grain)
 
+    @property
+    def joining(self) -> int:
+        """How the thread pool joins them: not at all, or (1) what is left when nobody else takes part, or (2) so that every thread has one."""
+        return 0 if not self.joined else 2 if self.even else 1
+
 
 def stay_awake(nanoseconds: float) -> bool:
     """Whether kernels of a program that may be shared take so long together that workers are woken once for all of them."""

@@ -75,7 +75,7 @@ def compiled(plan: MatmulPlan) -> Any:
 def compiled_parts(parts: Parts) -> Any:
     """The function that computes all parts, the last one first, each in the same scratch memory."""
     task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
-        _address("".join(matmul.helpers(parts.part).values()) + matmul.emit_task(parts, "product"))
+        _address("".join(matmul.task_helpers(parts).values()) + matmul.emit_task(parts, "product"))
     )
 
     def run(a: int, b: int, c: int, scratch: int) -> None:

@@ -15,14 +15,17 @@ from xdsl.dialects.builtin import LocationAttr
 from wengert.dialects.kernel import InterpretOp
 from wengert.dialects.kernel.memory import ALIGNMENT
 from wengert.ir.location.locations import left_off, sources
+from wengert.transforms.codegen.cpu.alike import merged
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
+from wengert.transforms.codegen.cpu.described_jobs import DECLARATION as JOB_DECLARATION
+from wengert.transforms.codegen.cpu.described_jobs import IN_ARENA, NOWHERE, Place, description
 from wengert.transforms.codegen.cpu.inline import marked
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
 from wengert.transforms.codegen.cpu.shared_functions import Divided, divided
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
-from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_CLOSE, POOL_OPEN, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
 from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, with_debug_lines
@@ -45,6 +48,7 @@ class EntryBuilder:
         inputs, outputs: the pointers of the table that the function takes and gives.
         interpreted: the ops that the callback runs, by number.
         free_cells: cells of the function that is being written that may be used again, by their bytes.
+        places: the pointers of that function that lie at fixed places.
         symbols: functions from outside of the program, and their declarations.
         clock: times kernels, in a program that is profiled.
         runs: how often loops around run what is written.
@@ -78,6 +82,8 @@ class EntryBuilder:
         self.runs = 1
         self._frame = 0
         self._shared_ns = 0.0
+        self.places: dict[str, Place] = {"%arena": IN_ARENA, "null": NOWHERE}
+        self._descriptions: list[str] = []
         self._uses_cells = False
         self._cells = 0
         self._cell_bytes: dict[str, int] = {}
@@ -118,9 +124,12 @@ class EntryBuilder:
         body = "\n".join([text for line in [*self._beginning(), *lines, _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self._uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
-        kernels = marked({name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, entry)
+        named, common = {name: text.replace("@KERNEL", f"@{name}") for text, name in self.functions.items()}, ""
+        if not self.debug_lines:  # lines are those of one kernel
+            named, common = merged(named)
+        kernels = marked(named, entry)
         kernels = [f"{self._description(name)}{kernel}" for kernel, name in zip(kernels, self.functions.values(), strict=True)]
-        return "\n".join([*kernels, entry])
+        return "\n".join([common, *kernels, *self._descriptions, entry])
 
     def next_constant(self) -> int:
         """The number of the constant that comes next."""
@@ -137,7 +146,16 @@ class EntryBuilder:
 
     def _table(self, number: int) -> str:
         """A pointer of the table."""
-        return self.builder.load("ptr", self.builder.op(f"getelementptr ptr, ptr %table, i64 {number}"))
+        pointer = self.builder.load("ptr", self.builder.op(f"getelementptr ptr, ptr %table, i64 {number}"))
+        self.places[pointer] = Place(number)
+        return pointer
+
+    def offset(self, pointer: str, count: int) -> str:
+        """An address so many bytes further on."""
+        result, place = self.builder.offset(pointer, "i8", count), self.places.get(pointer)
+        if place is not None:
+            self.places[result] = place.further(count)
+        return result
 
     def cell(self, count: int) -> str:
         """A pointer to so many bytes on the stack, which become registers where no kernel that is called needs their address."""
@@ -188,20 +206,27 @@ class EntryBuilder:
 
     def job(self, task: str, pointers: Sequence[str], cut: Split, scratch: str = "null", count: int = 0) -> None:
         """Runs a task on the thread pool; every thread but this one has ``count`` bytes of scratch memory of its own."""
-        self.external(POOL_RUN, DECLARATIONS[POOL_RUN])
         if self.mode is not None:
             task, self.helpers[f"{task}.flushed"] = flushed_task(task, self.mode, self.target.attributes)
-        self._frame = max(self._frame, len(pointers))
         self._shared_ns += self.runs * cut.nanoseconds
-        run_task(self.builder, task, pointers, cut, scratch, count)
+        places = [place for pointer in (scratch, *pointers) if (place := self.places.get(pointer)) is not None]
+        if len(places) <= len(pointers):
+            self.external(POOL_RUN, DECLARATIONS[POOL_RUN])
+            self._frame = max(self._frame, len(pointers))
+            run_task(self.builder, task, pointers, cut, scratch, count)
+            return
+        self.external(POOL_JOB, JOB_DECLARATION)
+        name = f"job{len(self._descriptions)}"
+        self._descriptions.append(description(name, task, places[1:], cut, places[0], count))
+        self.builder.call_void(POOL_JOB, [("ptr", f"@{name}"), ("ptr", "%table"), ("ptr", "%arena")])
 
     @contextmanager
     def task(self, constants: dict[int, str]) -> Generator[FunctionBuilder]:
         """Opens a function of its own, into which blocks are written; yields its builder. It is handed these constants, by number, in registers."""
-        entry, free = self.builder, self.free_cells
-        self.builder, self.free_cells, self._passed = FunctionBuilder(), {}, constants
+        entry, free, places = self.builder, self.free_cells, self.places
+        self.builder, self.free_cells, self._passed, self.places = FunctionBuilder(), {}, constants, {}
         yield self.builder
-        self.builder, self.free_cells, self._passed = entry, free, {}
+        self.builder, self.free_cells, self._passed, self.places = entry, free, {}, places
 
     @contextmanager
     def timing(self, number: int) -> Generator[None]:

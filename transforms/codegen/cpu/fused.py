@@ -44,7 +44,7 @@ def emit_fused(op: FusedOp, target: Target, *, strict: bool, debug_lines: bool) 
     assert product.schedule is not None
     what, schedule = product_of(product), product.schedule.data
     plan, parts = plan_of(what, schedule), parts_of(what, schedule)
-    texts, functions = list[str](), dict[str, str](helpers(plan))
+    texts, functions = list[str](), dict[str, str](helpers(plan, finished=True))
     names = ["KERNEL.finish", "KERNEL.finish.rest"]
     for name, width in zip(names, widths(plan), strict=True):
         if width:

@@ -63,7 +63,7 @@ class BlockPointers:
 
     def offset(self, pointer: str, count: int) -> str:
         """An address so many bytes further on."""
-        return self.entry.builder.offset(pointer, "i8", count)
+        return self.entry.offset(pointer, count)
 
     def copy(self, source: str, target: str, count: int) -> None:
         """Copies bytes, unless source and target are one."""

@@ -191,7 +191,12 @@ class _BlockCode(BlockPointers):
         return check(nest, schedule, strict=self.entry.strict, in_place=runs_in_place(op), parallel=self.alone)
 
     def _product(self, op: LaunchOp, product: MatmulOp) -> None:
-        from wengert.transforms.codegen.cpu.matmul import emit_function, emit_task, helpers  # here, because programs without products do without it
+        from wengert.transforms.codegen.cpu.matmul import (
+            emit_function,
+            emit_task,
+            helpers,
+            task_helpers,
+        )  # here, because programs without products do without it
         from wengert.transforms.schedule.products.choice import schedule_of
         from wengert.transforms.schedule.products.legality import check as check_product
         from wengert.transforms.schedule.products.operands import product_of
@@ -205,7 +210,7 @@ class _BlockCode(BlockPointers):
         if plan.empty:
             return
         name = self.entry.function(emit_function(plan, "KERNEL", "internal") if parts is None else emit_task(parts, "KERNEL"), op.location)
-        for symbol, text in helpers(plan).items():
+        for symbol, text in (helpers(plan) if parts is None else task_helpers(parts)).items():
             if symbol in plan.symbols:
                 self.entry.external(symbol, text.strip())
             else:
@@ -304,7 +309,7 @@ class _BlockCode(BlockPointers):
             return
         pointers = [*[f"%p{n}" for n in range(len(op.ins))], *[f"%q{n}" for n in range(len(op.outs))]]
         constants = self.entry.coming_constants(sum(isinstance(inner, GlobalOp) for inner in all_ops(op)))
-        names = [f"%c{number}" for number in constants]
+        names = [f"%c{number}" for number in range(len(constants))]  # by position, so that layers that are alike share a task
         with self.entry.task(dict(zip(constants, names, strict=True))) as builder:
             begin_task(builder, [*pointers, *names], cut)
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(

@@ -16,11 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 POOL_RUN = "wg.pool.run"
+POOL_JOB = "wg.pool.job"
 POOL_OPEN = "wg.pool.open"
 POOL_CLOSE = "wg.pool.close"
 BLAS_HOLD = "wg.pool.hold_blas"
 BLAS_RELEASE = "wg.pool.release_blas"
-"""The functions of the thread pool: they run the chunks of a task, say that a program with many begins and ends, and hold BLAS at one thread meanwhile."""
+"""The functions of the thread pool: they run the chunks of a task, or do so by a description, say that a program with many begins and ends, and hold BLAS at
+one thread meanwhile."""
 POLL = "wg.interrupts.poll"
 CALL_BACK = "wg.interrupts.call_back"
 """The functions that ask whether a signal has come, and that run an op in the interpreter: they call one of Python, and keep what that raises."""
@@ -29,7 +31,7 @@ ALLOWS = "wg.memory.allows"
 FREE = "wg.tapes.free"
 """The function of the program itself that frees the tapes of a call; the entry calls it before each return."""
 
-OF_RUNTIME = (POOL_RUN, POOL_OPEN, POOL_CLOSE, BLAS_HOLD, BLAS_RELEASE, POLL, CALL_BACK, ALLOWS)
+OF_RUNTIME = (POOL_RUN, POOL_JOB, POOL_OPEN, POOL_CLOSE, BLAS_HOLD, BLAS_RELEASE, POLL, CALL_BACK, ALLOWS)
 """All of them that the runtime makes known to LLVM by itself."""
 
 _registered: set[str] = set()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_OPEN, POOL_RUN
-from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.schedule.chunks import Split
 
 DECLARATIONS = {
@@ -41,13 +41,23 @@ def begin_task(builder: FunctionBuilder, pointers: Sequence[str], cut: Split | N
     """Begins a kernel, if it is a task: reads its pointers from the frame, and computes its iterations :data:`BEGIN` to :data:`END`."""
     if cut is None:
         return
+    read_pointers(builder, pointers)
+    begin_chunk(builder, cut.grain, cut.iterations, joined=cut.joined)
+
+
+def read_pointers(builder: FunctionBuilder, pointers: Sequence[str]) -> None:
+    """Reads a task's pointers from its frame."""
     for number, pointer in enumerate(pointers):
         builder.define(pointer, f"load ptr, ptr {builder.offset(FRAME, 'ptr', number)}")
-    first = CHUNK if not cut.joined else builder.binary("and", "i64", CHUNK, (1 << 32) - 1)
-    builder.define(BEGIN, f"mul nuw nsw i64 {first}, {cut.grain}")
-    count = cut.grain if not cut.joined else builder.multiply(builder.add(builder.binary("lshr", "i64", CHUNK, 32), 1), cut.grain)
+
+
+def begin_chunk(builder: FunctionBuilder, grain: Index, iterations: Index, *, joined: bool) -> None:
+    """Computes the iterations of a chunk, or of several that are ``joined``: :data:`BEGIN` to :data:`END`."""
+    first = CHUNK if not joined else builder.binary("and", "i64", CHUNK, (1 << 32) - 1)
+    builder.define(BEGIN, f"mul nuw nsw i64 {first}, {grain}")
+    count = grain if not joined else builder.multiply(builder.add(builder.binary("lshr", "i64", CHUNK, 32), 1), grain)
     past = builder.op(f"add nuw nsw i64 {BEGIN}, {count}")
-    builder.define(END, f"call i64 @llvm.umin.i64(i64 {past}, i64 {cut.iterations})")
+    builder.define(END, f"call i64 @llvm.umin.i64(i64 {past}, i64 {iterations})")
 
 
 def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: Split, scratch: str, count: int) -> None:
@@ -61,6 +71,6 @@ def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: 
         ("ptr", scratch),
         ("i64", count),
         ("i64", cut.nanoseconds),
-        ("i64", 0 if not cut.joined else 2 if cut.even else 1),
+        ("i64", cut.joining),
     ]
     builder.call_void(POOL_RUN, arguments)

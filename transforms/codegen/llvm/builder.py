@@ -67,7 +67,7 @@ class FunctionBuilder(InstructionBuilder):
         self._close_loop(label, loop, phis, first, following, carried)
 
     @contextmanager
-    def rotated_loop(self, end: Index, carried: Sequence[Operand] = (), *, start: Index = 0, step: int = 1) -> Generator[Loop]:
+    def rotated_loop(self, end: Index, carried: Sequence[Operand] = (), *, start: Index = 0, step: Index = 1) -> Generator[Loop]:
         """A loop from ``start`` up to ``end`` (excluded) that is known to have an iteration: the test is at its end, as after LLVM's loop rotation.
 
         The carried values of the last iteration are known after it without a register of their own.

@@ -9,6 +9,7 @@ so that what is chosen does well on average for 1 to 16.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import ceil, prod
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
@@ -84,11 +85,11 @@ def _operand_bytes(plan: MatmulPlan) -> int:
     return ELEMENT_BYTES[plan.element] // (2 if plan.paired else 1)
 
 
-def _shapes(plan: MatmulPlan, tile: Tile, columns: int) -> Iterator[tuple[int, int]]:
+def _shapes(m: int, n: int, tile: Tile, columns: int) -> Iterator[tuple[int, int]]:
     """The sizes that blocks of at most so many columns may have."""
-    for wide in _parts(plan.n, tile.columns * tile.lanes):
+    for wide in _parts(n, tile.columns * tile.lanes):
         if wide <= columns:
-            yield from ((rows, wide) for rows in _parts(plan.m, tile.rows))
+            yield from ((rows, wide) for rows in _parts(m, tile.rows))
 
 
 def _apart(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> tuple[int, int]:
@@ -98,9 +99,9 @@ def _apart(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> t
     def cost(rows: int, wide: int, threads: int) -> float:
         """The time of so many threads together, those that wait for others among them."""
         count = ceil(plan.m / rows) * ceil(plan.n / wide) * around
-        return threads * ceil(count / threads) * _block_ns(plan, rows, wide, flops_per_ns)
+        return threads * ceil(count / threads) * _block_ns(plan.k, _operand_bytes(plan), rows, wide, flops_per_ns)
 
-    sizes = list(_shapes(plan, tile, columns))
+    sizes = list(_shapes(plan.m, plan.n, tile, columns))
     alone = min(cost(*shape, 1) for shape in sizes)
     sizes = [shape for shape in sizes if cost(*shape, 1) <= MOST_LOST * alone]
     return min(sizes, key=lambda shape: (sum(cost(*shape, threads) for threads in THREADS), -shape[0] * shape[1]))
@@ -108,13 +109,22 @@ def _apart(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float) -> t
 
 def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float, *, awake: bool) -> tuple[int, int]:
     """The rows and columns of blocks of which a thread computes neighbours together: one thread takes as long for small ones as for large ones."""
-    around = prod(loop.size for loop in plan.loops)
-    most = wanted_chunks(plan.flops / flops_per_ns, awake=awake)
+    sizes = plan.m, plan.n, plan.k, prod(loop.size for loop in plan.loops)
+    return _best_joined(sizes, tile, columns, _operand_bytes(plan), wanted_chunks(plan.flops / flops_per_ns, awake=awake), flops_per_ns)
+
+
+@lru_cache(maxsize=1024)
+def _best_joined(sizes: tuple[int, int, int, int], tile: Tile, columns: int, operand_bytes: int, most: int, flops_per_ns: float) -> tuple[int, int]:
+    """Of at most so many blocks of at most so many columns those that take the least time; remembered, since layers of a model have products alike.
+
+    ``sizes`` are those of the product and the iterations of the loops around it.
+    """
+    m, n, k, around = sizes
 
     def cost(shape: tuple[int, int]) -> tuple[float, int]:
         """The time of the threads together, those that wait for others among them, for every number of threads."""
         rows, wide = shape
-        below, beside = ceil(plan.m / rows), ceil(plan.n / wide)
+        below, beside = ceil(m / rows), ceil(n / wide)
         count = below * beside * around
 
         def of(threads: int) -> float:
@@ -122,12 +132,12 @@ def _joined(plan: MatmulPlan, tile: Tile, columns: int, flops_per_ns: float, *, 
             run = min(max(count // (2 * threads), 1), below * beside)
             tall, across = min(run, below), ceil(run / below)
             busiest = ceil(count / threads) if count < 2 * threads else count / threads + 0.5
-            return threads * busiest / (tall * across) * _block_ns(plan, tall * rows, across * wide, flops_per_ns)
+            return threads * busiest / (tall * across) * _block_ns(k, operand_bytes, tall * rows, across * wide, flops_per_ns)
 
         return sum(map(of, THREADS[1:])), -rows * wide
 
-    whole = next(_shapes(plan, tile, columns))
-    return min((shape for shape in _shapes(plan, tile, columns) if ceil(plan.m / shape[0]) * ceil(plan.n / shape[1]) * around <= most), key=cost, default=whole)
+    shapes = list(_shapes(m, n, tile, columns))
+    return min((shape for shape in shapes if ceil(m / shape[0]) * ceil(n / shape[1]) * around <= most), key=cost, default=shapes[0])
 
 
 def _depth(terms: int, tile: Tile, size: int, each: int, most: int) -> int:
@@ -136,9 +146,9 @@ def _depth(terms: int, tile: Tile, size: int, each: int, most: int) -> int:
     return terms if terms <= most else _whole(balanced(terms, most), DEPTH_UNIT * each)
 
 
-def _block_ns(plan: MatmulPlan, rows: int, columns: int, flops_per_ns: float) -> float:
+def _block_ns(k: int, operand_bytes: int, rows: int, columns: int, flops_per_ns: float) -> float:
     """About how long a block takes."""
-    return plan.k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * _operand_bytes(plan) * (rows + columns))
+    return k * (2 * rows * columns / flops_per_ns + COPY_BYTE_NS * operand_bytes * (rows + columns))
 
 
 def _parts(extent: int, unit: int) -> Iterator[int]:

@@ -5,6 +5,6 @@ A schedule may ask for the gemm of SciPy's BLAS.
 """
 
 from wengert.transforms.codegen.cpu.matmul.emission import emit_function, helpers
-from wengert.transforms.codegen.cpu.matmul.task import emit_task
+from wengert.transforms.codegen.cpu.matmul.task import emit_task, task_helpers
 
-__all__ = ["emit_function", "emit_task", "helpers"]
+__all__ = ["emit_function", "emit_task", "helpers", "task_helpers"]

@@ -10,6 +10,7 @@ computed by any thread.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.conversion import convert
@@ -18,18 +19,30 @@ from wengert.transforms.codegen.cpu.matmul.finish import PARAMETERS, Finish, beg
 from wengert.transforms.codegen.cpu.matmul.normalisation import normalisation_functions, normalise_name, unequal_name
 from wengert.transforms.codegen.cpu.matmul.pairs import SMALLEST, WORD, exponent_function, exponent_name
 from wengert.transforms.codegen.cpu.matmul.panel_function import panel_form, panel_function, panel_name
+from wengert.transforms.codegen.cpu.matmul.sizes import SIZES, BlockSizes
 from wengert.transforms.codegen.cpu.matmul.tile_function import LINE_BYTES, tile_function, tile_name
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
-from wengert.transforms.schedule.products.plan import MatmulPlan, aligned
+from wengert.transforms.codegen.llvm.module import SHARED
+from wengert.transforms.schedule.products.plan import MatmulPlan
 
 FAR_BYTES = 1 << 20
 BLOCK_PARAMETERS = ("ptr noalias readonly %a", "ptr noalias readonly %b", "ptr noalias %c", "ptr noalias %scratch", "i64 %rows", "i64 %columns")
 
+_texts: dict[str, str] = {}
+"""The functions by their symbols, which say all that a text depends on: layers of a model and programs of a process have products with the same tiles."""
+
+
+def written(symbol: str, write: Callable[[], str]) -> str:
+    """The text of a function with this symbol, which is written once for a process."""
+    if symbol not in _texts:
+        _texts[symbol] = write()
+    return _texts[symbol]
+
 
 def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     """The functions for panels and tiles, which all products with such tiles share, by their symbols."""
-    tile, element = plan.tile, plan.element
-    functions = {_tile_name(plan): tile_function(element, tile, scaled=plan.normalised, pairs=plan.pairs)}
+    tile, element, name = plan.tile, plan.element, _tile_name(plan)
+    functions = {name: written(name, lambda: tile_function(element, tile, scaled=plan.normalised, pairs=plan.pairs))}
     if plan.normalised:
         functions |= normalisation_functions(element, tile)
     if plan.pairs == "bf16":
@@ -37,43 +50,62 @@ def blocked_functions(plan: MatmulPlan) -> dict[str, str]:
     sides = ((plan.stored[0], tile.rows, plan.a_m, plan.a_k), (plan.stored[1], tile.columns * tile.lanes, plan.b_n, plan.b_k))
     for (stored, width, step, turn), ahead in zip(sides, (False, _is_far(plan)), strict=True):
         form = panel_form(step, turn)
-        functions[panel_name((stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead)] = panel_function(
-            (stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead
-        )
+        symbol = panel_name((stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead)
+        functions[symbol] = written(symbol, partial(panel_function, (stored, element), width, tile.lanes, form, paired=plan.paired, ahead=ahead))
     return functions
 
 
-def block_function(plan: MatmulPlan, name: str, finish: Finish | None = None) -> str:
-    """``define internal void @name(...)``, which computes one block of C from the addresses of its operands' first elements, see :data:`BLOCK_PARAMETERS`; and
-    finishes its rows."""
-    assert plan.blocks is not None
-    builder, size = FunctionBuilder(), ELEMENT_BYTES[plan.element]
-    a_panels = builder.offset("%scratch", "i8", plan.panel_offset)
-    b_panels = builder.offset(a_panels, "i8", aligned(plan.a_panels * size))
-    apart = plan.apart_elements > 0
-    factors = builder.offset(b_panels, "i8", aligned(plan.b_panels * size))
-    c, step = (builder.offset(factors, "i8", aligned(plan.panel_factors * size)), plan.block_pitch) if apart else ("%c", plan.c_m)
+def block_name(plan: MatmulPlan) -> str:
+    """The symbol of the function of a block that all products with such tiles and operands share."""
+    forms = panel_form(plan.a_m, plan.a_k), panel_form(plan.b_n, plan.b_k)
+    return ".".join([f"wg.block{_tile_name(plan).removeprefix('wg.tile')}", *plan.stored, plan.result_element, *forms, *(["far"] if _is_far(plan) else [])])
+
+
+def shared_block_function(plan: MatmulPlan) -> str:
+    """``define internal void @wg.block...(...)``, which reads its sizes from the table that is its last parameter."""
+    builder = FunctionBuilder()
+    _block(builder, plan, BlockSizes.read(builder))
+    return builder.definition(block_name(plan), (*BLOCK_PARAMETERS, f"ptr noalias readonly {SIZES}"), attributes=f"{SHARED} nounwind")
+
+
+def finished_block_function(plan: MatmulPlan, name: str, finish: Finish) -> str:
+    """``define internal void @name(...)``, which finishes the rows of a block besides."""
+    builder = FunctionBuilder()
+    _block(builder, plan, BlockSizes.of(plan), finish)
+    return builder.definition(name, (*shared_result(BLOCK_PARAMETERS), *PARAMETERS), attributes="noinline nounwind")
+
+
+def _block(builder: FunctionBuilder, plan: MatmulPlan, sizes: BlockSizes, finish: Finish | None = None) -> None:
+    """Computes one block of C from the addresses of its operands' first elements, see :data:`BLOCK_PARAMETERS`."""
+    a_panels = builder.offset("%scratch", "i8", sizes.panels)
+    b_panels = builder.offset(a_panels, "i8", sizes.a_panels)
+    apart = plan.element != plan.result_element
+    factors = builder.offset(b_panels, "i8", sizes.b_panels)
+    c, step = (builder.offset(factors, "i8", sizes.factors), sizes.pitch) if apart else ("%c", sizes.c_m)
     frame = "" if finish is None else begin_finish(builder, finish)
-    with builder.rotated_loop(plan.k, step=plan.blocks.depth) as terms:
-        depth = _least(builder, plan.blocks.depth, plan.k, terms.index) if plan.k % plan.blocks.depth else plan.blocks.depth
-        a = builder.offset("%a", _bytes(plan.stored[0]), builder.multiply(terms.index, plan.a_k))
-        b = builder.offset("%b", _bytes(plan.stored[1]), builder.multiply(terms.index, plan.b_k))
+    with builder.rotated_loop(sizes.k, step=sizes.depth) as terms:
+        depth = sizes.depth if _divides(sizes.depth, sizes.k) else _least(builder, sizes.depth, sizes.k, terms.index)
+        a = builder.offset("%a", _bytes(plan.stored[0]), builder.multiply(terms.index, sizes.a_k))
+        b = builder.offset("%b", _bytes(plan.stored[1]), builder.multiply(terms.index, sizes.b_k))
         steps = _steps(builder, plan, depth)
-        _copy_panels(builder, plan, (b, b_panels, factors), "%columns", (depth, steps))
+        _copy_panels(builder, plan, sizes, (b, b_panels, factors), "%columns", (depth, steps))
 
         def complete(row: str, last: str = terms.index, depth: Index = depth) -> None:
             """Finishes the rows of a tile after the last terms."""
             if finish is not None:
-                with builder.when(builder.icmp("eq", "i64", builder.add(last, depth), plan.k)):
+                with builder.when(builder.icmp("eq", "i64", builder.add(last, depth), sizes.k)):
                     call_finish(builder, plan, finish, frame, row)
 
-        coming = _coming_terms(builder, plan, b, terms.index, depth)
+        coming = _coming_terms(builder, plan, sizes, b, builder.add(terms.index, depth))
         add = builder.icmp("ne", "i64", terms.index, 0)
-        _tiles(builder, plan, (a, a_panels), (b_panels, factors), (c, step), (depth, steps), add, complete, coming)
+        _tiles(builder, plan, sizes, (a, a_panels), (b_panels, factors), (c, step), (depth, steps), add, complete, coming)
     if apart:
-        _convert_block(builder, plan, c)
-    parameters = BLOCK_PARAMETERS if finish is None else (*shared_result(BLOCK_PARAMETERS), *PARAMETERS)
-    return builder.definition(name, parameters, attributes="noinline nounwind")
+        _convert_block(builder, plan, sizes, c)
+
+
+def _divides(depth: Index, k: Index) -> bool:
+    """Whether it is known that so many terms at a time are all terms."""
+    return isinstance(depth, int) and isinstance(k, int) and k % depth == 0
 
 
 def _is_far(plan: MatmulPlan) -> bool:
@@ -93,15 +125,15 @@ def _steps(builder: FunctionBuilder, plan: MatmulPlan, depth: Index) -> Index:
     return -(-depth // 2) if isinstance(depth, int) else builder.binary("lshr", "i64", builder.add(depth, 1), 1)
 
 
-def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str, str], count: str, sizes: tuple[Index, Index]) -> None:
+def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, sizes: BlockSizes, copy: tuple[str, str, str], count: str, extents: tuple[Index, Index]) -> None:
     """Copies all panels of B of a block, which has so many columns, of so many terms; from where, to where, and where what is kept of each goes."""
-    (source, target, factors), (depth, steps), width = copy, sizes, plan.tile.columns * plan.tile.lanes
+    (source, target, factors), (depth, steps), width = copy, extents, plan.tile.columns * plan.tile.lanes
     symbol = panel_name((plan.stored[1], plan.element), width, plan.tile.lanes, panel_form(plan.b_n, plan.b_k), paired=plan.paired, ahead=_is_far(plan))
-    with builder.rotated_loop(count, step=width * plan.b_group) as loop:
-        first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, plan.b_n))
+    with builder.rotated_loop(count, step=sizes.group_columns) as loop:
+        first = builder.offset(source, _bytes(plan.stored[1]), builder.multiply(loop.index, sizes.b_n))
         panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, steps))
-        left = _least(builder, width * plan.b_group, count, loop.index)
-        builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", plan.b_n), ("i64", plan.b_k)])
+        left = _least(builder, sizes.group_columns, count, loop.index)
+        builder.call_void(symbol, [("ptr", first), ("ptr", panel), ("i64", left), ("i64", depth), ("i64", sizes.b_n), ("i64", sizes.b_k)])
     if plan.panel_factors:
         with builder.rotated_loop(count, step=width) as loop:
             panel = builder.offset(target, _bytes(plan.element), builder.multiply(loop.index, steps))
@@ -112,19 +144,20 @@ def _copy_panels(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, st
 def _tiles(
     builder: FunctionBuilder,
     plan: MatmulPlan,
+    sizes: BlockSizes,
     copy: tuple[str, str],
     others: tuple[str, str],
-    result: tuple[str, int],
-    sizes: tuple[Index, Index],
+    result: tuple[str, Index],
+    extents: tuple[Index, Index],
     add: str,
     complete: Callable[[str], None],
     coming: Callable[[str, str], None],
 ) -> None:
     """All tiles of a block, those beside one another after one another; the panels of B and their factors, the result, and how far its rows are apart."""
-    (a, a_panels), (depth, steps), rows, kind = copy, sizes, plan.tile.rows, _bytes(plan.element)
-    with builder.rotated_loop("%rows", step=rows * plan.a_group) as group:
-        end = builder.add(group.index, _least(builder, rows * plan.a_group, "%rows", group.index))
-        _copy_group(builder, plan, (a, a_panels), (group.index, end), depth)
+    (a, a_panels), (depth, steps), rows, kind = copy, extents, plan.tile.rows, _bytes(plan.element)
+    with builder.rotated_loop("%rows", step=sizes.group_rows) as group:
+        end = builder.add(group.index, _least(builder, sizes.group_rows, "%rows", group.index))
+        _copy_group(builder, plan, sizes, (a, a_panels), (group.index, end), depth)
         with builder.rotated_loop(end, start=group.index, step=rows) as row:
             panel = builder.offset(a_panels, kind, builder.multiply(builder.binary("sub", "i64", row.index, group.index), steps))
             below = builder.offset(result[0], kind, builder.multiply(row.index, result[1]))
@@ -136,13 +169,13 @@ def _tiles(
             complete(row.index)
 
 
-def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, copy: tuple[str, str], rows: tuple[str, Index], depth: Index) -> None:
+def _copy_group(builder: FunctionBuilder, plan: MatmulPlan, sizes: BlockSizes, copy: tuple[str, str], rows: tuple[str, Index], depth: Index) -> None:
     """Copies the panels of A that are copied together, from the first of these rows to the last."""
     (a, panels), (start, end), size = copy, rows, plan.tile.rows
-    source = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(start, plan.a_m))
+    source = builder.offset(a, _bytes(plan.stored[0]), builder.multiply(start, sizes.a_m))
     count = builder.binary("sub", "i64", end, start)
     symbol = panel_name((plan.stored[0], plan.element), size, plan.tile.lanes, panel_form(plan.a_m, plan.a_k), paired=plan.paired)
-    builder.call_void(symbol, [("ptr", source), ("ptr", panels), ("i64", count), ("i64", depth), ("i64", plan.a_m), ("i64", plan.a_k)])
+    builder.call_void(symbol, [("ptr", source), ("ptr", panels), ("i64", count), ("i64", depth), ("i64", sizes.a_m), ("i64", sizes.a_k)])
 
 
 def _row_of_tiles(
@@ -150,7 +183,7 @@ def _row_of_tiles(
     plan: MatmulPlan,
     panel: str,
     others: tuple[str, str],
-    result: tuple[str, int],
+    result: tuple[str, Index],
     sizes: tuple[Index, Index],
     add: str,
     fetch: Callable[[str], None],
@@ -167,32 +200,31 @@ def _row_of_tiles(
         _tile(builder, plan, [*operands, ("i64", rows), ("i64", columns), ("i1", add)], a_factor, b_factor)
 
 
-def _coming_terms(builder: FunctionBuilder, plan: MatmulPlan, b: str, first: str, depth: Index) -> Callable[[str, str], None]:
-    """What has B's elements of the terms that come next brought to the second-level cache, while tiles are computed.
+def _coming_terms(builder: FunctionBuilder, plan: MatmulPlan, sizes: BlockSizes, b: str, following: Index) -> Callable[[str, str], None]:
+    """What has B's elements of the terms that come next, from this one on, brought to the second-level cache, while tiles are computed.
 
     With each tile it is those of some terms of its columns, or of some of its columns, so that all are there when a block's rows have been gone through. After
     the last terms nothing is done.
     """
-    assert plan.blocks is not None
-    size, width, most = ELEMENT_BYTES[plan.stored[1]], plan.tile.columns * plan.tile.lanes, plan.blocks.depth
     form = panel_form(plan.b_n, plan.b_k)
-    if plan.k <= most or form == "apart":
+    if form == "apart" or (isinstance(sizes.k, int) and sizes.k == sizes.depth):
         return lambda row, column: None
-    kind = _bytes(plan.stored[1])
-    following = builder.offset(b, kind, most * plan.b_k)
-    more = builder.icmp("ult", "i64", builder.add(first, depth), plan.k)
-    runs, length, step = (most, width, plan.b_k) if form == "across" else (width, most, plan.b_n)
+    kind, size, width = _bytes(plan.stored[1]), ELEMENT_BYTES[plan.stored[1]], plan.tile.columns * plan.tile.lanes
+    first = builder.offset(b, kind, builder.multiply(sizes.depth, sizes.b_k))
+    more = builder.icmp("ult", "i64", following, sizes.k)
+    runs, length, step = (sizes.depth, width, sizes.b_k) if form == "across" else (width, sizes.depth, sizes.b_n)
     rows = builder.binary("udiv", "i64", builder.add("%rows", plan.tile.rows - 1), plan.tile.rows)
-    share = builder.op(f"udiv i64 {builder.add(rows, runs - 1)}, {rows}")
+    share = builder.op(f"udiv i64 {builder.add(builder.add(rows, runs), -1)}, {rows}")
     each = builder.op(f"select i1 {more}, i64 {share}, i64 0")
+    run_bytes = builder.multiply(length, size)
 
     def fetch(row: str, column: str) -> None:
         start = builder.multiply(builder.binary("udiv", "i64", row, plan.tile.rows), each)
-        place = builder.offset(following, kind, builder.multiply(column, plan.b_n))
+        place = builder.offset(first, kind, builder.multiply(column, sizes.b_n))
         with builder.loop(start, builder.add(start, each)) as loop:
             run = builder.offset(place, kind, builder.multiply(loop.index, step))
-            for line in range(0, length * size, LINE_BYTES):
-                builder.line(f"call void @llvm.prefetch.p0(ptr {builder.offset(run, 'i8', line)}, i32 0, i32 2, i32 1)")
+            with builder.rotated_loop(run_bytes, step=LINE_BYTES) as line:
+                builder.line(f"call void @llvm.prefetch.p0(ptr {builder.offset(run, 'i8', line.index)}, i32 0, i32 2, i32 1)")
 
     return fetch
 
@@ -235,18 +267,18 @@ def _tile_name(plan: MatmulPlan) -> str:
     return tile_name(plan.element, plan.tile, scaled=plan.normalised, pairs=plan.pairs)
 
 
-def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sums: str) -> None:
+def _convert_block(builder: FunctionBuilder, plan: MatmulPlan, sizes: BlockSizes, sums: str) -> None:
     """The complete sums of a block, rounded to the elements of the result."""
     given, kind = Arithmetic(plan.element, 1).scalar, Arithmetic(plan.result_element, 1).scalar
     with builder.rotated_loop("%rows") as row:
-        source = builder.offset(sums, given, builder.multiply(row.index, plan.block_pitch))
-        target = builder.offset("%c", kind, builder.multiply(row.index, plan.c_m))
+        source = builder.offset(sums, given, builder.multiply(row.index, sizes.pitch))
+        target = builder.offset("%c", kind, builder.multiply(row.index, sizes.c_m))
         with builder.rotated_loop("%columns") as column:
             value = builder.load(given, builder.offset(source, given, column.index), ELEMENT_BYTES[plan.element])
             rounded = convert(builder, value, plan.element, plan.result_element)
             builder.store(kind, rounded, builder.offset(target, kind, column.index), ELEMENT_BYTES[plan.result_element])
 
 
-def _least(builder: FunctionBuilder, most: int, extent: Index, index: Index) -> str:
+def _least(builder: FunctionBuilder, most: Index, extent: Index, index: Index) -> str:
     """How many of at most so many are left from an index on."""
     return builder.intrinsic("umin", "i64", most, builder.binary("sub nuw nsw", "i64", extent, index))

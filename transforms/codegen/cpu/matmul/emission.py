@@ -7,13 +7,14 @@ from functools import lru_cache
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
 from wengert.transforms.codegen.cpu.matmul.blas import emit_gemm, gemm_declaration
-from wengert.transforms.codegen.cpu.matmul.block_runs import emit_blocks
-from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function, blocked_functions
+from wengert.transforms.codegen.cpu.matmul.block_runs import Blocks, emit_blocks, size_table
+from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_name, blocked_functions, finished_block_function, shared_block_function, written
 from wengert.transforms.codegen.cpu.matmul.dot_kernel import emit_dot
 from wengert.transforms.codegen.cpu.matmul.finish import MORE, Finish, shared_result
 from wengert.transforms.codegen.cpu.matmul.packing import copy_operand, copy_scalars
 from wengert.transforms.codegen.cpu.matmul.row_kernel import emit_rows
 from wengert.transforms.codegen.cpu.matmul.scalar_kernel import emit_complex
+from wengert.transforms.codegen.cpu.matmul.sizes import table_name
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.products.plan import Copy, MatmulPlan
 
@@ -35,14 +36,20 @@ def emit_function(plan: MatmulPlan, name: str, linkage: str = "", finish: Finish
         emit_body(builder, plan, name, finish)
     parameters = PARAMETERS if finish is None else (*shared_result(PARAMETERS), f"ptr {MORE}")
     function = builder.definition(name, parameters, head=linkage, attributes="nounwind")
-    block = block_function(plan, f"{name}.block", finish) if plan.method == "blocked" and not plan.empty else ""
-    return builder.module.text() + block + function
-
-
-def helpers(plan: MatmulPlan) -> dict[str, str]:
-    """The functions that a module needs once for all plans that call them, by symbol: their definitions, and declarations of external ones."""
+    before = ""
     if plan.method == "blocked" and not plan.empty:
-        return blocked_functions(plan)
+        before = size_table(plan, name) if finish is None else finished_block_function(plan, f"{name}.block", finish)
+    return builder.module.text() + before + function
+
+
+def helpers(plan: MatmulPlan, *, finished: bool = False) -> dict[str, str]:
+    """The functions that a module needs once for all plans that call them, by symbol: their definitions, and declarations of external ones. The block of a
+    product that is ``finished`` is not among them."""
+    if plan.method == "blocked" and not plan.empty:
+        functions = blocked_functions(plan)
+        if not finished:
+            functions[block_name(plan)] = written(block_name(plan), lambda: shared_block_function(plan))
+        return functions
     return dict.fromkeys(plan.symbols, gemm_declaration(plan)) if plan.symbols else {}
 
 
@@ -85,7 +92,8 @@ def emit_product(builder: FunctionBuilder, plan: MatmulPlan, name: str, a: str, 
         case "blas":
             emit_gemm(builder, plan, name, a, b, c)
         case "blocked":
-            emit_blocks(builder, plan, f"{name}.block", (a, b, c, "%scratch"), finish)
+            blocks = Blocks.of(plan, block_name(plan), f"@{table_name(name)}") if finish is None else Blocks.of(plan, f"{name}.block")
+            emit_blocks(builder, blocks, (a, b, c, "%scratch"))
         case "dot":
             emit_dot(builder, plan, a, b, c)
         case "rows" | "packed" | "gathered":

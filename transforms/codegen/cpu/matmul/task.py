@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
-from wengert.transforms.codegen.cpu.matmul.block_runs import digit, emit_run
-from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_function
-from wengert.transforms.codegen.cpu.matmul.emission import emit_function
+from wengert.transforms.codegen.cpu.matmul.block_runs import Blocks, digit, emit_run, run_name, run_task_function, shared_run_function
+from wengert.transforms.codegen.cpu.matmul.blocked_kernel import finished_block_function, written
+from wengert.transforms.codegen.cpu.matmul.emission import emit_function, helpers
 from wengert.transforms.codegen.cpu.matmul.finish import MORE, Finish
 from wengert.transforms.codegen.cpu.tasks import BEGIN, CHUNK, END, SCRATCH, TASK_PARAMETERS, begin_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
@@ -38,6 +38,14 @@ def emit_task(divided: Parts, name: str, finish: Finish | None = None) -> str:
             branches.otherwise()
             builder.call_void(f"{name}.rest", operands)
     return "".join([*texts, builder.definition(name, TASK_PARAMETERS, attributes="nounwind")])
+
+
+def task_helpers(divided: Parts) -> dict[str, str]:
+    """The functions that a module needs once for all tasks without a finish that call them, as :func:`.emission.helpers`."""
+    plan, functions = divided.part, helpers(divided.part)
+    if divided.over == "blocks":
+        functions[run_name(plan)] = written(run_name(plan), lambda: shared_run_function(plan))
+    return functions
 
 
 Move = tuple[Index, tuple[int, int, int]]
@@ -71,7 +79,9 @@ def _loop_task(divided: Parts, name: str) -> str:
 
 def _block_task(divided: Parts, name: str, finish: Finish | None) -> str:
     """A task whose iterations are blocks of the result."""
-    builder, plan = FunctionBuilder(), divided.part
-    begin_task(builder, ["%a", "%b", "%c", *([] if finish is None else [MORE])], divided.cut)
-    emit_run(builder, plan, f"{name}.block", ("%a", "%b", "%c", SCRATCH), (BEGIN, END), finish)
-    return block_function(plan, f"{name}.block", finish) + builder.definition(name, TASK_PARAMETERS, attributes="nounwind")
+    builder, plan, block = FunctionBuilder(), divided.part, f"{name}.block"
+    if finish is None:
+        return run_task_function(plan, name, divided.cut)
+    begin_task(builder, ["%a", "%b", "%c", MORE], divided.cut)
+    emit_run(builder, Blocks.of(plan, block), ("%a", "%b", "%c", SCRATCH), (BEGIN, END))
+    return finished_block_function(plan, block, finish) + builder.definition(name, TASK_PARAMETERS, attributes="nounwind")
