@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, SymbolRefAttr
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -48,10 +48,13 @@ class ChannelHandleAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
-    """Groups of devices by the axes of a mesh: ``<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>``."""
+    """Groups of devices by the axes of a mesh: ``<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>``.
+
+    The mesh is a symbol, or itself an attribute: ``#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>``.
+    """
 
     name = "stablehlo.replica_group_mesh_axes"
-    mesh: SymbolRefAttr = param_def()  # pyright: ignore[reportIncompatibleVariableOverride]
+    mesh: Attribute = param_def()  # pyright: ignore[reportIncompatibleVariableOverride]
     axes: ArrayAttr[Attribute] = param_def()
 
     @classmethod
@@ -59,7 +62,8 @@ class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
         with parser.in_angle_brackets():
             parser.parse_keyword("mesh")
             parser.parse_punctuation("=")
-            mesh = SymbolRefAttr(parser.parse_symbol_name())
+            name = parser.parse_optional_symbol_name()
+            mesh = parser.parse_attribute() if name is None else SymbolRefAttr(name)
             parser.parse_punctuation(",")
             parser.parse_keyword("axes")
             parser.parse_punctuation("=")
@@ -90,7 +94,11 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        return (ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type)),)
+        position = parser.pos
+        types = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type)
+        if not types or not all(isinstance(type, TensorType) for type in types):
+            parser.raise_error(f"a future holds ranked tensors, found ({', '.join(map(str, types))})", position)
+        return (ArrayAttr(types),)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
