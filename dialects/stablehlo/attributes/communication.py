@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, SymbolRefAttr, TensorType
@@ -46,6 +47,11 @@ class ChannelHandleAttr(ParametrizedAttribute):
         printer.print_string(f"<handle = {int_of(self.handle)}, type = {int_of(self.type)}>")
 
 
+def _axis_names(attribute: Attribute) -> list[str]:
+    """The names of axes in the text of a mesh or of references to its axes."""
+    return re.findall(r'name = "([^"]*)"', str(attribute))
+
+
 @irdl_attr_definition
 class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
     """Groups of devices by the axes of a mesh: ``<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>``.
@@ -67,7 +73,10 @@ class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
             parser.parse_punctuation(",")
             parser.parse_keyword("axes")
             parser.parse_punctuation("=")
-            return mesh, ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute))
+            axes = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute))
+            if name is None and (unknown := set(_axis_names(axes)) - set(_axis_names(mesh))):
+                parser.raise_error(f"the mesh has no axis {', '.join(sorted(unknown))}")
+            return mesh, axes
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -44,4 +44,5 @@ ILL_TYPED: Cases = [
     (case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 2x2xf32 -> 2x?x?x5xf32", CONV), "padding must hold integers"),
     (case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 2xi32 -> ?xf32"), "strides must be a list of 1 integers"),
     (case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 1xi32 -> ?xf64"), "does not match the inferred tensor<?xf32>"),
+    (case("dynamic_gather", "5x6xf32, 3x1xi32, 2xindex -> 3x?xf32", GATHER), "slice_sizes must hold integers"),
 ]

@@ -20,6 +20,7 @@ WELL_TYPED = [
     case("rng", "f32, f32, 2xi64 -> 3x4xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"),
     case("rng", "i32, i32, 1xi64 -> 3xi32", "rng_distribution = #stablehlo<rng_distribution UNIFORM>"),
     case("chlo.top_k", "3x5xf32 -> 3x2xf32, 3x2xi32", "k = 2 : i64"),
+    case("rng", "f32, f32, 2xindex -> 3x?xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"),
 ]
 
 
