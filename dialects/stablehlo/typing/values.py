@@ -1,6 +1,7 @@
 """What kinds of values ops take that hand on anything: control flow, calls, tuples and barriers.
 
 Tensors are ranked but in calls, which also take buffers (``memref``) and futures; a tuple has no futures in it.
+Control flow takes tuples, which StableHLO's own verifier refuses there: they are taken apart before anything is compiled.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ WELL_TYPED = [
 ]
 
 ILL_TYPED: Cases = [
-    *[(loop(type), "must be a ranked tensor") for type in (FUTURE, PAIR, "index")],
-    *[(chosen("if", "i1", type), "must be a ranked tensor") for type in (BUFFER, FUTURE, PAIR, "index")],
-    *[(chosen("case", "i32", type), "must be a ranked tensor") for type in (BUFFER, FUTURE, PAIR, "index")],
+    *[(loop(type), "must be a ranked tensor") for type in (FUTURE, "index")],
+    *[(chosen("if", "i1", type), "must be a ranked tensor") for type in (BUFFER, FUTURE, "index")],
+    *[(chosen("case", "i32", type), "must be a ranked tensor") for type in (BUFFER, FUTURE, "index")],
     *[(composite(type), "must be a ranked tensor") for type in (FUTURE, "index")],
     *[(case("optimization_barrier", f"{type} -> {type}"), "must be a ranked tensor (or there may be tokens)") for type in (BUFFER, FUTURE, "index")],
     *[(case("tuple", f"{type} -> tuple<{type}>"), "must be a ranked tensor") for type in (FUTURE, "index")],
