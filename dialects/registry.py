@@ -63,6 +63,8 @@ OPAQUE = frozenset(
         "!stablehlo.future",
         "!stablehlo.token",
         "#stablehlo.axis_ref",
+        "#stablehlo.mesh",
+        "#stablehlo.mesh_axis",
         "#stablehlo.bounds",
         "#stablehlo.channel_handle",
         "#stablehlo.dot_algorithm",

@@ -57,9 +57,9 @@ class _Naming(Protocol):
 
 
 class NamesMesh:
-    """Mixed into attributes that refer to a mesh of the module, a symbol as functions are."""
+    """Mixed into attributes that refer to a mesh, mostly by a symbol of the module as functions are."""
 
-    mesh: SymbolRefAttr
+    mesh: Attribute
 
 
 def symbol_name(op: Operation) -> str | None:
@@ -90,7 +90,7 @@ def _references(value: Attribute) -> Generator[SymbolRefAttr]:
         for item in cast("ArrayAttr[Attribute]", value).data:
             if isinstance(item, SymbolRefAttr):
                 yield item
-    elif isinstance(value, NamesMesh):
+    elif isinstance(value, NamesMesh) and isinstance(value.mesh, SymbolRefAttr):
         yield value.mesh
 
 

@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import Operation
 
 from wengert.dialects.chlo import broadcast as ops
+from wengert.dialects.quant import quantized
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     Shape,
     Tensor,
@@ -47,6 +49,10 @@ ELEMENTS: dict[type[Operation], int] = {
     ops.BroadcastZetaOp: FLOAT,
 }
 """The element classes of the ops whose result has the operands' elements."""
+
+
+RESCALING = (ops.BroadcastAddOp, ops.BroadcastMaximumOp, ops.BroadcastMinimumOp)
+"""The ops whose quantized operands and result may differ in scales and zero points."""
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
@@ -91,13 +97,28 @@ def check_broadcast(op: Operation, lhs: Tensor, rhs: Tensor) -> Shape:
         fail(str(error))
 
 
+def broadcast_bounds(op: Operation, *operands: Tensor) -> Shape | None:
+    """The bounds of the common shape: those of a dimension in which all operands but those of the extent 1 have the same."""
+    if op.properties.get("broadcast_dimensions") is not None or all(bounds_of(x) is None for x in operands):
+        return None
+    rank = max(len(x.get_shape()) for x in operands)
+    bounds: list[int] = []
+    for d in range(-rank, 0):
+        column = [(x.get_shape()[d], (bounds_of(x) or x.get_shape())[d]) for x in operands if d >= -len(x.get_shape())]
+        wide = {bound for n, bound in column if n != 1}
+        bounds.append(wide.pop() if len(wide) == 1 else DYNAMIC)
+    return tuple(bounds)
+
+
 @typing_rule(*ELEMENTS)
 def check_arithmetic(op: ops.BroadcastingOp) -> None:
     """The common shape; elements of the operands."""
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
     if not element_class(lhs.element_type) & ELEMENTS[type(op)]:
         fail(f"{op.name} takes {class_names(ELEMENTS[type(op)])}, found {lhs}")
-    expect_result(op, check_broadcast(op, lhs, rhs), lhs.element_type)
+    if type(op) not in RESCALING and (quantized(lhs) or quantized(rhs)) and lhs.element_type != rhs.element_type:
+        fail(f"{op.name} takes quantized numbers of one type, found {lhs} and {rhs}")
+    expect_result(op, check_broadcast(op, lhs, rhs), lhs.element_type, bounds=broadcast_bounds(op, lhs, rhs))
 
 
 @typing_rule(ops.BroadcastComplexOp)
@@ -106,14 +127,14 @@ def check_complex(op: ops.BroadcastComplexOp) -> None:
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
     if lhs.element_type not in (f32, f64):
         fail(f"the parts of a complex number must hold f32 or f64, found {lhs}")
-    expect_result(op, check_broadcast(op, lhs, rhs), ComplexType(lhs.element_type))
+    expect_result(op, check_broadcast(op, lhs, rhs), ComplexType(lhs.element_type), bounds=broadcast_bounds(op, lhs, rhs))
 
 
 @typing_rule(ops.BroadcastCompareOp)
 def check_compare(op: ops.BroadcastCompareOp) -> None:
     """Booleans."""
     lhs, rhs = operand(op, 0, "lhs"), operand(op, 1, "rhs")
-    expect_result(op, check_broadcast(op, lhs, rhs), i1)
+    expect_result(op, check_broadcast(op, lhs, rhs), i1, bounds=broadcast_bounds(op, lhs, rhs))
 
 
 @typing_rule(ops.BroadcastSelectOp)
@@ -127,4 +148,4 @@ def check_select(op: ops.BroadcastSelectOp) -> None:
         shape = common_shape([pred.get_shape(), on_true.get_shape(), on_false.get_shape()])
     except ValueError as error:
         fail(str(error))
-    expect_result(op, shape, on_true.element_type)
+    expect_result(op, shape, on_true.element_type, bounds=broadcast_bounds(op, pred, on_true, on_false))

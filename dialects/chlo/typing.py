@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, Unranked
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.chlo import ops
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     as_tensor,
     boolean_result,
@@ -36,7 +37,7 @@ def check_is_inf(op: Operation) -> None:
         return
     x = operand(op, 0, "operand")
     expect_elements("operand", x, FLOAT)
-    boolean_result(op, x.get_shape())
+    boolean_result(op, x.get_shape(), bounds_of(x))
 
 
 @typing_rule(ops.ConstantOp)

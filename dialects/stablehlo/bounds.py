@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 
 from wengert.dialects.stablehlo.attributes import Dimensions, dimensions
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import DYNAMIC, encoding_check
+from wengert.ir.tensor_types import DYNAMIC, encoding_check, tensor
 
 
 def _entry(parser: AttrParser) -> int:
@@ -63,6 +63,14 @@ def bounds_of(type: TensorType[Any]) -> tuple[int, ...] | None:
     """The bounds of a tensor type, None where it has none."""
     encoding = type.encoding
     return encoding.values if isinstance(encoding, BoundsAttr) else None
+
+
+def bounded(shape: Sequence[int], element: Attribute, bounds: Sequence[int] | None) -> TensorType[Any]:
+    """The tensor type with these bounds of its dynamic extents (None: without any)."""
+    if bounds is None:
+        return tensor(shape, element)
+    kept = [b if n == DYNAMIC else DYNAMIC for n, b in zip(shape, bounds, strict=True)]
+    return tensor(shape, element) if all(b == DYNAMIC for b in kept) else TensorType(element, shape, BoundsAttr(dimensions(kept)))
 
 
 @encoding_check(BoundsAttr, TypeExtensionsAttr)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, SymbolRefAttr
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -46,12 +47,20 @@ class ChannelHandleAttr(ParametrizedAttribute):
         printer.print_string(f"<handle = {int_of(self.handle)}, type = {int_of(self.type)}>")
 
 
+def _axis_names(attribute: Attribute) -> list[str]:
+    """The names of axes in the text of a mesh or of references to its axes."""
+    return re.findall(r'name = "([^"]*)"', str(attribute))
+
+
 @irdl_attr_definition
 class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
-    """Groups of devices by the axes of a mesh: ``<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>``."""
+    """Groups of devices by the axes of a mesh: ``<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>``.
+
+    The mesh is a symbol, or itself an attribute: ``#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>``.
+    """
 
     name = "stablehlo.replica_group_mesh_axes"
-    mesh: SymbolRefAttr = param_def()  # pyright: ignore[reportIncompatibleVariableOverride]
+    mesh: Attribute = param_def()  # pyright: ignore[reportIncompatibleVariableOverride]
     axes: ArrayAttr[Attribute] = param_def()
 
     @classmethod
@@ -59,11 +68,15 @@ class ReplicaGroupMeshAxesAttr(ParametrizedAttribute, NamesMesh):
         with parser.in_angle_brackets():
             parser.parse_keyword("mesh")
             parser.parse_punctuation("=")
-            mesh = SymbolRefAttr(parser.parse_symbol_name())
+            name = parser.parse_optional_symbol_name()
+            mesh = parser.parse_attribute() if name is None else SymbolRefAttr(name)
             parser.parse_punctuation(",")
             parser.parse_keyword("axes")
             parser.parse_punctuation("=")
-            return mesh, ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute))
+            axes = ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_attribute))
+            if name is None and (unknown := set(_axis_names(axes)) - set(_axis_names(mesh))):
+                parser.raise_error(f"the mesh has no axis {', '.join(sorted(unknown))}")
+            return mesh, axes
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -90,7 +103,11 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        return (ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type)),)
+        position = parser.pos
+        types = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type)
+        if not types or not all(isinstance(type, TensorType) for type in types):
+            parser.raise_error(f"a future holds ranked tensors, found ({', '.join(map(str, types))})", position)
+        return (ArrayAttr(types),)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr, IndexType, StringAttr, SymbolRefAttr, TensorType, TupleType
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr, IndexType, MemRefType, StringAttr, SymbolRefAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
 from wengert.dialects.stablehlo import control as ops
 from wengert.dialects.stablehlo.annotations import OutputOperandAliasAttr
-from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, expect_in_range, fail
+from wengert.dialects.stablehlo.typing.checks import Tensor, expect_in_range, fail
+from wengert.dialects.stablehlo.typing.values import Kind, expect_values
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.verification.typing_rules import typing_rule
@@ -22,10 +23,7 @@ TYPED_FFI = 4
 @typing_rule(ops.CustomCallOp)
 def check_custom_call(op: ops.CustomCallOp) -> None:
     """Layouts come one per operand and result; aliases lead to parts of one type."""
-    for kind, values in (("operand", op.operands), ("result", op.results)):
-        for i, type in enumerate([v.type for v in values]):
-            if isinstance(type, TensorType):
-                as_tensor(f"{kind} #{i}", cast(Tensor, type))
+    expect_values(op, ~Kind.NONE)
     check_backend_config(op)
     for symbol in cast("ArrayAttr[Attribute]", op.properties.get("called_computations", ArrayAttr([]))):
         if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data:
@@ -33,6 +31,7 @@ def check_custom_call(op: ops.CustomCallOp) -> None:
     check_layouts(op)
     for alias in cast("ArrayAttr[Attribute]", op.properties.get("output_operand_aliases", ArrayAttr([]))):
         check_alias(op, alias)
+    check_buffers(op)
 
 
 def check_backend_config(op: ops.CustomCallOp) -> None:
@@ -105,3 +104,56 @@ def check_alias(op: ops.CustomCallOp, alias: Attribute) -> None:
     target = part("output_tuple_indices", output, indices)
     if source != target:
         fail(f"operand_index = {index} is aliased with an output of another type: {source} with {target}")
+
+
+# -- buffers: of a buffer that goes out it is known which one that came in it is
+
+_BUFFER_CALLS = {"CreateBuffer": (0, None, MemRefType), "Pin": (1, TensorType, MemRefType), "Unpin": (1, MemRefType, TensorType)}
+"""Calls that make buffers and give them up: how many operands there are, and the types of the operand and of the result."""
+
+
+def check_buffers(op: ops.CustomCallOp) -> None:
+    """A buffer is made by a call that does nothing else; any other call gives each buffer that it takes once, as an alias."""
+    target = cast(StringAttr, op.properties["call_target_name"]).data
+    if target in _BUFFER_CALLS:
+        check_buffer_call(op, target)
+        return
+    used: dict[tuple[str, tuple[int, ...]], int] = {}
+    for alias in cast("ArrayAttr[OutputOperandAliasAttr]", op.properties.get("output_operand_aliases", ArrayAttr([]))):
+        source = (int_of(alias.operand_index), *(int_of(i) for i in alias.operand_tuple_indices))
+        for place in (("operand", source), ("result", _absolute(op, [int_of(i) for i in alias.output_tuple_indices]))):
+            used[place] = used.get(place, 0) + 1
+    for kind, values in (("operand", op.operands), ("result", op.results)):
+        for place in (place for i, value in enumerate(values) for place in buffers(value.type, (i,))):
+            count = used.get((kind, place), 0)
+            if count > 1 or (kind == "result" and not count):
+                often = "once" if kind == "result" else "at most once"
+                fail(f"the buffer at {list(place)} of the {kind}s must be in output_operand_aliases {often}, found {count}")
+
+
+def _absolute(op: ops.CustomCallOp, indices: list[int]) -> tuple[int, ...]:
+    """A path into the results, which begins with the number of the result."""
+    return tuple(indices) if len(op.results) != 1 else (0, *indices)
+
+
+def buffers(type: Attribute, at: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The places of buffers in a nested tuple, or in a type by itself."""
+    if isinstance(type, MemRefType):
+        yield at
+    elif isinstance(type, TupleType):
+        for i, part in enumerate(cast("Sequence[Attribute]", type.types)):
+            yield from buffers(part, (*at, i))
+
+
+def check_buffer_call(op: ops.CustomCallOp, target: str) -> None:
+    """Operands and result of a call that makes a buffer or gives it up; both hold the same elements."""
+    count, taken, given = _BUFFER_CALLS[target]
+    if len(op.operands) != count or len(op.results) != 1:
+        fail(f"{target} takes {count} operand{'' if count == 1 else 's'} and gives 1 result, found {len(op.operands)} and {len(op.results)}")
+    types = [cast(Any, v.type) for v in (*op.operands, *op.results)]
+    if not isinstance(types[-1], given) or (taken is not None and not isinstance(types[0], taken)):
+        what = {TensorType: "a tensor", MemRefType: "a buffer", None: "nothing"}
+        fail(f"{target} makes {what[given]} of {what[taken]}, found ({', '.join(map(str, types[:-1]))}) -> {op.results[0].type}")
+    x, y = cast("list[Any]", [op.operands[0].type if taken else op.results[0].type, op.results[0].type])
+    if x.element_type != y.element_type or x.get_shape() != y.get_shape():
+        fail(f"{target} keeps shape and elements, found {x} and {y}")

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.quant import UniformQuantizedType
-from wengert.dialects.stablehlo.bounds import bounds_of
+from wengert.dialects.stablehlo.bounds import bounded, bounds_of
 from wengert.ir.attributes import ints
 from wengert.ir.element_classes import BOOLEAN, COMPLEX, FLOAT, INTEGER, QUANTIZED, SIGNED, UNSIGNED
 from wengert.ir.elements import to_numpy
@@ -168,10 +168,23 @@ def compatible(a: Attribute, b: Attribute) -> bool:
     return meets(a.element_type, b.element_type) and same_shape(a.get_shape(), b.get_shape()) and within_bounds(a, b) and within_bounds(b, a)
 
 
+def fits(shape: Iterable[int], bounds: Iterable[int]) -> bool:
+    """Whether no extent is above its bound."""
+    return all(bound == DYNAMIC or n <= bound for n, bound in zip(shape, bounds, strict=True))
+
+
 def within_bounds(a: Tensor, b: Tensor) -> bool:
     """Whether no extent of ``a`` is above the bound that ``b`` has for it."""
     bounds = bounds_of(b)
-    return bounds is None or all(bound == DYNAMIC or n <= bound for n, bound in zip(a.get_shape(), bounds, strict=True))
+    return bounds is None or fits(a.get_shape(), bounds)
+
+
+def common_bounds(*types: Tensor) -> Shape | None:
+    """The smallest bound of each dimension of tensors of one rank, None where there are none."""
+    lists = [bounds for type in types if (bounds := bounds_of(type)) is not None]
+    if not lists:
+        return None
+    return tuple(min((b for b in column if b != DYNAMIC), default=DYNAMIC) for column in zip(*lists, strict=True))
 
 
 def is_static(shape: Iterable[int]) -> bool:
@@ -220,16 +233,18 @@ def infer(index: int, type: Attribute) -> None:
         types[index] = merged(cast(Tensor, before), cast(Tensor, type)) if before is not None else cast(Tensor, type)
 
 
-def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index: int = 0) -> None:
-    """The result's type is the one that was inferred."""
+def expect_result(op: Operation, shape: Sequence[int], element: Attribute, index: int = 0, bounds: Sequence[int] | None = None) -> None:
+    """The result's type is the one that was inferred; no extent is above a bound of the inferred type or of the result's own."""
     result = op.results[index].type
     if INFERRED.get() is not None:
         infer(index, tensor(shape, element))
     if isinstance(result, TensorType):
-        element_type = cast(Tensor, result).element_type
-        if meets(element_type, element) and same_shape(cast(Tensor, result).get_shape(), tuple(shape)):
-            return
-    fail(f"{result_name(op, index)} type {result} does not match the inferred {tensor(shape, element)}")
+        known = cast(Tensor, result).get_shape()
+        if meets(cast(Tensor, result).element_type, element) and same_shape(known, tuple(shape)):
+            own = bounds_of(cast(Tensor, result))
+            if (own is None or fits(shape, own)) and (bounds is None or fits(known, bounds)):
+                return
+    fail(f"{result_name(op, index)} type {result} does not match the inferred {bounded(shape, element, bounds)}")
 
 
 def expect_scalar(role: str, type: Attribute, element: Attribute | None = None) -> Tensor:
@@ -240,10 +255,16 @@ def expect_scalar(role: str, type: Attribute, element: Attribute | None = None) 
     return scalar
 
 
-def expect_static(role: str, type: Tensor) -> None:
-    """Every extent of the type is known."""
-    if not is_static(type.get_shape()):
+def expect_static(role: str, type: Tensor, *, bounded: bool = False) -> None:
+    """Every extent of the type is known, with ``bounded`` all but one, which has a bound."""
+    if not is_static(type.get_shape()) and not (bounded and has_one_bound(type)):
         fail(f"{role} must have a static shape, found {type}", "where the shape is computed at run time there is a dynamic form of the op")
+
+
+def has_one_bound(type: Tensor) -> bool:
+    """Whether one extent is unknown and has a bound."""
+    bounds = bounds_of(type)
+    return bounds is not None and [b == DYNAMIC for n, b in zip(type.get_shape(), bounds, strict=True) if n == DYNAMIC] == [False]
 
 
 def int_list(op: Operation, name: str, length: int | None = None, default: int = 0, meaning: str = "the rank of the operand") -> Shape:
@@ -301,6 +322,6 @@ def expect_dimensions(name: str, values: Sequence[int], bound: int, what: str = 
     expect_unique(name, values)
 
 
-def boolean_result(op: Operation, shape: Sequence[int]) -> None:
+def boolean_result(op: Operation, shape: Sequence[int], bounds: Sequence[int] | None = None) -> None:
     """The result is a predicate of this shape."""
-    expect_result(op, shape, i1)
+    expect_result(op, shape, i1, bounds=bounds)

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import collective as ops
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
     expect_in_range,
@@ -162,8 +163,20 @@ def check_all_to_all(op: ops.AllToAllOp) -> None:
             shape[split] //= count
         if shape[concat] != DYNAMIC:
             shape[concat] *= count
-        expect_result(op, shape, x.element_type, i)
+        expect_result(op, shape, x.element_type, i, exchanged_bounds(x, split, concat, count))
     expect_groups(op, size=count)
+
+
+def exchanged_bounds(x: Tensor, split: int, concat: int, count: int) -> list[int] | None:
+    """The bounds after one dimension was split among ``count`` devices and another one put together from them."""
+    if (known := bounds_of(x)) is None:
+        return None
+    bounds = list(known)
+    if bounds[split] != DYNAMIC:
+        bounds[split] //= count
+    if bounds[concat] != DYNAMIC:
+        bounds[concat] *= count
+    return bounds
 
 
 @typing_rule(ops.CollectivePermuteOp)
@@ -171,7 +184,7 @@ def check_collective_permute(op: ops.CollectivePermuteOp) -> None:
     """The result has the operand's type."""
     x = operand(op, 0, "operand")
     expect_pairs(op)
-    expect_result(op, x.get_shape(), x.element_type)
+    expect_result(op, x.get_shape(), x.element_type, bounds=bounds_of(x))
 
 
 @typing_rule(ops.CollectiveBroadcastOp)
@@ -183,7 +196,7 @@ def check_collective_broadcast(op: ops.CollectiveBroadcastOp) -> None:
         if any(device < 0 for device in devices):
             fail(f"replica_groups must not hold negative devices, found {devices}")
         expect_unique("replica_groups", devices, "device")
-    expect_result(op, x.get_shape(), x.element_type)
+    expect_result(op, x.get_shape(), x.element_type, bounds=bounds_of(x))
 
 
 @typing_rule(ops.CrossReplicaSumOp)
@@ -191,7 +204,7 @@ def check_cross_replica_sum(op: ops.CrossReplicaSumOp) -> None:
     """The result has the operand's type; what groups there are is not looked at, as upstream."""
     x = operand(op, 0, "operand")
     device_table(op, "replica_groups")
-    expect_result(op, x.get_shape(), x.element_type)
+    expect_result(op, x.get_shape(), x.element_type, bounds=bounds_of(x))
 
 
 @typing_rule(ops.PartitionIdOp, ops.ReplicaIdOp)

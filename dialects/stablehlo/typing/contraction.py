@@ -106,7 +106,7 @@ def check_dot(op: ops.DotOp) -> None:
     if not same_extent(x[-1], y[0]):
         fail(f"the last dimension of lhs and the first one of rhs must have the same extent, found {lhs} and {rhs}")
     check_precision(op)
-    expect_result(op, [*x[:-1], *y[1:]], result_element(op, lhs, rhs))
+    expect_result(op, [*x[:-1], *y[1:]], result_element(op, lhs, rhs, (0,), {1: len(x) - 1}))
 
 
 @typing_rule(ops.EinsumOp, ops.UnaryEinsumOp)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr, TupleType
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from wengert.dialects.stablehlo import control as ops
 from wengert.dialects.stablehlo.attributes import TokenType
 from wengert.dialects.stablehlo.typing.checks import expect_in_range, expect_scalar, fail, int_property, result_name
 from wengert.dialects.stablehlo.typing.regions import body, check_predicate, expect_results, expect_types
+from wengert.dialects.stablehlo.typing.values import Kind, expect_result_values, expect_value, expect_values
 from wengert.ir.tensor_types import i1, i32
 from wengert.ir.verification.typing_rules import typing_rule
 
@@ -22,6 +23,7 @@ _OP_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(?:\.[a-zA-Z0-9_$]+)+")
 @typing_rule(ops.WhileOp)
 def check_while(op: ops.WhileOp) -> None:
     """Operands, region arguments, returned values and results all have the same types."""
+    expect_values(op, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE)
     carried = [v.type for v in op.operands]
     check_predicate(op.regions[0], "cond", carried, "of the loop's operand")
     block, returned = body(op.regions[1], "body")
@@ -31,11 +33,15 @@ def check_while(op: ops.WhileOp) -> None:
 
 
 def check_branches(op: Operation, names: Sequence[str]) -> None:
-    """No arguments, and every branch returns what the op gives."""
+    """No arguments, and every branch returns what the others return and the op gives."""
+    expect_result_values(op, Kind.TOKEN | Kind.TUPLE)
+    first: Sequence[Attribute] | None = None
     for region, name in zip(op.regions, names, strict=True):
         block, returned = body(region, name)
         expect_types(f"argument of the {name} region", block.arg_types, (), "(branches use values from outside)")
         expect_types(f"value returned by the {name} region", returned, [r.type for r in op.results], "of the op's result")
+        expect_types(f"value returned by the {name} region", returned, returned if first is None else first, "of the first branch")
+        first = first or returned
 
 
 @typing_rule(ops.CaseOp)
@@ -56,7 +62,10 @@ def check_if(op: ops.IfOp) -> None:
 
 @typing_rule(ops.ReturnOp)
 def check_return(op: ops.ReturnOp) -> None:
-    """Checks nothing: the rule of the op around it checks what is returned (and for a function by the verifier: JAX ends some with it)."""
+    """Values that regions may return; the rule of the op around it checks their types (and for a function the verifier: JAX ends some with it)."""
+    for i, value in enumerate(op.operands):
+        if not value.type.name.startswith("core."):
+            expect_value(f"value #{i}", value.type, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE)
 
 
 @typing_rule(ops.CompositeOp)
@@ -65,6 +74,7 @@ def check_composite(op: ops.CompositeOp) -> None:
     name = cast(StringAttr, op.properties["name"]).data
     if _OP_NAME.fullmatch(name) is None:
         fail(f"name must be that of an op in a namespace, such as 'mine.op', found '{name}'")
+    expect_values(op, Kind.TOKEN | Kind.TUPLE)
 
 
 @typing_rule(ops.OptimizationBarrierOp)
@@ -73,6 +83,7 @@ def check_optimization_barrier(op: ops.OptimizationBarrierOp) -> None:
     types = [v.type for v in op.operands]
     if any(isinstance(type, TupleType) for type in types):
         fail(f"operands must be tensors or tokens, found ({', '.join(map(str, types))})", "stablehlo.get_tuple_element takes a tuple apart")
+    expect_values(op, Kind.TOKEN)
     expect_results(op, types, "of the operand")
     for i, (result, type) in enumerate(zip(op.results, types, strict=True)):
         if result.type != type:
@@ -93,6 +104,7 @@ def check_tuple(op: ops.TupleOp) -> None:
     type = op.results[0].type
     if not isinstance(type, TupleType):
         fail(f"result must be a tuple, found {type}")
+    expect_values(op, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE)
     if (parts := [v.type for v in op.operands]) != list(type.types):
         fail(f"result type {type} does not match the inferred {TupleType(cast('Any', parts))}")
 

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.stablehlo import dynamic as ops
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr, GatherDimensionNumbersAttr
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.random import RngOp
 from wengert.dialects.stablehlo.shape import ConstantOp
 from wengert.dialects.stablehlo.typing.checks import (
@@ -48,13 +49,13 @@ from wengert.ir.tensor_types import DYNAMIC, i32, tensor
 from wengert.ir.verification.typing_rules import constant_rule, typing_rule
 
 
-def expect_shape_operand(op: Operation, index: int, role: str, length: int, what: str) -> None:
-    """The operand is a list of integers, one for each dimension of something."""
+def expect_shape_operand(op: Operation, index: int, role: str, length: int, what: str, *, indices: bool = True) -> None:
+    """The operand is a list of integers (or, with ``indices``, of the type ``index``), one for each dimension of something."""
     type = op.operands[index].type
     if not isinstance(type, TensorType):
         fail(f"{role} must be a ranked tensor, found {type}")
     tensor_type = cast(Tensor, type)
-    if not isinstance(tensor_type.element_type, IndexType) and not element_class(tensor_type.element_type) & INTEGER:
+    if not (indices and isinstance(tensor_type.element_type, IndexType)) and not element_class(tensor_type.element_type) & INTEGER:
         fail(f"{role} must hold integers, found {tensor_type}")
     if tensor_type.get_shape() != (length,):
         fail(f"{role} must be a list of {length} integers ({what}), found {tensor_type}")
@@ -75,7 +76,11 @@ def check_set_dimension_size(op: ops.SetDimensionSizeOp) -> None:
     expect_scalar("size", op.operands[1].type, i32)
     dimension = int_property(op, "dimension")
     expect_in_range("dimension", (dimension,), len(x.get_shape()))
-    expect_result(op, [DYNAMIC if d == dimension else n for d, n in enumerate(x.get_shape())], x.element_type)
+    shape = x.get_shape()
+    bounds = list(bounds_of(x) or [DYNAMIC] * len(shape))
+    if shape[dimension] != DYNAMIC:
+        bounds[dimension] = shape[dimension]
+    expect_result(op, [DYNAMIC if d == dimension else n for d, n in enumerate(shape)], x.element_type, bounds=bounds)
 
 
 @typing_rule(ops.DynamicBroadcastInDimOp)
@@ -136,7 +141,7 @@ def expect_one_type(op: Operation, first: int) -> None:
 def check_dynamic_gather(op: ops.DynamicGatherOp) -> None:
     """As gather; the window's extents are unknown."""
     x, indices = operand(op, 0, "operand"), operand(op, 1, "start_indices")
-    expect_shape_operand(op, 2, "slice_sizes", len(x.get_shape()), "the operand's rank")
+    expect_shape_operand(op, 2, "slice_sizes", len(x.get_shape()), "the operand's rank", indices=False)
     numbers = cast(GatherDimensionNumbersAttr, op.properties["dimension_numbers"])
     expect_result(op, gathered_shape(numbers, x, indices, None), x.element_type)
 

@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import indexing as ops
 from wengert.dialects.stablehlo.attributes import GatherDimensionNumbersAttr, ScatterDimensionNumbersAttr
+from wengert.dialects.stablehlo.bounds import bounded, bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     Shape,
     Tensor,
@@ -30,7 +31,7 @@ from wengert.dialects.stablehlo.typing.checks import (
 from wengert.dialects.stablehlo.typing.reduction import same_shapes
 from wengert.dialects.stablehlo.typing.regions import check_reducer, expect_results
 from wengert.ir.element_classes import INTEGER
-from wengert.ir.tensor_types import DYNAMIC, tensor
+from wengert.ir.tensor_types import DYNAMIC
 from wengert.ir.verification.typing_rules import typing_rule
 
 
@@ -76,7 +77,7 @@ def check_dynamic_update_slice(op: ops.DynamicUpdateSliceOp) -> None:
         if DYNAMIC not in (m, n) and m > n:
             fail(f"update must not be larger than the operand {x} in any dimension, found {update}, which is in dimension {d}")
     expect_starts(op, 2, len(shape))
-    expect_result(op, shape, x.element_type)
+    expect_result(op, shape, x.element_type, bounds=bounds_of(x))
 
 
 def split_indices(indices: Tensor, role: str, vector_dim: int, batching: Shape) -> tuple[Shape, int]:
@@ -207,7 +208,8 @@ def check_scatter(op: ops.ScatterOp) -> None:
     numbers = cast(ScatterDimensionNumbersAttr, op.properties["scatter_dimension_numbers"])
     check_scatter_numbers(numbers, shape, operand(op, n, "scatter_indices"), update_shape)
     accumulators = check_reducer(op.regions[0], "update_computation", updates, inputs)
-    expect_results(op, [tensor(shape, a.element_type) for a in accumulators], "inferred from the inputs and the update_computation")
+    results = [bounded(x.get_shape(), a.element_type, bounds_of(x)) for x, a in zip(inputs, accumulators, strict=True)]
+    expect_results(op, results, "inferred from the inputs and the update_computation")
 
 
 @typing_rule(ops.TorchIndexSelectOp)

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ComplexType
 
 from wengert.dialects.stablehlo import linalg as ops
 from wengert.dialects.stablehlo.attributes import FftType, FftTypeAttr, Transpose, TransposeAttr
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     Shape,
     Tensor,
@@ -39,7 +40,7 @@ def expect_matrices(role: str, type: Tensor) -> Shape:
 def check_cholesky(op: ops.CholeskyOp) -> None:
     """Batched square matrices to the same."""
     a = operand(op, 0, "a")
-    expect_result(op, expect_matrices("a", a), a.element_type)
+    expect_result(op, expect_matrices("a", a), a.element_type, bounds=bounds_of(a))
 
 
 @typing_rule(ops.TriangularSolveOp)
@@ -56,7 +57,7 @@ def check_triangular_solve(op: ops.TriangularSolveOp) -> None:
         fail(f"the {'rows' if left else 'columns'} of b must be as many as the rows of a where left_side is {str(left).lower()}, found {a} and {b}")
     if cast(TransposeAttr, op.properties["transpose_a"]).data is Transpose.TRANSPOSE_INVALID:
         fail("transpose_a must be NO_TRANSPOSE, TRANSPOSE or ADJOINT, found TRANSPOSE_INVALID")
-    expect_result(op, sides, b.element_type)
+    expect_result(op, sides, b.element_type, bounds=bounds_of(b))
 
 
 @typing_rule(ops.FftOp)

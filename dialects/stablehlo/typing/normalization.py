@@ -5,8 +5,10 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import normalization as ops
+from wengert.dialects.stablehlo.bounds import bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
+    common_bounds,
     expect_elements,
     expect_in_range,
     expect_result,
@@ -43,7 +45,7 @@ def check_features(op: Operation, roles: tuple[str, ...]) -> tuple[Tensor, int]:
 def check_training(op: ops.BatchNormTrainingOp) -> None:
     """The operand's type, and two lists with an element for each feature."""
     x, features = check_features(op, ("scale", "offset"))
-    expect_result(op, x.get_shape(), x.element_type)
+    expect_result(op, x.get_shape(), x.element_type, bounds=bounds_of(x))
     for index in (1, 2):
         expect_result(op, [features], x.element_type, index)
 
@@ -52,7 +54,7 @@ def check_training(op: ops.BatchNormTrainingOp) -> None:
 def check_inference(op: ops.BatchNormInferenceOp) -> None:
     """The operand's type."""
     x, _ = check_features(op, ("scale", "offset", "mean", "variance"))
-    expect_result(op, x.get_shape(), x.element_type)
+    expect_result(op, x.get_shape(), x.element_type, bounds=bounds_of(x))
 
 
 @typing_rule(ops.BatchNormGradOp)
@@ -63,6 +65,6 @@ def check_grad(op: ops.BatchNormGradOp) -> None:
     same_element("operand", x, "grad_output", given)
     if not same_shape(given.get_shape(), x.get_shape()):
         fail(f"operand and grad_output must have the same type, found {x} and {given}")
-    expect_result(op, merged(x, given).get_shape(), x.element_type)
+    expect_result(op, merged(x, given).get_shape(), x.element_type, bounds=common_bounds(x, given))
     for index in (1, 2):
         expect_result(op, [features], x.element_type, index)

@@ -8,6 +8,7 @@ ops that only move elements ask for more. All of this is looked at for ops with 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType, TupleType
@@ -41,7 +42,7 @@ SCALES_ALONG_A_DIMENSION = {
     "chlo.constant_like": None,
     "chlo.ragged_dot": None,
     "chlo.scan": None,
-    **{f"stablehlo.{name}": (1,) for name in ("convolution", "dot_general", "dynamic_conv")},
+    **{f"stablehlo.{name}": (1,) for name in ("convolution", "dot", "dot_general", "dynamic_conv")},
 }
 """Ops that take and give tensors with a scale for each index of a dimension, and which operands those may be (None: all of them)."""
 
@@ -105,7 +106,12 @@ def check_kept_scales(op: Operation, x: UniformQuantizedType, result: UniformQua
     pairs, kept = list(zip(x.scales, x.zero_points, strict=True)), list(zip(result.scales, result.zero_points, strict=True))
     if kept != (pairs * len(kept) if repeated else pairs):
         fail(f"{op.name} keeps scales and zero points, found {x} and {result}")
-    if x.axis is None or result.axis is None or op.name.endswith("reshape"):
+    if x.axis is None or result.axis is None:
+        return
+    if op.name.endswith("reshape"):
+        before = [prod(cast(Tensor, v.type).get_shape()[:axis]) for v, axis in ((op.operands[0], x.axis), (op.results[0], result.axis))]
+        if before[0] != before[1] and all(n >= 0 for n in before) and op.name == "stablehlo.reshape":
+            fail(f"as many elements must be before the dimension of the scales as there were, found {before[0]} and {before[1]}")
         return
     if op.name == "stablehlo.transpose":
         permutation = int_list(op, "permutation")

@@ -12,10 +12,10 @@ from wengert.dialects.stablehlo.typing.checks import (
     expect_result,
     expect_scalar,
     expect_static,
-    fail,
     operand,
     same_element,
 )
+from wengert.dialects.stablehlo.typing.dynamic import expect_shape_operand
 from wengert.ir.element_classes import BOOLEAN, FLOAT, INTEGER
 from wengert.ir.tensor_types import DYNAMIC
 from wengert.ir.verification.typing_rules import typing_rule
@@ -39,8 +39,6 @@ def check_rng(op: ops.RngOp) -> None:
     same_element("a", a, "b", b)
     normal = cast(RngDistributionAttr, op.properties["rng_distribution"]).data is RngDistribution.NORMAL
     expect_elements("a", a, FLOAT if normal else BOOLEAN | INTEGER | FLOAT)
-    shape, result = operand(op, 2, "shape"), as_tensor("result", op.results[0].type)
-    expect_elements("shape", shape, INTEGER)
-    if shape.get_shape() != (len(result.get_shape()),):
-        fail(f"shape must be a list of the {len(result.get_shape())} extents of the result, found {shape}")
-    expect_result(op, [DYNAMIC] * len(result.get_shape()), a.element_type)
+    rank = len(as_tensor("result", op.results[0].type).get_shape())
+    expect_shape_operand(op, 2, "shape", rank, "the result's rank")
+    expect_result(op, [DYNAMIC] * rank, a.element_type)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo import reduction as ops
+from wengert.dialects.stablehlo.bounds import bounded, bounds_of
 from wengert.dialects.stablehlo.typing.checks import (
     Tensor,
+    common_bounds,
     expect_dimensions,
     expect_result,
     expect_scalar,
@@ -54,8 +56,11 @@ def check_reduce(op: ops.ReduceOp) -> None:
     dims = int_list(op, "dimensions")
     expect_dimensions("dimensions", dims, len(shape), "the inputs' rank")
     accumulators = check_reducer(op.regions[0], "body", inputs, inits)
-    kept = [n for d, n in enumerate(shape) if d not in dims]
-    expect_results(op, [tensor(kept, a.element_type) for a in accumulators], "inferred from the inputs, dimensions and body")
+    kept = [d for d in range(len(shape)) if d not in dims]
+    bounds = common_bounds(*inputs)
+    most = bounds and [bounds[d] for d in kept]
+    results = [bounded([shape[d] for d in kept], a.element_type, most) for a in accumulators]
+    expect_results(op, results, "inferred from the inputs, dimensions and body")
 
 
 @typing_rule(ops.ReduceWindowOp)
@@ -65,8 +70,9 @@ def check_reduce_window(op: ops.ReduceWindowOp) -> None:
     shape = inputs[0].get_shape()
     sizes = int_list(op, "window_dimensions", len(shape), meaning="the inputs' rank")
     accumulators = check_reducer(op.regions[0], "body", inputs, inits)
-    result = windows(op, sizes).output(shape)
-    expect_results(op, [tensor(result, a.element_type) for a in accumulators], "inferred from the inputs, windows and body")
+    bounds, along = common_bounds(*inputs), windows(op, sizes)
+    results = [bounded(along.output(shape), a.element_type, bounds and along.output(bounds)) for a in accumulators]
+    expect_results(op, results, "inferred from the inputs, windows and body")
 
 
 @typing_rule(ops.SelectAndScatterOp)
@@ -76,13 +82,16 @@ def check_select_and_scatter(op: ops.SelectAndScatterOp) -> None:
     shape = x.get_shape()
     init = expect_scalar("init_value", op.operands[2].type)
     same_element("operand", x, "source", source)
-    output = windows(op, int_list(op, "window_dimensions", len(shape), 1), base=None, window=None).output(shape)
+    sizes = int_list(op, "window_dimensions")
+    if len(sizes) != len(shape):
+        fail(f"window_dimensions must have {len(shape)} entries (the rank of the operand), found {len(sizes)}")
+    output = windows(op, sizes, base=None, window=None).output(shape)
     if not same_shape(source.get_shape(), output):
         fail(f"source must have the shape {extents(output)}, one element for each window, found {source}")
     scalar = tensor((), x.element_type)
     check_predicate(op.regions[0], "select", (scalar, scalar), "of the operand's elements")
     (accumulator,) = check_reducer(op.regions[1], "scatter", [source], [init])
-    expect_result(op, shape, accumulator.element_type)
+    expect_result(op, shape, accumulator.element_type, bounds=bounds_of(x))
 
 
 @typing_rule(ops.SortOp)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects.quant import quantized
@@ -29,12 +31,17 @@ def listed(types: Sequence[Attribute]) -> str:
 
 
 def expect_types(what: str, types: Sequence[Attribute], expected: Sequence[Attribute], why: str, *, exact: bool = False) -> None:
-    """Two lists of types are compatible one by one, or the same."""
+    """Two lists of types are compatible one by one, with ``exact`` also in scales and zero points."""
     if len(types) != len(expected):
         fail(f"{what} must have {len(expected)} {'type' if len(expected) == 1 else 'types'} {listed(expected)} {why}, found {len(types)}: {listed(types)}")
     for i, (a, b) in enumerate(zip(types, expected, strict=True)):
-        if a is not b and (a != b if exact else not compatible(a, b)):
+        if a is not b and not (compatible(a, b) and (not exact or same_elements(a, b))):
             fail(f"{what} #{i} must have the type {b} {why}, found {a}")
+
+
+def same_elements(a: Attribute, b: Attribute) -> bool:
+    """Whether two tensor types have the very same elements."""
+    return not isinstance(a, TensorType) or not isinstance(b, TensorType) or cast(Tensor, a).element_type == cast(Tensor, b).element_type
 
 
 def check_predicate(region: Region, name: str, arguments: Sequence[Attribute], why: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType
 from xdsl.ir import Operation
 
 from wengert.dialects.quant import quantized
@@ -15,9 +15,8 @@ from wengert.dialects.stablehlo.typing.checks import (
     Shape,
     Tensor,
     as_tensor,
-    bit_width,
+    common_bounds,
     compatible,
-    element_class,
     expect_dimensions,
     expect_elements,
     expect_in_range,
@@ -45,9 +44,8 @@ def check_constant(op: Operation) -> None:
     result = as_tensor("result", op.results[0].type)
     expect_static("result", result)
     if (element := quantized(result)) is not None:
-        stored = cast(Tensor, type).element_type
-        same_width = element_class(stored) & INTEGER and bit_width(stored) == element.bitwidth
-        result = tensor(result.get_shape(), stored if same_width else element.storage)
+        # integers are stored by their bits, whatever sign the element type gives them
+        result = tensor(result.get_shape(), IntegerType(element.bitwidth))
     if result is not type and not compatible(result, type):
         fail(f"result type {result} does not match the type {type} of the value")
 
@@ -76,7 +74,10 @@ def check_broadcast_dimensions(op: Operation, x: Tensor, result: Tensor) -> None
 def check_broadcast_in_dim(op: ops.BroadcastInDimOp) -> None:
     """Extents of 1 are repeated; all others are kept."""
     x, result = operand(op, 0, "operand"), as_tensor("result", op.results[0].type)
-    expect_static("result", result)
+    expect_static("result", result, bounded=True)
+    for d, to in enumerate(int_list(op, "broadcast_dimensions", len(x.get_shape()))):
+        if x.get_shape()[d] not in (1, DYNAMIC) and 0 <= to < len(result.get_shape()) and result.get_shape()[to] == DYNAMIC:
+            fail(f"dimension {d} of the operand has the extent {x.get_shape()[d]}, and so must dimension {to} of the result, found {result}")
     check_broadcast_dimensions(op, x, result)
 
 
@@ -94,9 +95,9 @@ def check_broadcast(op: ops.BroadcastOp) -> None:
 def check_reshape(op: ops.ReshapeOp) -> None:
     """Equally many elements."""
     x, result = operand(op, 0, "operand"), as_tensor("result", op.results[0].type)
-    expect_static("result", result)
+    expect_static("result", result, bounded=True)
     same_element("operand", x, "result", result)
-    if is_static(x.get_shape()) and prod(x.get_shape()) != prod(result.get_shape()):
+    if is_static(x.get_shape()) and is_static(result.get_shape()) and prod(x.get_shape()) != prod(result.get_shape()):
         fail(f"operand and result must have the same number of elements, found {x} with {prod(x.get_shape())} and {result} with {prod(result.get_shape())}")
 
 
@@ -108,7 +109,8 @@ def check_transpose(op: ops.TransposeOp) -> None:
     permutation = int_list(op, "permutation", len(shape))
     if sorted(permutation) != list(range(len(shape))):
         fail(f"permutation must hold each of the dimensions 0 to {len(shape) - 1} once, found {list(permutation)}")
-    expect_result(op, [shape[p] for p in permutation], x.element_type)
+    bounds = bounds_of(x)
+    expect_result(op, [shape[p] for p in permutation], x.element_type, bounds=bounds and [bounds[p] for p in permutation])
 
 
 @typing_rule(ops.SliceOp)
@@ -146,7 +148,9 @@ def check_pad(op: ops.PadOp) -> None:
     rank = len(x.get_shape())
     expect_scalar("padding_value", op.operands[1].type, x.element_type)
     low, high, interior = (int_list(op, name, rank) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
-    expect_result(op, padded_shape(x, low, high, interior), x.element_type)
+    bounds = bounds_of(x)
+    padded = bounds and padded_shape(tensor(bounds, x.element_type), low, high, interior)
+    expect_result(op, padded_shape(x, low, high, interior), x.element_type, bounds=padded)
 
 
 def padded_shape(x: Tensor, low: Shape, high: Shape, interior: Shape) -> list[int]:
@@ -182,7 +186,10 @@ def check_concatenate(op: ops.ConcatenateOp) -> None:
                 result[d] = DYNAMIC if DYNAMIC in (result[d], n) else result[d] + n
             elif result[d] == DYNAMIC:
                 result[d] = n
-    expect_result(op, result, first.element_type)
+    bounds = list(common_bounds(*parts) or [DYNAMIC] * len(result))
+    most = [n if n != DYNAMIC else (bounds_of(part) or part.get_shape())[axis] for part in parts for n in (part.get_shape()[axis],)]
+    bounds[axis] = DYNAMIC if DYNAMIC in most else sum(most)
+    expect_result(op, result, first.element_type, bounds=bounds)
 
 
 @typing_rule(ops.ReverseOp)
@@ -190,4 +197,4 @@ def check_reverse(op: ops.ReverseOp) -> None:
     """The operand's type."""
     x = operand(op, 0, "operand")
     expect_dimensions("dimensions", int_list(op, "dimensions"), len(x.get_shape()))
-    expect_result(op, x.get_shape(), x.element_type)
+    expect_result(op, x.get_shape(), x.element_type, bounds=bounds_of(x))

@@ -11,6 +11,11 @@ EVERYONE = "replica_groups = dense<> : tensor<0x0xi64>"
 
 UNEVEN = "replica_groups = dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>"
 
+INLINE = (
+    'replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>, '
+    'axes = [#stablehlo.axis_ref<name = "x">]>'
+)
+
 TO_DEVICE = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 SLICED = region(
@@ -72,6 +77,7 @@ WELL_TYPED = [
     case("outfeed", "2x3xf32, i32, !stablehlo.token -> !stablehlo.token", 'outfeed_config = ""'),
     case("async_start", "4xf32 -> !stablehlo.future<tensor<2xf32>>", "", SLICED),
     case("async_done", "!stablehlo.future<tensor<2xf32>> -> 2xf32"),
+    case("all_gather", "2x3xf32 -> 4x3xf32", f"all_gather_dim = 0 : i64, {INLINE}"),
 ]
 
 

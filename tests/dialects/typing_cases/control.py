@@ -8,6 +8,8 @@ STEP = '%n = "stablehlo.add"(%a1, %a1) : (tensor<2xf32>, tensor<2xf32>) -> tenso
 
 ZERO = '%z = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>'
 
+FILLED = '%z = "stablehlo.constant"() <{{value = dense<0.0> : tensor<{0}xf32>}}> : () -> tensor<{0}xf32>'
+
 TOKEN = "!stablehlo.token"
 
 WELL_TYPED = [
@@ -76,4 +78,12 @@ ILL_TYPED: Cases = [
         "argument #0 of @g has the type tensor<3xf32>, found tensor<2xf32>",
     ),
     (case("optimization_barrier", "tuple<tensor<2xf32>> -> tuple<tensor<2xf32>>"), "operands must be tensors or tokens"),
+    (
+        case("if", "i1 -> ?xf32", "", region("", FILLED.format(2), returns="%z: 2xf32"), region("", FILLED.format(3), returns="%z: 3xf32")),
+        "of the first branch",
+    ),
+    (
+        case("case", "i32 -> ?xf32", "", region("", FILLED.format(2), returns="%z: 2xf32"), region("", FILLED.format(3), returns="%z: 3xf32")),
+        "of the first branch",
+    ),
 ]

@@ -24,7 +24,7 @@ ILL_TYPED: Cases = [
     (case("get_dimension_size", "2x3xf32 -> i64", "dimension = 1 : i64"), "does not match the inferred tensor<i32>"),
     (case("get_dimension_size", "2x3xf32 -> i32", "dimension = 2 : i64"), "dimension must be in the range [0, 2)"),
     (case("set_dimension_size", "2x3xf32, i64 -> 2x3xf32", "dimension = 1 : i64"), "size must be tensor<i32>, found tensor<i64>"),
-    (case("set_dimension_size", "2x3xf32, i32 -> 4x3xf32", "dimension = 1 : i64"), "does not match the inferred tensor<2x?xf32>"),
+    (case("set_dimension_size", "2x3xf32, i32 -> 4x3xf32", "dimension = 1 : i64"), "does not match the inferred tensor<2x?xf32, #stablehlo.bounds<?, 3>>"),
     (
         case("dynamic_broadcast_in_dim", "2xf32, 3xi32 -> ?x?xf32", "broadcast_dimensions = array<i64: 0>"),
         "output_dimensions must be a list of 2 integers (the result's rank), found tensor<3xi32>",
@@ -44,4 +44,5 @@ ILL_TYPED: Cases = [
     (case("dynamic_conv", "2x8x9x3xf32, 3x2x3x5xf32, 2x2xf32 -> 2x?x?x5xf32", CONV), "padding must hold integers"),
     (case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 2xi32 -> ?xf32"), "strides must be a list of 1 integers"),
     (case("real_dynamic_slice", "?xf32, 1xi32, 1xi32, 1xi32 -> ?xf64"), "does not match the inferred tensor<?xf32>"),
+    (case("dynamic_gather", "5x6xf32, 3x1xi32, 2xindex -> 3x?xf32", GATHER), "slice_sizes must hold integers"),
 ]

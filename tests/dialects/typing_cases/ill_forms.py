@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing_cases.communication import INLINE
 from typing_cases.contraction import AS_MATMUL
 from typing_cases.forms import ALIAS, HELPER, LAYOUT, algorithm
 from typing_cases.notation import Cases, case, reducer
@@ -69,7 +70,7 @@ DEVICES: Cases = [
 
 _BOUNDED = "tensor<?x3xf32, #stablehlo.bounds<{}>>"
 BOUNDED: Cases = [
-    (case("abs", f"{_BOUNDED.format('4, ?')} -> 5x3xf32"), "larger than the bounds"),
+    (case("abs", f"{_BOUNDED.format('4, ?')} -> 5x3xf32"), "does not match the inferred tensor<?x3xf32, #stablehlo.bounds<4, ?>>"),
     (case("add", f"{_BOUNDED.format('4, ?')}, 5x3xf32 -> 5x3xf32"), "operands must have the same type"),
 ]
 
@@ -89,6 +90,8 @@ UNREADABLE: Cases = [
     (case("abs", "tensor<2x!quant.uniform<i8<-200:3>:f32, 1.0>> -> 2xf32"), "must lie between -128 and 127"),
     (case("abs", "tensor<2x!quant.uniform<i8:i32, 1.0>> -> 2xf32"), "stand for floating-point numbers"),
     (case("abs", "tensor<2x!quant.uniform<i8:f32:{0:1}, {1.0, 1.0}>> -> 2xf32"), "not part of StableHLO"),
+    (case("all_gather", "2x3xf32 -> 4x3xf32", "all_gather_dim = 0 : i64, " + INLINE.replace('axis_ref<name = "x"', 'axis_ref<name = "y"')), "has no axis y"),
+    (case("custom_call", "-> !stablehlo.future<f16>", 'call_target_name = "f"'), "a future holds ranked tensors"),
     (case("abs", f"{_BOUNDED.format('4')} -> ?x3xf32"), "there must be 2 bounds"),
     (case("abs", f"{_BOUNDED.format('4, 3')} -> ?x3xf32"), "dimension 1 has the extent 3 and can have no bound"),
 ]

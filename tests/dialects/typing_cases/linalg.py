@@ -20,6 +20,7 @@ WELL_TYPED = [
     case("rng", "f32, f32, 2xi64 -> 3x4xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"),
     case("rng", "i32, i32, 1xi64 -> 3xi32", "rng_distribution = #stablehlo<rng_distribution UNIFORM>"),
     case("chlo.top_k", "3x5xf32 -> 3x2xf32, 3x2xi32", "k = 2 : i64"),
+    case("rng", "f32, f32, 2xindex -> 3x?xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"),
 ]
 
 
@@ -50,7 +51,10 @@ ILL_TYPED: Cases = [
     (case("rng_bit_generator", "2xui64 -> 2xui64, 2xi1", "rng_algorithm = #stablehlo<rng_algorithm PHILOX>"), "output must hold integers or floats"),
     (case("rng", "f32, f64, 1xi64 -> 3xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"), "a and b must have the same element type"),
     (case("rng", "i32, i32, 1xi64 -> 3xi32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"), "a must hold floats"),
-    (case("rng", "f32, f32, 2xi64 -> 3xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"), "shape must be a list of the 1 extents of the result"),
+    (
+        case("rng", "f32, f32, 2xi64 -> 3xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"),
+        "shape must be a list of 1 integers (the result's rank)",
+    ),
     (case("rng", "1xf32, f32, 1xi64 -> 3xf32", "rng_distribution = #stablehlo<rng_distribution NORMAL>"), "a must be a tensor of rank 0, found tensor<1xf32>"),
     (case("chlo.top_k", "5xf32 -> 2xf32, 2xi64", "k = 2 : i64"), "result #1 type tensor<2xi64> does not match the inferred tensor<2xi32>"),
     (case("chlo.top_k", "5xf32 -> 6xf32, 6xi32", "k = 6 : i64"), "k must be between 0 and the last extent of the operand tensor<5xf32>, found 6"),

@@ -2,7 +2,7 @@
 
 ``case("pad", "2xf64, f64 -> 3xf64", "edge_padding_low = array<i64: 1>, ...")`` is an op applied to the arguments of a
 function. In types ``2x?xf64`` stands for ``tensor<2x?xf64>``, ``c64`` and ``c128`` for the complex element types; what starts
-with ``!``, ``tensor`` or ``tuple`` stands for itself.
+with ``!``, ``tensor``, ``tuple``, ``index`` or ``memref`` stands for itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def expand(types: str) -> list[str]:
             parts[-1] += c
     for part in parts:
         part = part.strip()
-        if part and not re.match(r"!|tensor|tuple|index", part):
+        if part and not re.match(r"!|tensor|tuple|index|memref", part):
             part = re.sub(r"(^|x)c(64|128)$", lambda m: f"{m[1]}complex<f{int(m[2]) // 2}>", part)
             part = f"tensor<{part}>"
         if part:

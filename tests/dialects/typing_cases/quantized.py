@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from typing_cases.contraction import AS_MATMUL, CONV
-from typing_cases.notation import Cases, case, predicate, reducer
+from typing_cases.notation import Cases, case, predicate, reducer, region
 
 Q = "!quant.uniform<i8:f32, 5.000000e-01:3>"
 KERNEL = "!quant.uniform<i8:f32, 2.500000e-01>"
 COLUMNS = "!quant.uniform<i8:f32:1, {5.000000e-01:1,2.500000e-01,1.000000e+00}>"
+TRUE = '%p = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>'
 
 
 def quant(shape: str, element: str = Q) -> str:
@@ -36,6 +37,9 @@ WELL_TYPED = [
     case("dot_general", f"{quant('2x4x')}, {quant('4x3x', KERNEL)} -> {quant('2x3x')}", AS_MATMUL),
     case("dot_general", f"2x4xf32, {quant('4x3x', COLUMNS.replace(':1,2', ',2'))} -> 2x3xf32", AS_MATMUL),
     case("convolution", f"{quant('2x8x9x3x')}, {quant('3x2x3x5x', KERNEL)} -> {quant('2x6x8x5x')}", CONV),
+    case("dot", f"{quant('2x4x')}, {quant('4x3x', COLUMNS.replace(':1,2', ',2'))} -> {quant('2x3x')}"),
+    case("while", f"{quant('2x')} -> {quant('2x')}", "", region(quant("?x"), TRUE, returns="%p: i1"), region(quant("2x"))),
+    case("reshape", f"{quant('2x1x3x', COLUMNS.replace(':1, {', ':2, {'))} -> {quant('2x3x', COLUMNS)}"),
 ]
 
 WIDE = COLUMNS.replace("1.000000e+00}", "1.000000e+00,1.000000e+00}")
@@ -60,4 +64,7 @@ ILL_TYPED: Cases = [
     (case("dot_general", f"{quant('2x4x')}, 4x3xf32 -> {quant('2x3x')}", AS_MATMUL), "must all be quantized, or rhs alone"),
     (case("dot_general", f"2x4xf32, {quant('4x3x', KERNEL)} -> {quant('2x3x')}", AS_MATMUL), "must all be quantized, or rhs alone"),
     (case("convolution", f"2x8x9x3xf64, {quant('3x2x3x5x', KERNEL)} -> 2x6x8x5xf64", CONV), "must hold numbers of f32"),
+    (case("constant", f"-> {quant('2x')}", "value = dense<1> : tensor<2xui8>"), "does not match the type tensor<2xui8> of the value"),
+    (case("chlo.broadcast_multiply", f"{quant('2x')}, {quant('2x', KERNEL)} -> {quant('2x')}"), "takes quantized numbers of one type"),
+    (case("reshape", f"{quant('4x3x', COLUMNS)} -> {quant('2x3x2x', COLUMNS)}"), "before the dimension of the scales as there were, found 4 and 2"),
 ]

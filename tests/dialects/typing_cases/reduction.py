@@ -78,4 +78,5 @@ ILL_TYPED: Cases = [
     (case("map", "3xf32 -> 3xf32", "dimensions = array<i64>", region("f32")), "dimensions must list all dimensions [0] of the inputs in order, found []"),
     (case("map", "3xf32 -> 3xf64", "dimensions = array<i64: 0>", region("f32")), "does not match the inferred tensor<3xf32>"),
     (case("map", "3xf32 -> 3xf32", "dimensions = array<i64: 0>", region("f64")), "must have the type tensor<f32> of the inputs' elements, found tensor<f64>"),
+    (case("select_and_scatter", "4x9xf32, 4x9xf32, f32 -> 4x9xf32", "", predicate("f32, f32"), reducer("f32")), "window_dimensions must have 2 entries"),
 ]

@@ -265,5 +265,7 @@ ATTRIBUTES = (
     '#sdy.mesh<["x"=2]>',
     "#mhlo.foo<x>",
     "#stablehlo.replica_group_mesh_axes<mesh_name = @m, axes = []>",
+    '#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>',
+    '#stablehlo.mesh_axis<name = "x", size = 2>',
 )
 """Attributes, good and bad, as the value of an attribute of a function."""

@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind, KindAttr
-from wengert.dialects.sdy_shardings import Axis, gather_groups, meshes_of
+from wengert.dialects.sdy_shardings import Axis, Mesh, gather_groups, meshes_of
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
 from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, groups_of, known_groups, mode_of, rows
 from wengert.ir.attributes import int_array, int_attr, int_of
@@ -53,11 +53,22 @@ def number_groups(module: Operation) -> None:
     meshes = meshes_of(module) if ops else {}
     for op in ops:
         named = cast("ReplicaGroupMeshAxesAttr", op.properties["replica_groups"])
-        mesh, axes = meshes.get(named.mesh.string_value()), [_axis(str(axis)) for axis in named.axes.data]
+        symbol = named.mesh.string_value() if isinstance(named.mesh, SymbolRefAttr) else None
+        mesh = _inline_mesh(str(named.mesh)) if symbol is None else meshes.get(symbol)
+        axes = [_axis(str(axis)) for axis in named.axes.data]
         if mesh is None or any(axis.name not in dict(mesh.axes) for axis in axes):
             listed = ", ".join("@" + name for name in meshes) or "none"
             raise error_at(op.location, f"{op.name} is over axes that no mesh of this module has: {named} (meshes: {listed})")
         op.properties.update(device_groups(gather_groups(axes, mesh)))
+
+
+def _inline_mesh(text: str) -> Mesh | None:
+    """The mesh that an attribute is by its text, None where its devices are not listed one by one."""
+    axes = tuple((name, int(size)) for name, size in re.findall(r'name = "([^"]*)", size = (\d+)', text))
+    ids = re.search(r"device_ids = dense<\[([\d, ]+)\]>", text)
+    if not axes or ("device_ids" in text and ids is None):
+        return None
+    return Mesh(axes, tuple(int(n) for n in ids.group(1).split(",")) if ids else ())
 
 
 def _axis(text: str) -> Axis:
