@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from product_checks import AVX2, HOST, TYPES, Array, check_guarded, compiled, einsum, planned, product_by, values
 
+import wengert as wg
 from wengert.dialects.kernel.product_elements import UnsupportedMatmul
 from wengert.transforms.codegen.cpu import matmul
 from wengert.transforms.schedule.products.plan import MatmulPlan
@@ -60,6 +61,21 @@ def test_few_rows_by_a_transposed_matrix(element: str, m: int, n: int, k: int) -
     plan = check(a, b, element, contracting)
     assert plan.exchanged
     assert plan.method == "packed"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 64, 20000), (8, 512, 20000), (20, 600, 20011), (16, 300, 3001), (300, 40, 9000)])
+def test_errors_of_long_sums_do_not_grow_with_their_length(m: int, n: int, k: int, turned: bool) -> None:
+    """Of positive terms, whose partial sums are as large as they can be: a chain of 20,000 of them loses four times as much as is allowed."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.uniform(0, 1, shape).astype(np.float32) for shape in ((m, k), (n, k) if turned else (k, n)))
+    kinds = (f"tensor<{m}x{k}xf32>", f"tensor<{'x'.join(map(str, b.shape))}xf32>", f"tensor<{m}x{n}xf32>")
+    program = wg.parse(f"""func.func @main(%a: {kinds[0]}, %b: {kinds[1]}) -> {kinds[2]} {{
+      %c = stablehlo.dot_general %a, %b, contracting_dims = [1] x [{int(turned)}] : ({kinds[0]}, {kinds[1]}) -> {kinds[2]}
+      return %c : {kinds[2]}
+    }}""")
+    exact = a.astype(np.float64) @ (b.T if turned else b).astype(np.float64)
+    assert np.abs(program(a, b)[0] / exact - 1).max() < 2e-6
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(20, 200, 1500), (128, 90, 700), (30, 1300, 257)])

@@ -13,10 +13,12 @@ from msgspec import Struct
 from wengert.transforms.codegen.cpu.matmul.conversion import convert, convert_vector
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
 from wengert.transforms.codegen.cpu.matmul.packing import pack_group
-from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.schedule.products.plan import MatmulPlan
 from wengert.transforms.schedule.products.tiling import Group
 
+PART_TERMS = 256
+"""About so many terms are added up after one another; of longer sums such parts are, since the error of a chain grows with its length."""
 FETCHED_BYTES = 256
 """Rows of A from so many bytes on are fetched ahead."""
 
@@ -91,16 +93,31 @@ def emit_tile(builder: FunctionBuilder, plan: MatmulPlan, arithmetic: Arithmetic
         sets = plan.sets(tile)
         iterations, rest = divmod(plan.k, sets)
         ahead = _following_rows(builder, plan, rows, a, sets)
-        with builder.rotated_loop(iterations, [(register.vector, register.zero)] * (tile * sets)) as loop:
-            if ahead is not None:
-                place = builder.offset(ahead[0], f"[{ahead[1]} x i8]", loop.index)
-                builder.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
-            carried = [loop.values[s * tile : (s + 1) * tile] for s in range(sets)]
-            following = [step(carried[s], loop.index, sets, s) for s in range(sets)]
-            loop.carry(*[value for sums in following for value in sums])
-        sums = following[0]
-        for other in following[1:]:
-            sums = [register.add(builder, x, y) for x, y in zip(sums, other, strict=True)]
+
+        def part(start: Index, end: Index) -> list[str]:
+            """The sums of a part of the iterations along k."""
+            with builder.rotated_loop(end, [(register.vector, register.zero)] * (tile * sets), start=start) as loop:
+                if ahead is not None:
+                    place = builder.offset(ahead[0], f"[{ahead[1]} x i8]", loop.index)
+                    builder.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+                carried = [loop.values[s * tile : (s + 1) * tile] for s in range(sets)]
+                following = [step(carried[s], loop.index, sets, s) for s in range(sets)]
+                loop.carry(*[value for sums in following for value in sums])
+            sums = following[0]
+            for other in following[1:]:
+                sums = [register.add(builder, x, y) for x, y in zip(sums, other, strict=True)]
+            return sums
+
+        parts = max(1, plan.k // PART_TERMS)
+        if parts == 1:
+            sums = part(0, iterations)
+        else:
+            each = -(-iterations // parts)
+            with builder.rotated_loop(iterations, [(register.vector, register.zero)] * tile, step=each) as loop:
+                end = builder.intrinsic("umin", builder.index_type, builder.add(loop.index, each), iterations)
+                added = part(loop.index, end)
+                loop.carry(*[register.add(builder, x, y) for x, y in zip(loop.values, added, strict=True)])
+            sums = loop.results
         for p in range(iterations * sets, iterations * sets + rest):
             sums = step(sums, "0", 0, p)
     for position, offset in enumerate(group.offsets):
