@@ -63,7 +63,7 @@ _QUICK_WITH_SUBNORMALS = ("znver", "bdver")
 """LLVM's names of AMD's processors with AVX2 begin so; they lose a few cycles, Intel's more than a hundred."""
 _QUICK_WITH_PAIRS = "znver"
 _SLOW_PAIRS = 0.27
-"""``vdpbf16ps`` beside ``vfmadd231ps`` in registers: as many on a Zen 5, 0.72 ns to 0.19 ns on an Intel Xeon of model 207 (`docs/performance.md`)."""
+"""``vdpbf16ps`` beside ``vfmadd231ps`` in registers: as many on a Zen 5, 0.72 ns to 0.19 ns on an Intel Xeon of model 207 (`docs/performance/products.md`)."""
 
 
 def described(name: str, features: Mapping[str, bool], family: str, second_level_bytes: int = GENERIC.second_level_bytes) -> Target:
