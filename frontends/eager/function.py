@@ -117,6 +117,7 @@ class Function:
             from wengert.eager.compilation.custom_steps import add_rule
 
             add_rule(tape, context.record, args, results)
+        context.dirty = ()  # their history is this function, whose node has the context: they would hold themselves
         return tuple(results) if isinstance(output, tuple | list) else results[0]
 
     @classmethod
