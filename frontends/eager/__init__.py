@@ -20,7 +20,7 @@ import numpy as _np
 
 from wengert.eager import autograd, library
 from wengert.eager.checkpoint import checkpoint, checkpoint_sequential
-from wengert.eager.checkpoint_switches import set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from wengert.eager.checkpoint_switches import GraphExecGroup, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from wengert.eager.compilation.compile import Compiled, compile
 from wengert.eager.errors import (
     AnomalyError,
@@ -104,6 +104,7 @@ __all__ = [
     "Compiled",
     "FreedTapeError",
     "Generator",
+    "GraphExecGroup",
     "InPlaceError",
     "InferenceTensorError",
     "LeafModifiedError",

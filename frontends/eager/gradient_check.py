@@ -207,6 +207,39 @@ def gradgradcheck(
     return gradcheck(gradients, [*given, *cotangents], check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, **options)
 
 
+def get_numerical_jacobian(fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> list[Matrix]:
+    """The Jacobians of the first output by differences of step ``eps``: for each target that requires a gradient, [elements of the target, of the output].
+
+    Args:
+        fn: takes all inputs as one argument, returns a tensor or several.
+        inputs: one or several real ones, which are changed where they stand, one element at a time.
+        target: those of them by which is derived; all by default.
+        eps: the step.
+        grad_out: only 1 is possible.
+    """
+    _check_real("get_numerical_jacobian", grad_out, listed(inputs))
+    wanted = [x for x in listed(inputs if target is None else target) if x.tracked]
+    return [_numerical(lambda *_: fn(inputs), listed(inputs), x, eps)[0].T for x in wanted]
+
+
+def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[tuple[Matrix, ...], bool, bool, bool]:
+    """The Jacobians of an output by backward passes, as :func:`get_numerical_jacobian` gives them; whether two passes agree up to ``nondet_tol``; and whether
+    gradients have the shapes and the dtypes of their inputs, which here they always have."""
+    wanted = [x for x in listed(inputs) if x.tracked]
+    _check_real("get_analytical_jacobian", grad_out, [*wanted, output])
+    exact = tuple(_analytical(output, x, np.inf, False).T for x in wanted)
+    again = tuple(_analytical(output, x, np.inf, False).T for x in wanted)
+    alike = all(np.allclose(a, b, rtol=0, atol=nondet_tol + 64 * np.finfo(output.array.dtype).eps) for a, b in zip(exact, again, strict=True))
+    return exact, alike, True, True
+
+
+def _check_real(name: str, cotangent: float, tensors: Sequence[Any]) -> None:
+    if cotangent != 1.0:
+        raise ValueError(f"{name}: expected grad_out to be 1.0, found {cotangent}")
+    if any(getattr(x, "array", np.zeros(0)).dtype.kind == "c" for x in tensors):
+        raise ValueError(f"{name}: complex tensors have no Jacobian of one matrix; gradcheck compares their parts")
+
+
 # -- Jacobians, as matrices [elements of the output, elements of the input]; the parts of complex elements stand beside each other
 
 

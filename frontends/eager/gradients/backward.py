@@ -152,9 +152,10 @@ class Sweep:
             else:
                 self._run_whole(records, needed)
         finally:
-            for frame in STATE.recomputed:
-                frame.forget()
-            STATE.recomputed = ()
+            if STATE.group is None:
+                for frame in STATE.recomputed:
+                    frame.forget()
+                STATE.recomputed = ()
         if not self.retain:
             for record in needed:
                 record.free()
@@ -243,13 +244,14 @@ class Sweep:
 
     def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
         for record in reversed(records):
-            cotangents = self._pending.pop(record, None)
-            if cotangents is None:
+            waiting = self._pending.pop(record, None)
+            if waiting is None and not record.runs_without_cotangents:
                 if self._last:
                     self._complete(record)
                 continue
-            self._observe(record, cotangents, inside)
             some = True  # of cotangents that are waiting, one has arrived
+            cotangents: list[Tensor | None] = [None] * len(record.result_types) if waiting is None else waiting
+            self._observe(record, cotangents, inside)
             if record.node_prehooks and (record in needed or not self.early):
                 cotangents = before_node(record, cotangents)
                 some = any(c is not None for c in cotangents)

@@ -204,6 +204,8 @@ class _Kind:
 class FunctionRecord(Record):
     """A custom function on the tape."""
 
+    runs_without_cotangents = True
+
     def __init__(
         self,
         function: type[Function],
