@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
+from wengert.eager.function import Function
 from wengert.eager.gradients.gradient import grad
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import enable_grad
@@ -70,7 +71,7 @@ def gradcheck(
         rtol: and how far in proportion to the numerical one, in addition.
         raise_exception: whether a difference is an error, or the answer False.
         nondet_tol: how far two backward passes of the same values may be apart.
-        check_undefined_grad: whether backward passes are also run for one output of several, without cotangents of the others.
+        check_undefined_grad: whether backward passes are also run where nothing arrives at the outputs, or at one of them.
         check_grad_dtypes: whether gradients must have the dtypes of their inputs; here they always do.
         check_batched_grad: whether gradients of a stack of cotangents are compared with those of each.
         check_batched_forward_grad: taken for compatibility; there is no batched forward mode.
@@ -95,6 +96,8 @@ def gradcheck(
         _check_input(i, x)
     try:
         _check(func, given, checked, _Limits(eps, atol, rtol, nondet_tol), forward=check_forward_ad, reverse=check_backward_ad, batched=check_batched_grad)
+        if check_undefined_grad and check_backward_ad:
+            _check_nothing(func, given, [x for _, x in checked])
     except GradcheckError:
         if raise_exception:
             raise
@@ -150,6 +153,35 @@ def _check_products(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None
         zeros = dispatch.constant(np.zeros(y.array.shape, y.array.dtype))
         if any(g is not None and g.array.any() for g in grad(y, inputs, zeros, retain_graph=True, allow_unused=True)):
             raise GradcheckError("backward not multiplied by grad_output: for a cotangent of zeros the gradient is not zero")
+
+
+class _Nothing(Function):
+    """Passes a tensor on, and nothing back."""
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        return args[1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        return None
+
+
+def _check_nothing(func: Callable[..., Any], given: Sequence[Any], inputs: Sequence[Tensor]) -> None:
+    """Raises a GradcheckError if a backward pass fails where nothing arrives at the outputs (at all of them, and at each of several), or makes a gradient."""
+    count = len(_outputs(func, given))
+    for without in (range(count), *((i,) for i in range(count) if count > 1)):
+        outputs = _outputs(func, given)
+        ends = [_Nothing.apply(y) if i in without else y for i, y in enumerate(outputs) if y.tracked]
+        zeros = [dispatch.constant(np.zeros(y.array.shape, y.array.dtype)) for y in ends]
+        if not ends:
+            return
+        try:
+            gradients = grad(ends, inputs, zeros, allow_unused=True)
+        except RuntimeError as error:
+            raise GradcheckError(f"Expected backward function to handle undefined output grads (None, where nothing arrives at an output): {error}") from error
+        if any(g is not None and g.array.any() for g in gradients):
+            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero")
 
 
 def _check_constants(numerical: Mapping[int, Sequence[Matrix]]) -> None:

@@ -33,6 +33,11 @@ def _function(t: Any, forward: Any, backward: Any) -> Any:
     return type("Own", (t.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
+def _gradcheck(t: Any) -> Any:
+    check = t.autograd.gradcheck
+    return check if callable(check) else check.gradcheck
+
+
 # -- custom functions that nothing arrives at
 
 
@@ -75,6 +80,58 @@ def test_it_does_not_run_where_its_gradient_is_not_asked_for(t: Any) -> None:
     (ends.apply(own.apply(x)) + y).sum().backward(inputs=[y])
     assert not seen
     np.testing.assert_array_equal(y.grad.numpy(), [1, 1])
+
+
+@SIDES
+def test_hooks_are_told_that_nothing_arrives(t: Any) -> None:
+    seen: list[Any] = []
+    ends = _function(t, lambda ctx, x: x.clone(), lambda ctx, g: None)
+    x = t.ones(3, requires_grad=True)
+    y = x.exp()
+    y.register_hook(seen.append)
+    ends.apply(y * 2).sum().backward()
+    assert seen == [None]
+    assert x.grad is None
+    z = x.exp()
+    z.register_hook(lambda g: t.ones(3))
+    with pytest.raises(RuntimeError, match="replace a"):
+        ends.apply(z).sum().backward()
+
+
+@SIDES
+@pytest.mark.filterwarnings("ignore:Backwards compatibility")
+def test_gradcheck_asks_what_happens_where_nothing_arrives(t: Any) -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * 2
+
+    def careless(ctx: Any, g: Any) -> Any:
+        return g.clone() * 2
+
+    def careful(ctx: Any, g: Any) -> Any:
+        return None if g is None else g * 2
+
+    def inventive(ctx: Any, g: Any) -> Any:
+        return t.ones(2, dtype=t.float64) if g is None else g * 2
+
+    x = t.ones(2, dtype=t.float64, requires_grad=True)
+    assert _gradcheck(t)(_function(t, forward, careful).apply, (x,))
+    for backward, said in ((careless, "handle undefined output grads|has no attribute"), (inventive, "undefined or zero")):
+        assert _gradcheck(t)(_function(t, forward, backward).apply, (x,), check_undefined_grad=False)
+        with pytest.raises((RuntimeError, AttributeError), match=said):
+            _gradcheck(t)(_function(t, forward, backward).apply, (x,))
+
+
+@SIDES
+def test_complex_results_of_custom_functions_have_gradients(t: Any) -> None:
+    own = _function(t, lambda ctx, x: x * (2 + 1j), lambda ctx, g: g * (2 - 1j))
+    z = t.tensor([1 + 2j, 3 - 1j], dtype=t.complex128, requires_grad=True)
+    y = own.apply(z)
+    assert y.requires_grad
+    (y.real * y.real + y.imag).sum().backward()
+    (expected,) = t.autograd.grad(((z * (2 + 1j)).real ** 2 + (z * (2 + 1j)).imag).sum(), z)
+    np.testing.assert_allclose(z.grad.numpy(), expected.numpy())
+    assert _gradcheck(t)(own.apply, (z,))
 
 
 # -- checkpoints that several passes share

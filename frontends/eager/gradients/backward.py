@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wengert.eager.gradients import anomaly
 from wengert.eager.gradients.hooks import leaves_are_watched, retained
 from wengert.eager.gradients.pieces import cuts
-from wengert.eager.gradients.pull import after_node, before_node, pull, run_hooks
+from wengert.eager.gradients.pull import after_node, before_node, pull, run_hooks, run_hooks_on_nothing
 from wengert.eager.graph import Piece, compiled, place
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -249,7 +249,7 @@ class Sweep:
                 if self._last:
                     self._complete(record)
                 continue
-            some = True  # of cotangents that are waiting, one has arrived
+            some = waiting is not None or hasattr(record, "pull")  # of cotangents that are waiting, one has arrived
             cotangents: list[Tensor | None] = [None] * len(record.result_types) if waiting is None else waiting
             self._observe(record, cotangents, inside)
             if record.node_prehooks and (record in needed or not self.early):
@@ -338,8 +338,11 @@ class Sweep:
         if record in self._hooked:
             return
         self._hooked.add(record)
+        absent = record.pre_hooks is not None and all(c is None for c in cotangents)
         for number, cotangent in enumerate(cotangents):
             if cotangent is None:
+                if absent and record.pre_hooks is not None:
+                    run_hooks_on_nothing(record.pre_hooks.get(number, ()))
                 continue
             arrived = cotangent
             if record.pre_hooks is not None:

@@ -204,8 +204,6 @@ class _Kind:
 class FunctionRecord(Record):
     """A custom function on the tape."""
 
-    runs_without_cotangents = True
-
     def __init__(
         self,
         function: type[Function],
@@ -223,6 +221,11 @@ class FunctionRecord(Record):
     @property
     def is_special(self) -> bool:
         """Python code has to run."""
+        return True
+
+    @property
+    def runs_without_cotangents(self) -> bool:
+        """Its derivative is asked even where nothing arrives."""
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -251,7 +254,7 @@ class FunctionRecord(Record):
     def pull(self, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
         """The cotangents of the arguments."""
         given = [
-            dispatch.new(np.zeros(*t)) if c is None and self.context.materializes(number) and np.issubdtype(t[1], np.floating) else c
+            dispatch.new(np.zeros(*t)) if c is None and self.context.materializes(number) and t[1].kind in "fVc" else c
             for number, (c, t) in enumerate(zip(cotangents, self.result_types, strict=True))
         ]
         gradients = self.function.pullback()(self.context, *given)

@@ -191,8 +191,10 @@ class Record:
         """Whether Python code has to run, or a value has to be kept, in the middle of the backward pass."""
         return self.has_pre_hooks or self.has_node_hooks or self.retained is not None
 
-    runs_without_cotangents = False
-    """Whether its derivative is asked where nothing arrives, because what was computed from its results gave no gradients."""
+    @property
+    def runs_without_cotangents(self) -> bool:
+        """Whether Python has to see that nothing arrives, because what was computed from its results gave no gradients."""
+        return self.has_pre_hooks
 
     @property
     def has_node_hooks(self) -> bool:
