@@ -16,13 +16,11 @@ from typing import Any
 if __name__ != "wengert.eager":
     raise ImportError(f"{__name__} has another name: import it as wengert.eager")
 
-from functools import partial as _partial
-
 import numpy as _np
 
 from wengert.eager import autograd, library
 from wengert.eager.checkpoint import checkpoint, checkpoint_sequential
-from wengert.eager.checkpoint_switches import set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from wengert.eager.checkpoint_switches import GraphExecGroup, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from wengert.eager.compilation.compile import Compiled, compile
 from wengert.eager.errors import (
     AnomalyError,
@@ -66,9 +64,11 @@ from wengert.eager.operations.joining import cat, stack
 from wengert.eager.operations.layout import device, strided
 from wengert.eager.operations.promotion import default_dtype as get_default_dtype
 from wengert.eager.operations.promotion import set_default_dtype
+from wengert.eager.operations.tensor_classes import CLASSES
 from wengert.eager.recording.memory import saved_bytes
 from wengert.eager.recording.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from wengert.eager.recording.tape import Tape, tape_of
+from wengert.eager.saving import load, save
 from wengert.eager.tensor import Tensor
 
 float32, float64, int32, int64, bool_ = (_np.dtype(t) for t in (_np.float32, _np.float64, _np.int32, _np.int64, _np.bool_))
@@ -84,24 +84,13 @@ _DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "i
 }  # fmt: skip
 
 
-_LEGACY = {
-    "Bool": bool_,
-    "Byte": "uint8",
-    "Char": "int8",
-    "Short": "int16",
-    "Int": int32,
-    "Long": int64,
-    "Half": "float16",
-    "Float": float32,
-    "Double": float64,
-}
-
-
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
         return _DTYPES[name]
-    if name.endswith("Tensor") and name[:-6] in _LEGACY:
-        return _partial(tensor, dtype=_LEGACY[name[:-6]])
+    if name in CLASSES:
+        return CLASSES[name]
+    if name.startswith("_foreach_"):
+        return library.foreach(name.removeprefix("_foreach_"))
     function = FUNCTIONS.get(name) or (None if name.startswith("__") else library.functions().get(name))
     if function is None:
         raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS, *library.functions()])
@@ -115,6 +104,7 @@ __all__ = [
     "Compiled",
     "FreedTapeError",
     "Generator",
+    "GraphExecGroup",
     "InPlaceError",
     "InferenceTensorError",
     "LeafModifiedError",
@@ -158,6 +148,7 @@ __all__ = [
     "isfinite",
     "linalg",
     "linspace",
+    "load",
     "logical_and",
     "logical_not",
     "manual_seed",
@@ -169,6 +160,7 @@ __all__ = [
     "randint",
     "randn",
     "randperm",
+    "save",
     "saved_bytes",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",

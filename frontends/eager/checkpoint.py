@@ -172,6 +172,11 @@ class Frame:
     def value(self, number: int) -> Any:
         """The value that was given up as this number, computed again if it is not there; it is handed out once."""
         if number not in self._values:
+            if STATE.group is not None and any(frame is self for frame in STATE.recomputed):
+                raise CheckpointError(
+                    "Performing two backward calls that overlap (that need the same value of a checkpoint) is not allowed within a GraphExecGroup:"
+                    f" the one of {describe(self.place)} was handed out before"
+                )
             self._run_again()
         return self._values.pop(number)
 

@@ -1,6 +1,9 @@
-"""Switches for all checkpoints that are made within a block, over what their calls say."""
+"""Switches for all checkpoints that are made within a block, over what their calls say; and backward passes that share what is computed again."""
 
 from __future__ import annotations
+
+from wengert.eager.errors import CheckpointError
+from wengert.eager.recording.modes import STATE
 
 
 class EarlyStop:
@@ -41,3 +44,36 @@ class set_checkpoint_debug_enabled:  # noqa: N801
 
     def __exit__(self, *exception: object) -> None:
         Debug.enabled = self._before
+
+
+class GraphExecGroup:
+    """Until the end of the block, backward passes share what checkpoints compute again: each runs again once for all of them.
+
+    For passes over parts of one graph, such as first from a loss to an activation and then from there to the parameters. Two passes that ask for the same
+    value are an error.
+
+    >>> import wengert.eager as eager
+    >>> x = eager.tensor(0.5, requires_grad=True)
+    >>> runs = []
+    >>> def function(x):
+    ...     runs.append("run")
+    ...     y = x.sin()
+    ...     return y, y.exp()
+    >>> y, z = eager.checkpoint(function, x)
+    >>> with eager.GraphExecGroup():
+    ...     (y_bar,) = eager.autograd.grad(z, y)
+    ...     (x_bar,) = eager.autograd.grad(y, x, y_bar)
+    >>> len(runs)
+    2
+    """
+
+    def __enter__(self) -> None:
+        if STATE.group is not None:
+            raise CheckpointError("GraphExecGroup contexts cannot be nested")
+        STATE.group = self
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.group = None
+        for frame in STATE.recomputed:
+            frame.forget()
+        STATE.recomputed = ()

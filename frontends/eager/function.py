@@ -117,6 +117,7 @@ class Function:
             from wengert.eager.compilation.custom_steps import add_rule
 
             add_rule(tape, context.record, args, results)
+        context.dirty = ()  # their history is this function, whose node has the context: they would hold themselves
         return tuple(results) if isinstance(output, tuple | list) else results[0]
 
     @classmethod
@@ -164,7 +165,7 @@ class Function:
         arguments = tuple((a.array.shape, a.array.dtype) if isinstance(a, Tensor) else ((), np.dtype(np.bool_)) for a in args)
         record = context.record = cls._backward_cls(cls, context, inputs, types, here(), arguments)
         for number, y in enumerate(results):
-            if not isinstance(y, Tensor) or not y.is_floating_point() or any(y is c for c in context.constants):
+            if not isinstance(y, Tensor) or y.array.dtype.kind not in "fVc" or any(y is c for c in context.constants):
                 continue
             if y.view_of is not None and any(y is d for d in context.dirty):
                 _rebase(cls.__name__, record, y, len(results))

@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
+from wengert.eager.function import Function
 from wengert.eager.gradients.gradient import grad
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import enable_grad
@@ -70,7 +71,7 @@ def gradcheck(
         rtol: and how far in proportion to the numerical one, in addition.
         raise_exception: whether a difference is an error, or the answer False.
         nondet_tol: how far two backward passes of the same values may be apart.
-        check_undefined_grad: whether backward passes are also run for one output of several, without cotangents of the others.
+        check_undefined_grad: whether backward passes are also run where nothing arrives at the outputs, or at one of them.
         check_grad_dtypes: whether gradients must have the dtypes of their inputs; here they always do.
         check_batched_grad: whether gradients of a stack of cotangents are compared with those of each.
         check_batched_forward_grad: taken for compatibility; there is no batched forward mode.
@@ -95,6 +96,8 @@ def gradcheck(
         _check_input(i, x)
     try:
         _check(func, given, checked, _Limits(eps, atol, rtol, nondet_tol), forward=check_forward_ad, reverse=check_backward_ad, batched=check_batched_grad)
+        if check_undefined_grad and check_backward_ad:
+            _check_nothing(func, given, [x for _, x in checked])
     except GradcheckError:
         if raise_exception:
             raise
@@ -152,6 +155,35 @@ def _check_products(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None
             raise GradcheckError("backward not multiplied by grad_output: for a cotangent of zeros the gradient is not zero")
 
 
+class _Nothing(Function):
+    """Passes a tensor on, and nothing back."""
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        return args[1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        return None
+
+
+def _check_nothing(func: Callable[..., Any], given: Sequence[Any], inputs: Sequence[Tensor]) -> None:
+    """Raises a GradcheckError if a backward pass fails where nothing arrives at the outputs (at all of them, and at each of several), or makes a gradient."""
+    count = len(_outputs(func, given))
+    for without in (range(count), *((i,) for i in range(count) if count > 1)):
+        outputs = _outputs(func, given)
+        ends = [_Nothing.apply(y) if i in without else y for i, y in enumerate(outputs) if y.tracked]
+        zeros = [dispatch.constant(np.zeros(y.array.shape, y.array.dtype)) for y in ends]
+        if not ends:
+            return
+        try:
+            gradients = grad(ends, inputs, zeros, allow_unused=True)
+        except RuntimeError as error:
+            raise GradcheckError(f"Expected backward function to handle undefined output grads (None, where nothing arrives at an output): {error}") from error
+        if any(g is not None and g.array.any() for g in gradients):
+            raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero")
+
+
 def _check_constants(numerical: Mapping[int, Sequence[Matrix]]) -> None:
     """Raises a GradcheckError if outputs that have no gradient are no constants."""
     if any(np.any(matrix) for matrices in numerical.values() for matrix in matrices):
@@ -205,6 +237,39 @@ def gradgradcheck(
         return grad(made, [arguments[i] for i in positions], weights, create_graph=True, allow_unused=True, materialize_grads=True)
 
     return gradcheck(gradients, [*given, *cotangents], check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, **options)
+
+
+def get_numerical_jacobian(fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> list[Matrix]:
+    """The Jacobians of the first output by differences of step ``eps``: for each target that requires a gradient, [elements of the target, of the output].
+
+    Args:
+        fn: takes all inputs as one argument, returns a tensor or several.
+        inputs: one or several real ones, which are changed where they stand, one element at a time.
+        target: those of them by which is derived; all by default.
+        eps: the step.
+        grad_out: only 1 is possible.
+    """
+    _check_real("get_numerical_jacobian", grad_out, listed(inputs))
+    wanted = [x for x in listed(inputs if target is None else target) if x.tracked]
+    return [_numerical(lambda *_: fn(inputs), listed(inputs), x, eps)[0].T for x in wanted]
+
+
+def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0) -> tuple[tuple[Matrix, ...], bool, bool, bool]:
+    """The Jacobians of an output by backward passes, as :func:`get_numerical_jacobian` gives them; whether two passes agree up to ``nondet_tol``; and whether
+    gradients have the shapes and the dtypes of their inputs, which here they always have."""
+    wanted = [x for x in listed(inputs) if x.tracked]
+    _check_real("get_analytical_jacobian", grad_out, [*wanted, output])
+    exact = tuple(_analytical(output, x, np.inf, False).T for x in wanted)
+    again = tuple(_analytical(output, x, np.inf, False).T for x in wanted)
+    alike = all(np.allclose(a, b, rtol=0, atol=nondet_tol + 64 * np.finfo(output.array.dtype).eps) for a, b in zip(exact, again, strict=True))
+    return exact, alike, True, True
+
+
+def _check_real(name: str, cotangent: float, tensors: Sequence[Any]) -> None:
+    if cotangent != 1.0:
+        raise ValueError(f"{name}: expected grad_out to be 1.0, found {cotangent}")
+    if any(getattr(x, "array", np.zeros(0)).dtype.kind == "c" for x in tensors):
+        raise ValueError(f"{name}: complex tensors have no Jacobian of one matrix; gradcheck compares their parts")
 
 
 # -- Jacobians, as matrices [elements of the output, elements of the input]; the parts of complex elements stand beside each other

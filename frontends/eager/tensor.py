@@ -33,6 +33,7 @@ from wengert.eager.operations import (
     reduction,
     scattering,
     shapes,
+    tensor_classes,
     updates,
     views,
 )
@@ -96,6 +97,10 @@ class Tensor:
     def grad(self) -> None:
         self.grad = None
 
+    gradient_dtype: np.dtype[Any] | None = attributes.OWN
+    """The dtype that its gradient is converted to: its own, another, or None for whichever arrives."""
+    grad_dtype = property(attributes.grad_dtype, attributes.set_grad_dtype, attributes.refuse_deletion, "The dtype of its gradient.")
+    volatile = property(attributes.volatile, doc="False; what switched gradients off before version 0.4 of PyTorch.")
     requires_grad = property(attrgetter("tracked"), lambda x, value: x.requires_grad_(value), attributes.refuse_deletion, "Whether gradients flow to it.")
     _grad_fn = _backward_hooks = property(fdel=attributes.refuse_deletion)
 
@@ -397,6 +402,7 @@ class Tensor:
     half, cfloat, cdouble = conversion.into("float16"), conversion.into("complex64"), conversion.into("complex128")
     byte, char, short, int = conversion.into("uint8"), conversion.into("int8"), conversion.into("int16"), conversion.into("int32")
     float, double, long, bool = conversion.to_float32, conversion.to_float64, conversion.to_int64, conversion.to_bool
+    type = tensor_classes.type_of
 
 
 def _restored(array: Array, tracked: bool, is_parameter: bool) -> Tensor:

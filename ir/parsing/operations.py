@@ -21,6 +21,7 @@ from xdsl.utils.lexer import Span
 
 from wengert.ir.diagnostics import did_you_mean, nearest
 from wengert.ir.parsing.cursor import NAME, SPACE
+from wengert.ir.parsing.old_names import hint_of_new_name
 from wengert.ir.parsing.regions import RegionReader
 from wengert.ir.parsing.values import Operands, count_of
 from wengert.ir.unregistered import written_name
@@ -241,6 +242,8 @@ class Reader(RegionReader):
 
     def _op_hint(self, name: str) -> str:
         """The known op that was meant: of the same dialect, or by its short name, or of a dialect with a name like this one."""
+        if old := hint_of_new_name(name):
+            return old
         dialect, dot, short = name.partition(".")
         known = {op.name for op in self.ctx.loaded_ops if not issubclass(op, UnregisteredOp)}
         if not dot:

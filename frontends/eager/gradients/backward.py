@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wengert.eager.gradients import anomaly
 from wengert.eager.gradients.hooks import leaves_are_watched, retained
 from wengert.eager.gradients.pieces import cuts
-from wengert.eager.gradients.pull import after_node, before_node, pull, run_hooks
+from wengert.eager.gradients.pull import after_node, before_node, pull, run_hooks, run_hooks_on_nothing
 from wengert.eager.graph import Piece, compiled, place
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -152,9 +152,10 @@ class Sweep:
             else:
                 self._run_whole(records, needed)
         finally:
-            for frame in STATE.recomputed:
-                frame.forget()
-            STATE.recomputed = ()
+            if STATE.group is None:
+                for frame in STATE.recomputed:
+                    frame.forget()
+                STATE.recomputed = ()
         if not self.retain:
             for record in needed:
                 record.free()
@@ -243,13 +244,14 @@ class Sweep:
 
     def _walk(self, records: Sequence[Record], needed: set[Record], inside: set[tuple[int, int]]) -> None:
         for record in reversed(records):
-            cotangents = self._pending.pop(record, None)
-            if cotangents is None:
+            waiting = self._pending.pop(record, None)
+            if waiting is None and not record.runs_without_cotangents:
                 if self._last:
                     self._complete(record)
                 continue
+            some = waiting is not None or hasattr(record, "pull")  # of cotangents that are waiting, one has arrived
+            cotangents: list[Tensor | None] = [None] * len(record.result_types) if waiting is None else waiting
             self._observe(record, cotangents, inside)
-            some = True  # of cotangents that are waiting, one has arrived
             if record.node_prehooks and (record in needed or not self.early):
                 cotangents = before_node(record, cotangents)
                 some = any(c is not None for c in cotangents)
@@ -336,8 +338,11 @@ class Sweep:
         if record in self._hooked:
             return
         self._hooked.add(record)
+        absent = record.pre_hooks is not None and all(c is None for c in cotangents)
         for number, cotangent in enumerate(cotangents):
             if cotangent is None:
+                if absent and record.pre_hooks is not None:
+                    run_hooks_on_nothing(record.pre_hooks.get(number, ()))
                 continue
             arrived = cotangent
             if record.pre_hooks is not None:

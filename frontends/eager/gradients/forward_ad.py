@@ -18,6 +18,7 @@ import numpy as np
 
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pushforward import pushforward
+from wengert.eager.operations import layout
 from wengert.eager.operations.inplace import DETACH
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -293,6 +294,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise AutogradError(f"Trying to set a forward gradient that has a different size than the original Tensor, or another dtype: {shown}")
     with current.paused():
         dual = tensor.view_as(tensor)
+    if layout.memory(tensor).size != layout.memory(tangent).size:  # the tangent of a part of memory must not be changed with all of another's
+        with current.paused():
+            tangent = tangent.clone()
     current.set(dual, tangent)
     return dual
 

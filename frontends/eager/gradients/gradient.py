@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, NonScalarError, NotTrackedError, ShapeError, UnusedInputError
-from wengert.eager.gradients import edges
+from wengert.eager.gradients import attributes, edges
 from wengert.eager.gradients.backward import Sweep
 from wengert.eager.gradients.batched import batched_gradients
 from wengert.eager.gradients.pull import run_hooks
@@ -132,6 +132,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
 
 def _add(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool) -> bool:
     """Adds to ``grad``; whether it was none before."""
+    if leaf.gradient_dtype is not attributes.OWN:
+        cotangent = attributes.in_gradient_dtype(leaf, cotangent)
     known = leaf.grad if leaf.source is None else leaf._grad  # pyright: ignore[reportPrivateUsage]  (reading that of other tensors warns)
     if known is None:
         leaf.grad = cotangent if create or fresh else cotangent.detach().clone()
@@ -210,6 +212,8 @@ def _collected(sweep: Sweep, wanted: Sequence[Tensor], allow_unused: bool, mater
         else:
             arrived = sweep.leaves.get(id(x))
             cotangent = None if arrived is None else run_hooks(x.leaf_hooks or (), arrived[1])
+            if cotangent is not None and x.gradient_dtype is not attributes.OWN:
+                cotangent = attributes.in_gradient_dtype(x, cotangent)
         gradients.append(_instead(x, position, cotangent, None, sweep.create, allow_unused, materialize_grads))
     return tuple(gradients)
 

@@ -34,6 +34,14 @@ def run_hooks(hooks: Sequence[Callable[[Tensor], Tensor | None]], cotangent: Ten
     return cotangent
 
 
+def run_hooks_on_nothing(hooks: Sequence[Callable[[Any], Tensor | None]]) -> None:
+    """Tells hooks that there is no cotangent, in the place of which they cannot put one."""
+    for hook in list(hooks):
+        _only_once("a hook")
+        if hook(None) is not None:
+            raise AutogradError("a hook cannot replace a gradient that is None by a tensor")
+
+
 def _only_once(what: str) -> None:
     if STATE.tape is not None:
         STATE.tape.only_once(f"{what} ran in its backward pass")

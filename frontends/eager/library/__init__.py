@@ -28,6 +28,13 @@ def functions() -> Mapping[str, Function]:
     return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY, **SIGNALS}
 
 
+def foreach(name: str) -> Function:
+    """A function for each tensor of a list: see :mod:`wengert.eager.library.lists`."""
+    from wengert.eager.library.lists import of_list
+
+    return of_list(name)
+
+
 class Namespace:
     """A namespace inside of the namespace: ``eager.linalg``."""
 

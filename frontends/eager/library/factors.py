@@ -92,6 +92,48 @@ def _pca_lowrank(x: Any, q: int | None = None, center: bool = True, niter: int =
     return _svd_lowrank(x - x.mean(-2, True) if center else x, q, niter)
 
 
+def _lobpcg(
+    A: Any,  # noqa: N803  (the names under which they are known)
+    k: int | None = None,
+    B: Any = None,  # noqa: N803
+    X: Any = None,  # noqa: N803
+    n: int | None = None,
+    iK: Any = None,  # noqa: N803
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Any = None,
+    **ortho: Any,
+) -> Any:
+    """The k largest (or smallest) eigenvalues of symmetric ``A x = e B x`` with eigenvectors for which X^T B X = 1, by the whole decomposition.
+
+    Where to start, with what to precondition and when to stop (X beyond its number of columns, iK, niter, tol, method, ``ortho_*``) matter for an
+    iteration only. Two eigenvalues that are equal have no derivatives of their vectors.
+
+    Raises:
+        ShapeError: fewer eigenvalues than k.
+        ValueError: a tracker, as there are no iterations to look at.
+    """
+    if tracker is not None:
+        raise ValueError("lobpcg: there are no iterations here for a tracker to look at")
+    k = k if k is not None else 1 if X is None else int(X.array.shape[-1])
+    size = A.array.shape[-1]
+    if not 0 < k <= size:
+        raise ShapeError(f"lobpcg: {k} eigenvalues of a matrix of {size} rows")
+    a = (A + A.mT) / 2
+    if B is None:
+        values, vectors = LINALG["eigh"](a)
+    else:  # L L^T = B, and y = L^T x: (L^-1 A L^-T) y = e y
+        lower = LINALG["cholesky"]((B + B.mT) / 2)
+        inner = LINALG["solve"](lower, LINALG["solve"](lower, a).mT)
+        values, rotated = LINALG["eigh"]((inner + inner.mT) / 2)
+        vectors = LINALG["solve"](lower.mT, rotated)
+    if largest is False:
+        return values.narrow(-1, 0, k), vectors.narrow(-1, 0, k)
+    return values.narrow(-1, size - k, k).flip(-1), vectors.narrow(-1, size - k, k).flip(-1)
+
+
 FACTORS_OF_LINALG: dict[str, Function] = {
     **{f"{name}_ex": _with_info(name) for name in ("cholesky", "inv", "solve")},
     "lu": lambda x, *, pivot=True: _LU(x, pivot=pivot),
@@ -109,6 +151,7 @@ FACTORS: dict[str, Function] = {
     "lu_unpack": lambda factors, pivots, unpack_data=True, unpack_pivots=True: _UNPACK(factors, pivots, unpack_data, unpack_pivots),
     "geqrf": _geqrf,
     "ormqr": _ormqr,
+    "lobpcg": _lobpcg,
     "svd_lowrank": _svd_lowrank,
     "pca_lowrank": _pca_lowrank,
 }

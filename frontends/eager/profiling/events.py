@@ -30,7 +30,8 @@ class FunctionEvent:
         thread: where it ran.
         start_us, end_us: when, in microseconds from an arbitrary origin.
         input_shapes: those of its operands, if they were asked for.
-        sequence_nr: of a node, its number on the tape; -1 otherwise.
+        sequence_nr: of a node, its number on the tape, and of the operation that made it; -1 otherwise.
+        fwd_thread: of a node, where the operation ran that made it, if that is in the profile.
         node_id: taken for compatibility.
     """
 
@@ -41,6 +42,7 @@ class FunctionEvent:
     end_us: float
     input_shapes: list[list[int]] = field(default_factory=list[list[int]])
     sequence_nr: int = -1
+    fwd_thread: int | None = None
     node_id: int = 0
     cpu_children: list[FunctionEvent] = field(default_factory=list["FunctionEvent"], repr=False)
     """The events directly inside of it."""

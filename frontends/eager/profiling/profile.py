@@ -18,12 +18,14 @@ from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import Any, Self
 
+from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pull import pull
 from wengert.eager.graph import Entry
 from wengert.eager.operations import inplace, joining, views
 from wengert.eager.profiling.events import EventList, FunctionEvent
 from wengert.eager.recording import dispatch
+from wengert.eager.recording.record import Output, Record
 
 Names = Callable[[FrameType], tuple[Any, str, list[Any], int]]
 """What a frame does: the thing itself, its name, its operands, and its number on the tape."""
@@ -52,6 +54,13 @@ def _composite(frame: FrameType) -> tuple[Any, str, list[Any], int]:
 
 def _code(function: Any) -> CodeType:
     return function.__code__
+
+
+def _number_of(made: Any) -> int:
+    """The number of the node of what an operation has made; -1 where it was not recorded."""
+    results = listed(made)
+    node = getattr(results[0], "source", None) if results else None
+    return node.number if type(node) is Record else node.record.number if type(node) is Output else -1
 
 
 _WATCHED: dict[CodeType, Names] = {
@@ -96,6 +105,8 @@ class profile:  # noqa: N801  (the name under which it is known)
         self.function_events = EventList()
         self._open: list[tuple[Any, FunctionEvent]] = []
         self._numbers = count(1)
+        self._threads: dict[int, int] = {}
+        """Where the operations ran that nodes are of, by the number of the node."""
         self._before: Any = None
         self._kinds: dict[CodeType, Names | None] = dict(_WATCHED)
 
@@ -130,7 +141,7 @@ class profile:  # noqa: N801  (the name under which it is known)
         if names is None:
             return
         if event == "return":
-            self.close(frame)
+            self.close(frame, _number_of(frame.f_locals.get("made")) if names is _operation else -1)
             return
         thing, name, operands, number = names(frame)
         if self._open and self._open[-1][1].name == name and names is _operation and getattr(thing, "name", "") in name:
@@ -141,10 +152,11 @@ class profile:  # noqa: N801  (the name under which it is known)
     def open(self, key: Any, name: str, shapes: list[list[int]] | None = None, number: int = -1) -> None:
         """An event begins; ``key`` is what ends it."""
         event = FunctionEvent(next(self._numbers), name, threading.get_ident(), perf_counter_ns() / 1e3, 0.0, shapes or [], number)
+        event.fwd_thread = self._threads.get(number)
         self._open.append((key, event))
 
-    def close(self, key: Any) -> None:
-        """The event of this key ends, and what began inside of it and did not end."""
+    def close(self, key: Any, number: int = -1) -> None:
+        """The event of this key ends, and what began inside of it and did not end; ``number`` is that of the node that it has put on the tape."""
         now = perf_counter_ns() / 1e3
         if not any(own is key for own, _ in self._open):
             return
@@ -153,6 +165,8 @@ class profile:  # noqa: N801  (the name under which it is known)
             event.end_us = now
             self.function_events.append(event)
             if own is key:
+                if number >= 0:
+                    event.sequence_nr, self._threads[number] = number, event.thread
                 return
 
     # -- what was seen

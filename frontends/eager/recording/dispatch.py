@@ -140,6 +140,14 @@ def leave_books(x: Tensor, storage: Storage) -> Storage:
     return storage
 
 
+def only_inference(operands: Sequence[Any]) -> bool:
+    """Whether all were made in inference mode: what is computed of these alone is not recorded anywhere. (A number counts as a normal tensor.)"""
+    for x in operands:  # noqa: SIM110  (a generator takes five times as long, and the first operand mostly decides)
+        if type(x) is not _Maker.tensor or not x.is_inference_tensor:
+            return False
+    return True
+
+
 # -- one operand, two operands
 
 
@@ -158,7 +166,7 @@ def unary(op: Operation, x: Tensor) -> Tensor:
     r = kernel(a)
     end_quiet(token)
     made = new(r)
-    if x.tracked and STATE.recording:
+    if x.tracked and STATE.recording and not x.is_inference_tensor:
         signature = op.signatures.get((a.shape, dtype))
         if signature is None:
             signature = op.signatures[a.shape, dtype] = op.signature(((a.shape, dtype),), None, _UNARY)
@@ -198,7 +206,7 @@ def binary(op: Operation, x: Tensor, y: Tensor | float) -> Tensor:
     finally:
         end_quiet(token)
     made = new(r)
-    if (tracked or x.tracked) and STATE.recording:
+    if (tracked or x.tracked) and STATE.recording and not (x.is_inference_tensor and only_inference((x, y))):
         mask = x.tracked + 2 * tracked
         key = (a.shape, shape, dtype, mask)
         signature = op.signatures.get(key)
@@ -233,7 +241,7 @@ def single(op: Operation, x: Tensor, params: Any) -> Tensor:
     r = op.kernel(params, a)  # pyright: ignore[reportOptionalCall]
     end_quiet(token)
     made = new(r)
-    if x.tracked and STATE.recording:
+    if x.tracked and STATE.recording and not x.is_inference_tensor:
         key = (a.shape, a.dtype, params)
         signature = op.signatures.get(key)
         if signature is None:
@@ -308,7 +316,7 @@ def apply_many(op: Operation, operands: Sequence[Any], params: Any = None, *, co
                 mask |= 1 << i
     results = _compute(op, operands, arrays, types, params, converted)
     made = tuple(new(r) for r in results)
-    if mask:
+    if mask and not only_inference(operands):
         record(op.signature(types, params, mask), operands, made)
     if STATE.tape is not None:
         STATE.tape.note(op, params, operands, made)

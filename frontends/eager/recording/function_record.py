@@ -100,16 +100,21 @@ class Context:
         self.marks = [(storage, storage.version) for storage in storages]
         if not saved or self.record is None:
             return
+        if STATE.tape is None:  # a tape knows saved tensors by what they are
+            for position, x in enumerate(saved):
+                number = None if x is None else self._number(x, self.record)
+                if x is not None and number is not None:
+                    # The result holds the record, which holds this context: its elements are kept instead, or only the collector would free them.
+                    self.results[position] = number
+                    saved[position] = _elements(x)
         if STATE.keeper is not None:
             self.kept = STATE.keeper.take_tensors(self.record, saved)
-            return
-        if STATE.tape is not None:  # which knows saved tensors by what they are
-            return
-        for position, x in enumerate(saved):
-            if x is not None and _is_result(x, self.record):
-                # The result holds the record, which holds this context: its elements are kept instead, or only the collector would free them.
-                self.results[position] = x.output_nr
-                saved[position] = _elements(x)
+
+    def _number(self, x: Tensor, record: Record) -> int | None:
+        """Which result of the function a tensor is; None where it is none."""
+        if x.view_of is not None:  # one that was changed in its place in the base is the only result
+            return 0 if any(x is changed for changed in self.dirty) else None
+        return x.output_nr if x.source is record or (isinstance(x.source, Output) and x.source.record is record) else None
 
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
@@ -152,11 +157,6 @@ class Context:
         made.source = self.record if len(self.record.result_types) == 1 else Output(self.record, self.results[number])
         made.tracked = True
         return made
-
-
-def _is_result(x: Tensor, record: Record) -> bool:
-    """Whether a tensor is a result of this record, and no view through which its base was changed."""
-    return x.view_of is None and (x.source is record or (isinstance(x.source, Output) and x.source.record is record))
 
 
 def _elements(x: Tensor) -> Tensor:
@@ -223,6 +223,11 @@ class FunctionRecord(Record):
         """Python code has to run."""
         return True
 
+    @property
+    def runs_without_cotangents(self) -> bool:
+        """Its derivative is asked even where nothing arrives."""
+        return True
+
     def __getattr__(self, name: str) -> Any:
         """What the function has noted on its context, which is the node itself in PyTorch."""
         return getattr(object.__getattribute__(self, "context"), name)
@@ -249,7 +254,7 @@ class FunctionRecord(Record):
     def pull(self, cotangents: Sequence[Tensor | None], create: bool) -> list[Tensor | None]:
         """The cotangents of the arguments."""
         given = [
-            dispatch.new(np.zeros(*t)) if c is None and self.context.materializes(number) and np.issubdtype(t[1], np.floating) else c
+            dispatch.new(np.zeros(*t)) if c is None and self.context.materializes(number) and t[1].kind in "fVc" else c
             for number, (c, t) in enumerate(zip(cotangents, self.result_types, strict=True))
         ]
         gradients = self.function.pullback()(self.context, *given)
@@ -277,6 +282,11 @@ class FunctionRecord(Record):
                 )
             spread = [d for d in range(fitted.array.ndim) if d < first or shape[d - first] != fitted.array.shape[d]]
             fitted = fitted.sum(tuple(spread)).reshape(*shape) if spread else fitted
+        leaf: Any = self.inputs[position]
+        if type(leaf) is type(fitted) and leaf.gradient_dtype != "own":  # in a dtype of its own, or in any
+            from wengert.eager.gradients.attributes import in_gradient_dtype
+
+            return in_gradient_dtype(leaf, fitted)
         return fitted if fitted.array.dtype == dtype else fitted.to(dtype)
 
 

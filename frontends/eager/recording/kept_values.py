@@ -13,6 +13,7 @@ import numpy as np
 from wengert.eager.errors import AutogradError
 from wengert.eager.graph import in_place_of
 from wengert.eager.recording import dispatch
+from wengert.eager.recording.kept_names import NAMES_OF_PARAMETERS, ONE_PARAMETER, PARAMETERS
 from wengert.eager.recording.record import Deferred, Output
 
 if TYPE_CHECKING:
@@ -41,7 +42,25 @@ def kept_value(record: Record, name: str) -> Any:
     """
     if name.startswith("_raw_saved_"):
         return SavedTensor(record, _position(record, name.removeprefix("_raw_saved_")))
+    plain = name.removeprefix("_saved_")
+    if plain in PARAMETERS:
+        return _parameter(record, plain)
     return tensor_at(record, _position(record, name.removeprefix("_saved_")))
+
+
+def _parameter(record: Record, name: str) -> Any:
+    """The value of a parameter of the operation, such as the dimension that it works along; an AttributeError where it has none of this name."""
+    if name == "self_sym_sizes" and record.signature.types:
+        return record.signature.types[0][0]
+    operation = record.signature.operation.name
+    given: Any = record.signature.params
+    if name == "indices" and operation == "index":
+        tensors = {d: tensor_at(record, 1 + i) for i, d in enumerate(given)}
+        return tuple(tensors.get(d) for d in range(max(tensors) + 1))
+    names = NAMES_OF_PARAMETERS.get(operation, ())
+    if name not in names:
+        raise AttributeError(f"{record.name()} has no {name!r}" + (f"; it has {', '.join(names)}" if names else ""))
+    return given if operation in ONE_PARAMETER else given[names.index(name)]
 
 
 def tensor_at(record: Record, position: int) -> Tensor | float:
@@ -83,7 +102,7 @@ class SavedTensor:
         if not callable(pack) or not callable(unpack):
             raise TypeError("register_hooks: incompatible function arguments: expected two functions")
         if record.saved is None:
-            raise AutogradError("register_hooks: the saved value has been freed already")
+            raise AutogradError("register_hooks: the saved value cannot be given hooks after it has been freed")
         if isinstance(record.saved, Deferred):
             raise AutogradError("register_hooks: hooks have already been set on what this node keeps, or a checkpoint computes it again")
         pack_one(record, record.signature.keeps.index(self._position), pack, unpack)

@@ -11,6 +11,7 @@ from warnings import warn
 
 if TYPE_CHECKING:
     from wengert.eager.checkpoint import Frame, Keeper
+    from wengert.eager.checkpoint_switches import GraphExecGroup
     from wengert.eager.gradients.backward import Sweep
     from wengert.eager.recording.tape import Tape
 
@@ -46,6 +47,8 @@ class State(threading.local):
     """What runs when the outermost backward pass is done."""
     recomputed: tuple[Frame, ...] = ()
     """Checkpoints that hold values which they computed again."""
+    group: GraphExecGroup | None = None
+    """What keeps these values over several backward passes."""
 
     def __init__(self) -> None:
         self.callbacks = []

@@ -17,6 +17,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import FreedTapeError, ModifiedError
+from wengert.eager.recording.kept_names import PARAMETERS
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.places import Place, describe
 from wengert.eager.recording.program import Array, Type
@@ -191,6 +192,11 @@ class Record:
         return self.has_pre_hooks or self.has_node_hooks or self.retained is not None
 
     @property
+    def runs_without_cotangents(self) -> bool:
+        """Whether Python has to see that nothing arrives, because what was computed from its results gave no gradients."""
+        return self.has_pre_hooks
+
+    @property
     def has_node_hooks(self) -> bool:
         """Whether there is a hook on the node itself."""
         return bool(self.node_hooks) or bool(self.node_prehooks)
@@ -304,6 +310,10 @@ def _kept_as(name: str) -> property:
 for _name in ("self", "other", "exponent", "mat2", "weight", "result"):
     setattr(Record, f"_saved_{_name}", _kept_as(f"_saved_{_name}"))
     setattr(Record, f"_raw_saved_{_name}", _kept_as(f"_raw_saved_{_name}"))
+
+
+for _name in PARAMETERS:
+    setattr(Record, f"_saved_{_name}", _kept_as(f"_saved_{_name}"))
 
 
 Node: TypeAlias = "Record | AccumulateGrad"

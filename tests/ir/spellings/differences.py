@@ -19,6 +19,7 @@ ELEMENTS_WITHOUT_CONSTANTS = ("complex<i32>", "i7", "i128", "f80", "f4E2M1FN", "
 
 TAKEN_BESIDES = {
     "func.func @f(%a: tensor<f32> {foo}) { return }": "attributes of arguments need no dialect's prefix",
+    "func @f() { return }": "functions need no dialect's prefix, as in MLIR before 2022",
     "func.func @f(tensor<2xf32>)": "functions may be declared without saying private",
     '%0 = "stablehlo.abs"(%x) <{}> : (tensor<4x4xf32>) -> tensor<4x4xf32>': "an op without properties may say so",
     "tensor<4xf32, #stablehlo.bounds<4>>": "bounds are kept as their text",

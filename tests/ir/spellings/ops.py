@@ -177,6 +177,7 @@ OPS = (
 
 MODULES = (
     "module @a { module @b { func.func @f() { return } } func.func @main() { return } }",
+    "func @f() { return }",
     "module { module { } module { } }",
     "module attributes {} {}",
     'module @"a b" {}',
