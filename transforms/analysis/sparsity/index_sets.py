@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.analysis.sparsity.matrices import csr_array, pattern_of_rows, vstack
+from wengert.transforms.analysis.sparsity.matrices import csr_array, pattern_of_rows, stacked
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -82,8 +82,7 @@ class IndexSets(Struct, frozen=True):
             raise TooManyEntriesError
         flat = np.array(groups.reshape(-1, length))
         if (flat == flat[:1]).all():
-            united = _matrix(csr_array(self.rows[np.unique(flat[0])].sum(axis=0, dtype=np.int64)[None, :] > 0))
-            return _with_empty_row(united, np.zeros(extents, np.int64))
+            return _with_empty_row(_united(self.rows, flat[0]), np.zeros(extents, np.int64))
         starts = np.arange(len(flat) + 1) * length
         choice = csr_array((np.ones(flat.size, np.bool_), flat.reshape(-1), starts), shape=(len(flat), self.rows.shape[0]))
         choice.sum_duplicates()
@@ -140,8 +139,7 @@ def own(extents: Sequence[int], first: int, columns: int) -> IndexSets:
     count = prod(extents)
     indices = np.arange(first, first + count)
     starts = np.concatenate([[0], np.arange(count + 1)])
-    rows = csr_array((np.ones(count, np.bool_), indices, starts), shape=(count + 1, columns))
-    return IndexSets(rows, np.arange(1, count + 1).reshape(tuple(extents)))
+    return IndexSets(pattern_of_rows(indices, starts, (count + 1, columns)), np.arange(1, count + 1).reshape(tuple(extents)))
 
 
 def joined(tables: Sequence[IndexSets]) -> tuple[Any, list[Numbers]]:
@@ -150,11 +148,14 @@ def joined(tables: Sequence[IndexSets]) -> tuple[Any, list[Numbers]]:
     starts: dict[int, int] = {}
     total = 0
     for table in tables:
-        if id(table.rows) not in starts:
+        if id(table.rows) not in starts and not table.is_empty:
             starts[id(table.rows)] = total
             kept.append(table.rows)
             total += table.rows.shape[0]
-    return _matrix(vstack(kept, format="csr")) if len(kept) > 1 else kept[0], [_shifted(table.numbers, starts[id(table.rows)]) for table in tables]
+    numbers = [_shifted(table.numbers, starts[id(table.rows)]) if id(table.rows) in starts else np.zeros(table.shape, np.int64) for table in tables]
+    if sum(rows.nnz for rows in kept) > MOST_ENTRIES:
+        raise TooManyEntriesError
+    return stacked(kept) if kept else _no_set(tables[0].columns), numbers
 
 
 def _shifted(numbers: Numbers, start: int) -> Numbers:
@@ -168,8 +169,18 @@ def _united_rows(one: Any, first: Numbers, other: Any, second: Numbers) -> Any:
         return _matrix(one[first] + other[second])
     width, each = int(one.shape[1]), np.arange(len(first))
     members = [_members(one, first, lengths[0]), _members(other, second, lengths[1])]
-    keys = np.unique(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]))
+    keys = np.sort(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]))
+    keys = keys[np.diff(keys, prepend=-1) != 0]  # np.unique finds them by hashing, which takes several times as long
     return pattern_of_rows(keys % max(width, 1), np.searchsorted(keys, np.arange(len(first) + 1) * width), (len(first), width))
+
+
+def _united(rows: Any, chosen: Numbers) -> Any:
+    """The union of some sets, as the only row of a matrix."""
+    is_chosen, is_member = np.zeros(rows.shape[0], np.bool_), np.zeros(rows.shape[1], np.bool_)
+    is_chosen[chosen] = True
+    is_member[rows.indices[np.repeat(is_chosen, np.diff(rows.indptr))]] = True
+    members = np.flatnonzero(is_member)
+    return pattern_of_rows(members, np.array([0, len(members)]), (1, rows.shape[1]))
 
 
 def _members(rows: Any, chosen: Numbers, lengths: Numbers) -> Numbers:
@@ -182,7 +193,7 @@ def _members(rows: Any, chosen: Numbers, lengths: Numbers) -> Numbers:
 def _matrix(rows: Any) -> Any:
     if rows.nnz > MOST_ENTRIES:
         raise TooManyEntriesError
-    return csr_array(rows)
+    return rows if isinstance(rows, csr_array) else csr_array(rows)
 
 
 def _with_empty_row(rows: Any, numbers: Any) -> IndexSets:
