@@ -41,7 +41,8 @@ def coloured_with_fewer(pattern: Pattern, limit: float) -> BothSides | None:
         return None
     forward = divided(pattern)
     of_columns, taken = (np.bincount(each.indices, minlength=pattern.shape[1]) for each in (pattern, forward))
-    if np.diff(forward.indptr).max(initial=0) + (of_columns - taken).max(initial=0) >= limit:
+    of_rows: Colours = np.diff(forward.indptr)
+    if int(of_rows.max(initial=0)) + int((of_columns - taken).max(initial=0)) >= limit:
         return None
     return _coloured_by(pattern, forward)
 
@@ -58,9 +59,11 @@ def fewest_directions(pattern: Pattern) -> int:
     An element is read at a place of its own: its row in one of c directions of forward mode, or its column in one of r of reverse mode. A row has no more such
     places than elements, so the t-th forward direction is of use to the rows with t elements or more, and likewise for columns: those of most use come first.
     """
-    each = [np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])]
+    each: list[Colours] = [np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])]
     useful = np.concatenate([np.bincount(lengths)[::-1].cumsum()[::-1][1:] for lengths in each])
-    return int(np.searchsorted(np.sort(useful)[::-1].cumsum(), pattern.nnz)) + 1 if pattern.nnz else 0
+    read: Colours = np.sort(useful)[::-1].cumsum()
+    total = int(pattern.nnz)
+    return int(np.searchsorted(read, total)) + 1 if total else 0
 
 
 def divided(pattern: Pattern) -> Pattern:

@@ -83,6 +83,9 @@ class IndexSets(Struct, frozen=True):
         flat = np.array(groups.reshape(-1, length))
         if (flat == flat[:1]).all():
             return _with_empty_row(_united(self.rows, flat[0]), np.zeros(extents, np.int64))
+        few = _few_unions(self.rows, flat)
+        if few is not None:
+            return _with_empty_row(few, np.arange(len(flat)).reshape(extents))
         starts = np.arange(len(flat) + 1) * length
         choice = csr_array((np.ones(flat.size, np.bool_), flat.reshape(-1), starts), shape=(len(flat), self.rows.shape[0]))
         choice.sum_duplicates()
@@ -108,6 +111,9 @@ class IndexSets(Struct, frozen=True):
 
     def members(self) -> Any:
         """The sets as a matrix with one row for each element, in row-major order; indices are sorted."""
+        few = _few_unions(self.rows, self.numbers.reshape(-1, 1))
+        if few is not None:
+            return few
         matrix = _matrix(self.rows[self.numbers.reshape(-1)])
         matrix.sort_indices()
         return matrix
@@ -169,9 +175,24 @@ def _united_rows(one: Any, first: Numbers, other: Any, second: Numbers) -> Any:
         return _matrix(one[first] + other[second])
     width, each = int(one.shape[1]), np.arange(len(first))
     members = [_members(one, first, lengths[0]), _members(other, second, lengths[1])]
-    keys = np.sort(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]))
+    return _rows_of(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]), len(first), width)
+
+
+def _few_unions(rows: Any, groups: Numbers) -> Any | None:
+    """The union of each line's sets, by sorting; None where they have more than a few members."""
+    chosen, width = groups.reshape(-1), int(rows.shape[1])
+    lengths = np.diff(rows.indptr)[chosen]
+    if int(lengths.sum()) > FEW_ENTRIES:
+        return None
+    lines = np.repeat(np.arange(len(groups)), groups.shape[1])
+    return _rows_of(_members(rows, chosen, lengths) + width * np.repeat(lines, lengths), len(groups), width)
+
+
+def _rows_of(keys: Numbers, height: int, width: int) -> Any:
+    """Sets by the numbers ``set * width + member``, which come in any order and may come several times."""
+    keys = np.sort(keys)
     keys = keys[np.diff(keys, prepend=-1) != 0]  # np.unique finds them by hashing, which takes several times as long
-    return pattern_of_rows(keys % max(width, 1), np.searchsorted(keys, np.arange(len(first) + 1) * width), (len(first), width))
+    return pattern_of_rows(keys % max(width, 1), np.searchsorted(keys, np.arange(height + 1) * width), (height, width))
 
 
 def _united(rows: Any, chosen: Numbers) -> Any:
