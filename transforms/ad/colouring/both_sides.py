@@ -32,7 +32,8 @@ class BothSides(Struct, frozen=True):
 
 def coloured_on_both_sides(pattern: Pattern) -> BothSides:
     """Few directions, by which each element of the pattern is computed alone."""
-    return _coloured_by(pattern, divided(pattern))
+    forward = divided(pattern)
+    return BothSides(_coloured(pattern, forward), _coloured_rows(pattern, forward))
 
 
 def coloured_with_fewer(pattern: Pattern, limit: float) -> BothSides | None:
@@ -42,15 +43,17 @@ def coloured_with_fewer(pattern: Pattern, limit: float) -> BothSides | None:
     forward = divided(pattern)
     of_columns, taken = (np.bincount(each.indices, minlength=pattern.shape[1]) for each in (pattern, forward))
     of_rows: Colours = np.diff(forward.indptr)
-    if int(of_rows.max(initial=0)) + int((of_columns - taken).max(initial=0)) >= limit:
+    least = int(of_rows.max(initial=0)), int((of_columns - taken).max(initial=0))
+    if sum(least) >= limit:
         return None
-    return _coloured_by(pattern, forward)
+    columns = _coloured(pattern, forward)
+    return None if count(columns) + least[1] >= limit else BothSides(columns, _coloured_rows(pattern, forward))
 
 
-def _coloured_by(pattern: Pattern, forward: Pattern) -> BothSides:
+def _coloured_rows(pattern: Pattern, forward: Pattern) -> Colours:
     reverse = csr_array(pattern.astype(np.int8) - forward.astype(np.int8)).astype(np.bool_)
     reverse.eliminate_zeros()
-    return BothSides(_coloured(pattern, forward), _coloured(csr_array(pattern.T), csr_array(reverse.T)))
+    return _coloured(csr_array(pattern.T), csr_array(reverse.T))
 
 
 def fewest_directions(pattern: Pattern) -> int:

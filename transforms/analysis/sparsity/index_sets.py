@@ -63,7 +63,8 @@ class IndexSets(Struct, frozen=True):
         """The union, element by element, of tensors that broadcast."""
         if other.is_empty or self.is_empty:
             one, none = (self, other) if other.is_empty else (other, self)
-            return one.with_numbers(np.broadcast_to(one.numbers, np.broadcast_shapes(one.shape, none.shape)))
+            extents = one.shape if one.shape == none.shape else np.broadcast_shapes(one.shape, none.shape)
+            return one if one.shape == extents else one.with_numbers(np.broadcast_to(one.numbers, extents))
         if self.rows is other.rows and np.array_equal(self.numbers, other.numbers):
             return self
         count = other.rows.shape[0]
