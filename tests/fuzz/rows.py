@@ -1,4 +1,4 @@
-"""Random smooth programs through every strategy: each row of ``wengert strategies``, sparse derivatives, Taylor coefficients, estimates, curvature products, budgets.
+"""Random smooth programs through every strategy: the rows of ``wengert strategies``, sparse and compressed derivatives, cuts, Taylor, estimates, curvature, budgets.
 
 PYTHONPATH=tests python -m fuzz.rows --programs 200
 PYTHONPATH=tests python -m fuzz.rows --programs 20 --first 100 --only taylor,budgets
@@ -19,30 +19,22 @@ import numpy as np
 from ad.random_programs import RandomProgram, of_one_number, random_program
 from support.checks.frontiers import assert_frontier_holds
 
-from fuzz.curvature import curvature
 from fuzz.generator import SeededChoices
+from fuzz.ways.curvature import curvature
+from fuzz.ways.nearness import Array, Way, assert_near
+from fuzz.ways.sparse import cheapest_cuts, compressed, reads, sparse
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.lab.inputs import random_inputs
 from wengert.lab.isolation import time_limit
 from wengert.lab.strategies.plans import WANTED, plans
 from wengert.runtime.program import Program
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Way = tuple[str, Callable[[], None]]
-TOLERANCE = 1e-8
 SAMPLES = 1000
 
 
 def program_of(seed: int) -> RandomProgram:
     """The program of a seed."""
     return random_program(SeededChoices(np.random.default_rng([23, seed])))
-
-
-def assert_near(actual: Sequence[Any], expected: Sequence[Any], tolerance: float = TOLERANCE) -> None:
-    """The same to rounding, relative to the largest element of each array."""
-    for a, b in zip(actual, expected, strict=True):
-        finite = np.abs(b[np.isfinite(b)])
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * max(1.0, float(finite.max(initial=0.0))))
 
 
 def rows(made: RandomProgram) -> Iterator[Way]:
@@ -56,26 +48,6 @@ def rows(made: RandomProgram) -> Iterator[Way]:
         expected = exact.compile("interpreter")(*made.inputs)
         for plan in listed:
             yield f"{wanted}: {plan.name}", lambda plan=plan, expected=expected: assert_near(plan.compile("interpreter")(*made.inputs), expected)
-
-
-def sparse(made: RandomProgram) -> Iterator[Way]:
-    """Sparse derivatives by each colouring."""
-    whole, one = Program(made.module), Program(of_one_number(made).module)
-
-    def check(program: Program, colouring: Any, *, second: bool) -> None:
-        derivative = program.sparse_hessian(colouring=colouring) if second else program.sparse_jacobian(colouring=colouring)
-        dense = (program.jacrev().jacfwd() if second else program.jacfwd()).compile("interpreter")(*made.inputs)
-        wrt, of = program.resolve()
-        across = [int(np.prod(program.signature.arguments[i].shape)) for i in wrt]
-        down = across if second else [int(np.prod(program.signature.results[j].shape)) for j in of]
-        blocks = [np.asarray(dense[j * len(across) + i]).reshape(m, n) for j, m in enumerate(down) for i, n in enumerate(across)]
-        matrix = np.block([blocks[k : k + len(across)] for k in range(0, len(blocks), len(across))])
-        assert_near([derivative.assembled(derivative.program.compile("interpreter")(*made.inputs)).toarray()], [matrix])
-
-    for colouring in ("columns", "rows", "both"):
-        yield f"sparse jacobian: {colouring}", lambda colouring=colouring: check(whole, colouring, second=False)
-    for colouring in ("star", "acyclic"):
-        yield f"sparse hessian: {colouring}", lambda colouring=colouring: check(one, colouring, second=True)
 
 
 def taylor(made: RandomProgram) -> Iterator[Way]:
@@ -132,6 +104,9 @@ def budgets(made: RandomProgram) -> Iterator[Way]:
 FAMILIES: dict[str, Callable[[RandomProgram], Iterator[Way]]] = {
     "rows": rows,
     "sparse": sparse,
+    "reads": reads,
+    "compressed": compressed,
+    "cuts": cheapest_cuts,
     "taylor": taylor,
     "estimates": estimates,
     "curvature": curvature,

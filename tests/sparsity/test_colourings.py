@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides, divided
+from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides, coloured_with_fewer, divided, fewest_directions
 from wengert.transforms.ad.colouring.columns import coloured, count, greedy
 from wengert.transforms.ad.colouring.orders import ORDERS, neighbours
 from wengert.transforms.ad.colouring.recovery import NotRecoverableError, Recovery, read_directly, read_symmetric, substituted
@@ -64,6 +64,10 @@ def test_both_sides_are_told_apart(rows: int, columns: int, seed: int, density: 
     recovery = read_directly(pattern, sides.columns, sides.rows)
     np.testing.assert_array_equal(_recovered(recovery, matrix, sides.columns, sides.rows), matrix[pattern.toarray()])
     assert not (divided(pattern).toarray() & ~pattern.toarray()).any()
+    assert fewest_directions(pattern) <= min(sides.directions, count(coloured(pattern)), count(coloured(sparse.csr_array(pattern.T))))
+    fewer = coloured_with_fewer(pattern, sides.directions + 1)
+    assert fewer is not None
+    assert fewer.directions == sides.directions
 
 
 @given(st.integers(1, 14), SEEDS, DENSITIES)
@@ -105,6 +109,9 @@ def test_known_graphs():
     assert count(coloured(_band(60, 3))) == 7
     assert count(coloured(_arrow(30))) == 30
     assert coloured_on_both_sides(_arrow(30)).directions == 3
+    assert (fewest_directions(_arrow(30)), fewest_directions(sparse.csr_array(np.ones((5, 8), bool)))) == (3, 5)
+    assert (fewest_directions(_band(60, 1)), fewest_directions(sparse.csr_array((3, 4), dtype=bool))) == (3, 0)
+    assert coloured_with_fewer(_band(60, 1), 3) is None
     assert count(star_coloured(_arrow(30))) == 2  # Coleman and More: an arrow is one star
     assert count(acyclic_coloured(_arrow(30))) == 2
     assert count(star_coloured(_band(60, 1))) == 3

@@ -33,9 +33,40 @@ class BothSides(Struct, frozen=True):
 def coloured_on_both_sides(pattern: Pattern) -> BothSides:
     """Few directions, by which each element of the pattern is computed alone."""
     forward = divided(pattern)
+    return BothSides(_coloured(pattern, forward), _coloured_rows(pattern, forward))
+
+
+def coloured_with_fewer(pattern: Pattern, limit: float) -> BothSides | None:
+    """The same, if it may take fewer directions than this: None where any colouring of this pattern, or of these divided elements, takes as many."""
+    if fewest_directions(pattern) >= limit:
+        return None
+    forward = divided(pattern)
+    of_columns, taken = (np.bincount(each.indices, minlength=pattern.shape[1]) for each in (pattern, forward))
+    of_rows: Colours = np.diff(forward.indptr)
+    least = int(of_rows.max(initial=0)), int((of_columns - taken).max(initial=0))
+    if sum(least) >= limit:
+        return None
+    columns = _coloured(pattern, forward)
+    return None if count(columns) + least[1] >= limit else BothSides(columns, _coloured_rows(pattern, forward))
+
+
+def _coloured_rows(pattern: Pattern, forward: Pattern) -> Colours:
     reverse = csr_array(pattern.astype(np.int8) - forward.astype(np.int8)).astype(np.bool_)
     reverse.eliminate_zeros()
-    return BothSides(_coloured(pattern, forward), _coloured(csr_array(pattern.T), csr_array(reverse.T)))
+    return _coloured(csr_array(pattern.T), csr_array(reverse.T))
+
+
+def fewest_directions(pattern: Pattern) -> int:
+    """A number of directions below which no colouring of both sides can be.
+
+    An element is read at a place of its own: its row in one of c directions of forward mode, or its column in one of r of reverse mode. A row has no more such
+    places than elements, so the t-th forward direction is of use to the rows with t elements or more, and likewise for columns: those of most use come first.
+    """
+    each: list[Colours] = [np.diff(pattern.indptr), np.bincount(pattern.indices, minlength=pattern.shape[1])]
+    useful = np.concatenate([np.bincount(lengths)[::-1].cumsum()[::-1][1:] for lengths in each])
+    read: Colours = np.sort(useful)[::-1].cumsum()
+    total = int(pattern.nnz)
+    return int(np.searchsorted(read, total)) + 1 if total else 0
 
 
 def divided(pattern: Pattern) -> Pattern:

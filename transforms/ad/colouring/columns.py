@@ -54,9 +54,14 @@ def _orders(pattern: Pattern, names: Sequence[str]) -> Iterator[Order]:
     lengths = np.diff(pattern.indptr).astype(np.int64)
     if (lengths * lengths).sum() > MOST_NEIGHBOURS:
         yield np.argsort(-np.bincount(pattern.indices, minlength=pattern.shape[1]), kind="stable")
-    else:
-        graph = neighbours(pattern)
-        yield from (ORDERS[name](graph) for name in names)
+        return
+    graph: Pattern | None = None
+    for name in names:
+        if name == "natural":  # which needs no graph, and often does
+            yield np.arange(pattern.shape[1])
+        else:
+            graph = neighbours(pattern) if graph is None else graph
+            yield ORDERS[name](graph)
 
 
 def greedy(pattern: Pattern, order: Order, than: int) -> Colours | None:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides
+from wengert.transforms.ad.colouring import both_sides
 from wengert.transforms.ad.colouring.columns import NONE, Colours, coloured, coloured_with_fewer, count, fullest
 from wengert.transforms.ad.colouring.recovery import NotRecoverableError, Recovery, read_directly, read_symmetric, substituted
 from wengert.transforms.ad.colouring.symmetric import acyclic_coloured, star_coloured
@@ -112,9 +112,7 @@ def _compressed(pattern: Pattern, colouring: Colouring, colours: Colours | None 
         except NotRecoverableError:  # sums that are too long
             return compressed(pattern, "star")
     if colouring == "both":
-        sides = coloured_on_both_sides(pattern)
-        recovery = read_directly(pattern, sides.columns, sides.rows)
-        return Compression(sides.columns, sides.rows, colouring=colouring, pattern=pattern, recovery=recovery)
+        return _of_both(pattern, both_sides.coloured_on_both_sides(pattern))
     return _best(pattern)
 
 
@@ -133,10 +131,13 @@ def _best(pattern: Pattern) -> Compression:
     else:
         one = compressed(pattern, "rows", rows)
     fewest = one.forward + one.reverse
-    if fewest <= FEW:
-        return one
-    both = compressed(pattern, "both")
-    return both if both.forward + both.reverse < SHARE_OF_BOTH * fewest else one
+    sides = None if fewest <= FEW else both_sides.coloured_with_fewer(pattern, SHARE_OF_BOTH * fewest)
+    return one if sides is None or sides.directions >= SHARE_OF_BOTH * fewest else _of_both(pattern, sides)
+
+
+def _of_both(pattern: Pattern, sides: both_sides.BothSides) -> Compression:
+    recovery = read_directly(pattern, sides.columns, sides.rows)
+    return Compression(sides.columns, sides.rows, colouring="both", pattern=pattern, recovery=recovery)
 
 
 def one_sided(pattern: Pattern, mode: Mode, colours: Colours | None = None) -> Compression:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from wengert.transforms.analysis.sparsity.matrices import csr_array, pattern_of_rows, vstack
+from wengert.transforms.analysis.sparsity.matrices import csr_array, pattern_of_rows, stacked
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -63,7 +63,8 @@ class IndexSets(Struct, frozen=True):
         """The union, element by element, of tensors that broadcast."""
         if other.is_empty or self.is_empty:
             one, none = (self, other) if other.is_empty else (other, self)
-            return one.with_numbers(np.broadcast_to(one.numbers, np.broadcast_shapes(one.shape, none.shape)))
+            extents = one.shape if one.shape == none.shape else np.broadcast_shapes(one.shape, none.shape)
+            return one if one.shape == extents else one.with_numbers(np.broadcast_to(one.numbers, extents))
         if self.rows is other.rows and np.array_equal(self.numbers, other.numbers):
             return self
         count = other.rows.shape[0]
@@ -82,8 +83,10 @@ class IndexSets(Struct, frozen=True):
             raise TooManyEntriesError
         flat = np.array(groups.reshape(-1, length))
         if (flat == flat[:1]).all():
-            united = _matrix(csr_array(self.rows[np.unique(flat[0])].sum(axis=0, dtype=np.int64)[None, :] > 0))
-            return _with_empty_row(united, np.zeros(extents, np.int64))
+            return _with_empty_row(_united(self.rows, flat[0]), np.zeros(extents, np.int64))
+        few = _few_unions(self.rows, flat)
+        if few is not None:
+            return _with_empty_row(few, np.arange(len(flat)).reshape(extents))
         starts = np.arange(len(flat) + 1) * length
         choice = csr_array((np.ones(flat.size, np.bool_), flat.reshape(-1), starts), shape=(len(flat), self.rows.shape[0]))
         choice.sum_duplicates()
@@ -109,6 +112,9 @@ class IndexSets(Struct, frozen=True):
 
     def members(self) -> Any:
         """The sets as a matrix with one row for each element, in row-major order; indices are sorted."""
+        few = _few_unions(self.rows, self.numbers.reshape(-1, 1))
+        if few is not None:
+            return few
         matrix = _matrix(self.rows[self.numbers.reshape(-1)])
         matrix.sort_indices()
         return matrix
@@ -140,8 +146,7 @@ def own(extents: Sequence[int], first: int, columns: int) -> IndexSets:
     count = prod(extents)
     indices = np.arange(first, first + count)
     starts = np.concatenate([[0], np.arange(count + 1)])
-    rows = csr_array((np.ones(count, np.bool_), indices, starts), shape=(count + 1, columns))
-    return IndexSets(rows, np.arange(1, count + 1).reshape(tuple(extents)))
+    return IndexSets(pattern_of_rows(indices, starts, (count + 1, columns)), np.arange(1, count + 1).reshape(tuple(extents)))
 
 
 def joined(tables: Sequence[IndexSets]) -> tuple[Any, list[Numbers]]:
@@ -150,11 +155,14 @@ def joined(tables: Sequence[IndexSets]) -> tuple[Any, list[Numbers]]:
     starts: dict[int, int] = {}
     total = 0
     for table in tables:
-        if id(table.rows) not in starts:
+        if id(table.rows) not in starts and not table.is_empty:
             starts[id(table.rows)] = total
             kept.append(table.rows)
             total += table.rows.shape[0]
-    return _matrix(vstack(kept, format="csr")) if len(kept) > 1 else kept[0], [_shifted(table.numbers, starts[id(table.rows)]) for table in tables]
+    numbers = [_shifted(table.numbers, starts[id(table.rows)]) if id(table.rows) in starts else np.zeros(table.shape, np.int64) for table in tables]
+    if sum(rows.nnz for rows in kept) > MOST_ENTRIES:
+        raise TooManyEntriesError
+    return stacked(kept) if kept else _no_set(tables[0].columns), numbers
 
 
 def _shifted(numbers: Numbers, start: int) -> Numbers:
@@ -168,8 +176,33 @@ def _united_rows(one: Any, first: Numbers, other: Any, second: Numbers) -> Any:
         return _matrix(one[first] + other[second])
     width, each = int(one.shape[1]), np.arange(len(first))
     members = [_members(one, first, lengths[0]), _members(other, second, lengths[1])]
-    keys = np.unique(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]))
-    return pattern_of_rows(keys % max(width, 1), np.searchsorted(keys, np.arange(len(first) + 1) * width), (len(first), width))
+    return _rows_of(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]), len(first), width)
+
+
+def _few_unions(rows: Any, groups: Numbers) -> Any | None:
+    """The union of each line's sets, by sorting; None where they have more than a few members."""
+    chosen, width = groups.reshape(-1), int(rows.shape[1])
+    lengths = np.diff(rows.indptr)[chosen]
+    if int(lengths.sum()) > FEW_ENTRIES:
+        return None
+    lines = np.repeat(np.arange(len(groups)), groups.shape[1])
+    return _rows_of(_members(rows, chosen, lengths) + width * np.repeat(lines, lengths), len(groups), width)
+
+
+def _rows_of(keys: Numbers, height: int, width: int) -> Any:
+    """Sets by the numbers ``set * width + member``, which come in any order and may come several times."""
+    keys = np.sort(keys)
+    keys = keys[np.diff(keys, prepend=-1) != 0]  # np.unique finds them by hashing, which takes several times as long
+    return pattern_of_rows(keys % max(width, 1), np.searchsorted(keys, np.arange(height + 1) * width), (height, width))
+
+
+def _united(rows: Any, chosen: Numbers) -> Any:
+    """The union of some sets, as the only row of a matrix."""
+    is_chosen, is_member = np.zeros(rows.shape[0], np.bool_), np.zeros(rows.shape[1], np.bool_)
+    is_chosen[chosen] = True
+    is_member[rows.indices[np.repeat(is_chosen, np.diff(rows.indptr))]] = True
+    members = np.flatnonzero(is_member)
+    return pattern_of_rows(members, np.array([0, len(members)]), (1, rows.shape[1]))
 
 
 def _members(rows: Any, chosen: Numbers, lengths: Numbers) -> Numbers:
@@ -182,7 +215,7 @@ def _members(rows: Any, chosen: Numbers, lengths: Numbers) -> Numbers:
 def _matrix(rows: Any) -> Any:
     if rows.nnz > MOST_ENTRIES:
         raise TooManyEntriesError
-    return csr_array(rows)
+    return rows if isinstance(rows, csr_array) else csr_array(rows)
 
 
 def _with_empty_row(rows: Any, numbers: Any) -> IndexSets:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ Pattern = Any
 
 csr_array: Any = _sparse.csr_array
 csc_array: Any = _sparse.csc_array
-vstack: Any = _sparse.vstack
 
 
 _EMPTY: Any = csr_array((1, 1), dtype=np.bool_)
@@ -33,6 +32,14 @@ def pattern_of_rows(members: Any, starts: Any, shape: tuple[int, int]) -> Patter
         "indptr": starts.astype(integer, copy=False),
     }
     return matrix
+
+
+def stacked(patterns: Sequence[Pattern]) -> Pattern:
+    """Patterns of equal width, one below the other."""
+    if len(patterns) == 1:
+        return patterns[0]
+    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(rows.indptr) for rows in patterns)])
+    return pattern_of_rows(np.concatenate([rows.indices for rows in patterns]), np.cumsum(lengths), (len(lengths) - 1, int(patterns[0].shape[1])))
 
 
 def without_checks(shape: tuple[int, int], dtype: np.dtype[Any], indices: Any, indptr: Any, *, is_canonical: bool) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from wengert.transforms.ad.requests.request import Request
 from wengert.transforms.analysis.sparsity.known import Array, Evaluator, from_constants
-from wengert.transforms.analysis.sparsity.matrices import Pattern, csr_array, vstack
+from wengert.transforms.analysis.sparsity.matrices import Pattern, stacked
 from wengert.transforms.analysis.sparsity.propagation import Propagation
 
 
@@ -27,4 +27,4 @@ def jacobian_pattern(request: Request, inputs: Sequence[Array] | None = None, ev
     propagation = Propagation([request.block.args[i] for i in request.wrt], evaluate, known)
     for op in request.ops:
         propagation.op(op)
-    return csr_array(vstack([propagation.of(request.results[j]).members() for j in request.of], format="csr"))
+    return stacked([propagation.of(request.results[j]).members() for j in request.of])

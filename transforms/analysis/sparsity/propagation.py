@@ -93,7 +93,7 @@ class Propagation:
             return self._tape(op)
         if isinstance(op, core.TapeReadOp | core.TapeGetOp | core.TapeFromOp):
             return self._bind(op.results[0], self.of(op.operands[0]), None)
-        if type(op) in INACTIVE or is_inactive(op) or all(self.of(operand).is_empty for operand in inputs_of(op)):
+        if type(op) in INACTIVE or is_inactive(op) or not any(operand in self.sets for operand in inputs_of(op)):
             return None
         for result, sets in zip(op.results, self._passed_on(op), strict=True):
             self._bind(result, sets, self.known.get(result))

@@ -66,10 +66,10 @@ def everything(op: Operation, operands: Sequence[IndexSets], known: Known) -> Se
 
 def _united(op: Operation, operands: Sequence[IndexSets], known: Known) -> Sequence[IndexSets]:
     """Scalars among the operands are those of every element."""
-    united = nothing(shape(op.results[0]), operands[0].columns)
-    for operand in operands:
+    extents, united = shape(op.results[0]), operands[0]
+    for operand in operands[1:]:
         united = united.united(operand)
-    return [united]
+    return [united if united.shape == extents else united.with_numbers(np.broadcast_to(united.numbers, extents))]
 
 
 @rule(hlo.MultiplyOp)
