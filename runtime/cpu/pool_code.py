@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 
 from wengert.runtime.cpu.pool_claims import CLAIMS_TEXT, RANGES, RENEWED
+from wengert.runtime.cpu.pool_jobs import JOBS_TEXT
 from wengert.runtime.cpu.pool_workers import LINGER, LINGERS, WORKERS_TEXT
-from wengert.transforms.codegen.cpu.described_jobs import run_job_function
-from wengert.transforms.codegen.cpu.symbols import POOL_CLOSE, POOL_OPEN, POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
 
 _PAUSES = 1000
 """The times that a worker looks for the next job before it sleeps, and a caller for the end of its own before it yields."""
@@ -44,17 +44,31 @@ def pool_text() -> str:
     """The text for this machine."""
     machine = platform.machine()
     has_clock = machine == "x86_64"  # elsewhere it may not be readable, and no two small jobs count as close
-    return (_TEXT + CLAIMS_TEXT + WORKERS_TEXT).replace("PAUSES", str(_PAUSES)).replace("LINGERS", str(_PAUSES + LINGERS)).replace(
-        "LINGER", str(LINGER)
-    ).replace("CLOCK", "call i64 @llvm.readcyclecounter()" if has_clock else "add i64 0, 0").replace("WAKING", str(_WAKING_NS)).replace(
-        "PENALTY", str(_PENALTY_NS)
-    ).replace("WORST", str(500 * _PENALTY_NS)).replace("EVEN", str(_EVEN_NS)).replace("BEARABLE", str(_BEARABLE)).replace("VAIN", str(_VAIN)).replace(
-        "SERIES", str(_SERIES_NS)
-    ).replace("RANGE_BYTES", str(128 * RANGES)).replace("RANGES", str(RANGES)).replace("RENEWED", str(RENEWED - 1)).replace(
-        "NEARBY", str(_NEARBY if has_clock else 0)
-    ).replace("FUTEX", str(_FUTEX.get(machine, 0))).replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()")).replace(
-        "GETTID", str(_GETTID.get(machine, 0))
-    ).replace("@RUN", f"@{POOL_RUN}").replace("@OPEN", f"@{POOL_OPEN}").replace("@CLOSE", f"@{POOL_CLOSE}") + run_job_function()
+    return (
+        (_TEXT + CLAIMS_TEXT + WORKERS_TEXT + JOBS_TEXT)
+        .replace("PAUSES", str(_PAUSES))
+        .replace("LINGERS", str(_PAUSES + LINGERS))
+        .replace("LINGER", str(LINGER))
+        .replace("CLOCK", "call i64 @llvm.readcyclecounter()" if has_clock else "add i64 0, 0")
+        .replace("WAKING", str(_WAKING_NS))
+        .replace("PENALTY", str(_PENALTY_NS))
+        .replace("WORST", str(500 * _PENALTY_NS))
+        .replace("EVEN", str(_EVEN_NS))
+        .replace("BEARABLE", str(_BEARABLE))
+        .replace("VAIN", str(_VAIN))
+        .replace("SERIES", str(_SERIES_NS))
+        .replace("RANGE_BYTES", str(128 * RANGES))
+        .replace("RANGES", str(RANGES))
+        .replace("RENEWED", str(RENEWED - 1))
+        .replace("NEARBY", str(_NEARBY if has_clock else 0))
+        .replace("FUTEX", str(_FUTEX.get(machine, 0)))
+        .replace("PAUSE", _PAUSE.get(machine, "@llvm.donothing()"))
+        .replace("GETTID", str(_GETTID.get(machine, 0)))
+        .replace("@RUN", f"@{POOL_RUN}")
+        .replace("@JOB", f"@{POOL_JOB}")
+        .replace("@OPEN", f"@{POOL_OPEN}")
+        .replace("@CLOSE", f"@{POOL_CLOSE}")
+    )
 
 
 _TEXT = """

@@ -9,7 +9,7 @@ import wengert as wg
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
-from wengert.transforms.codegen.cpu.symbols import POOL_RUN
+from wengert.transforms.codegen.cpu.symbols import POOL_JOB
 from wengert.transforms.schedule import chunks as parallel
 
 TEXT = """func.func public @main(%x: tensor<NxTYPE>) -> tensor<NxTYPE> {
@@ -74,7 +74,7 @@ def test_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     pool.set_threads(4)
     try:
         compiled = compile(parse_module(text(100000, "f32")), flush_subnormals=True)
-        assert POOL_RUN in compiled.llvm_text
+        assert POOL_JOB in compiled.llvm_text
         for _ in range(20):
             assert compiled(np.full(100000, SMALL["f32"]))[0].max() == 0
     finally:

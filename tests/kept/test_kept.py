@@ -148,9 +148,9 @@ def test_long_programs_are_looked_at_in_time() -> None:
 
 
 def test_what_is_far_is_not_looked_at() -> None:
-    lines = [f"  %{n + 1} = stablehlo.add %{n}, %x : tensor<8xf64>" for n in range(150)]
+    lines = [f"  %{n + 1} = stablehlo.add %{n}, %x : tensor<8xf64>" for n in range(1100)]  # more than one kernel takes
     text = "\n".join(["func.func @main(%x: tensor<8xf64>) -> tensor<8xf64> {", "  %0 = stablehlo.negate %x : tensor<8xf64>", *lines])
-    kept = wg.parse(text + "\n  %y = stablehlo.sine %150 : tensor<8xf64>\n  return %y : tensor<8xf64>\n}").kept()
+    kept = wg.parse(text + "\n  %y = stablehlo.sine %1100 : tensor<8xf64>\n  return %y : tensor<8xf64>\n}").kept()
     assert [(r.far, r.again, r.why) for r in kept.residuals if r.op == "add"] == [(True, None, "its origins are far")]
     assert "> 100" in str(kept)
 

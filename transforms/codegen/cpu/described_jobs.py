@@ -1,8 +1,9 @@
 """Runs tasks from descriptions: a job of the entry is one call with a constant, instead of the instructions that fill its frame.
 
 The entry of a model runs a hundred tasks or more, each with a handful of pointers that lie at fixed places: in the table, or a known distance from a
-pointer there or from the arena. Such a job needs no code of its own. What it needs stands in a constant of the program, and a function of the
-thread pool fills the frame from that. Jobs whose pointers are known only when the program runs, as in loops that swap buffers, fill their frames themselves.
+pointer there or from the arena. Such a job needs no code of its own. What it needs stands in a constant of the program, from which a function of the
+thread pool fills the frame (:mod:`wengert.runtime.cpu.pool_jobs`). Jobs whose pointers are known only when the program runs, as in loops that swap
+buffers, fill their frames themselves.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from wengert.transforms.codegen.cpu.symbols import POOL_JOB, POOL_RUN
-from wengert.transforms.codegen.llvm.builder import FunctionBuilder
+from wengert.transforms.codegen.cpu.symbols import POOL_JOB
 from wengert.transforms.schedule.chunks import Split
 
 DECLARATION = f"declare void @{POOL_JOB}(ptr, ptr, ptr)"
@@ -40,31 +40,3 @@ def description(name: str, task: str, pointers: Sequence[Place], cut: Split, scr
     numbers += [number for place in pointers for number in (place.base, place.offset)]
     type = f"{{ ptr, [{len(numbers)} x i64] }}"
     return f"@{name} = internal constant {type} {{ ptr @{task}, [{len(numbers)} x i64] [{', '.join([f'i64 {number}' for number in numbers])}] }}, align 8\n"
-
-
-def run_job_function() -> str:
-    """The text of the function that runs a job from its description."""
-    builder = FunctionBuilder()
-
-    def number(place: int | str) -> str:
-        return builder.load("i64", builder.offset("%job", "i64", place), 8)
-
-    def pointer(base: str, offset: str) -> str:
-        known = builder.intrinsic("smax", "i64", base, 0)
-        entry = builder.load("ptr", builder.offset("%table", "ptr", known))
-        start = builder.op(f"select i1 {builder.icmp('eq', 'i64', base, _ARENA)}, ptr %arena, ptr {entry}")
-        there = builder.offset(start, "i8", offset)
-        return builder.op(f"select i1 {builder.icmp('eq', 'i64', base, _NULL)}, ptr null, ptr {there}")
-
-    task = builder.load("ptr", "%job", 8)
-    chunks, count, nanoseconds, joining, base, offset, pointers = (number(place) for place in range(1, 8))
-    scratch = pointer(base, offset)
-    frame = builder.op(f"alloca ptr, i64 {pointers}, align 16")
-    places = builder.offset("%job", "i64", 8)
-    with builder.loop(0, pointers) as loop:
-        place = builder.offset(places, "[2 x i64]", loop.index)
-        taken = pointer(builder.load("i64", place, 8), builder.load("i64", builder.offset(place, "i64", 1), 8))
-        builder.store("ptr", taken, builder.offset(frame, "ptr", loop.index))
-    operands = [("ptr", task), ("ptr", frame), ("i64", chunks), ("ptr", scratch), ("i64", count), ("i64", nanoseconds), ("i64", joining)]
-    builder.call_void(POOL_RUN, operands)
-    return builder.definition(POOL_JOB, ("ptr noalias readonly %job", "ptr noalias readonly %table", "ptr %arena"), head="", attributes="nounwind")
