@@ -10,7 +10,7 @@ from fuzz.rows import FAMILIES, Outcomes
 PROGRAMS, CHUNKS = 200, 50
 
 
-@pytest.mark.parametrize("chunk", share(range(CHUNKS), 25))
+@pytest.mark.parametrize("chunk", share(range(CHUNKS), 50))
 def test_random_programs(chunk: int) -> None:
     outcomes = Outcomes()
     each = PROGRAMS // CHUNKS
