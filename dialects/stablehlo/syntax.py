@@ -206,6 +206,8 @@ class ConvolutionText:
             window.append(f"stride = {list(ints(properties['window_strides']))}")
         if "padding" in properties:
             padding = elements.to_numpy(cast("DenseIntOrFPElementsAttr[Any]", properties["padding"]))
+            if padding.ndim != 2 or padding.shape[1] != 2 or padding.dtype != np.int64:
+                raise Unwritable
             window.append(f"pad = {padding.tolist()}")
         dilations = {key: properties.get(self._LISTS[key]) for key in ("lhs_dilate", "rhs_dilate")}
         window += [f"{key} = {list(ints(factors))}" for key, factors in dilations.items() if factors is not None]

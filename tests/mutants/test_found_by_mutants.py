@@ -59,6 +59,27 @@ def test_ranges_of_long_numbers_are_read_as_they_are_printed(limit: int) -> None
     assert print_module(parse_module(printed)) == printed
 
 
+def test_padding_of_other_shapes_is_written_in_the_generic_form() -> None:
+    x, y = "tensor<1x4x2xf32>", "tensor<3x2x2xf32>"
+    attributes = "batch_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>, feature_group_count = 1 : i64, padding = dense<1> : tensor<1x3xi64>"
+    text = f"""func.func @main(%x: {x}, %k: {y}) -> {x} {{
+      %r = "stablehlo.convolution"(%x, %k) <{{{attributes}}}> : ({x}, {y}) -> {x}
+      return %r : {x}
+    }}"""
+    printed = print_module(parse_module(text))
+    assert '"stablehlo.convolution"' in printed
+    assert print_module(parse_module(printed)) == printed
+    with pytest.raises(DiagnosticError, match="padding"):
+        wg.parse(text)
+
+
+def test_scales_along_a_dimension_of_an_unranked_tensor() -> None:
+    type = "tensor<*x!quant.uniform<i8:f32:1, {0.5:1,0.25}>>"
+    text = f"func.func @main(%x: tensor<2x2xf32>) -> {type} {{\n%r = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> {type}\nreturn %r : {type}\n}}"
+    with pytest.raises(DiagnosticError, match="uniform_quantize on quantized numbers needs static shapes"):
+        wg.parse(text)
+
+
 @pytest.mark.parametrize("distribution", ["UNIFORM", "NORMAL"])
 def test_random_numbers_of_a_format_without_zero(distribution: str) -> None:
     """They were written out in terms of themselves without an end."""

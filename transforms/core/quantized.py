@@ -24,7 +24,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, TupleType
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, TupleType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -68,6 +68,8 @@ class ExpandQuantizedPass(ModulePass):
 def stored(type: Attribute) -> Attribute:
     """The type with stored integers in place of quantized numbers."""
     element_type = quantized(type)
+    if element_type is not None and not isinstance(type, TensorType):
+        return UnrankedTensorType(element_type.storage)
     if element_type is not None:
         return tensor(cast("TensorType[Any]", type).get_shape(), element_type.storage)
     if isinstance(type, TupleType):
@@ -122,7 +124,7 @@ def _expand(b: Rewriter, op: Operation, operands: Sequence[UniformQuantizedType 
     """Replaces the op by one on what its operands stand for; the values in the place of its results are returned."""
     if op.name == "stablehlo.custom_call" or not op.name.startswith(("stablehlo.", "chlo.")):
         raise error_at(op.location, f"{op.name} is not defined on quantized numbers here", "dequantize its operands first")
-    if any(DYNAMIC in shape(v) for v in (*op.operands, *op.results) if isinstance(v.type, TensorType)):
+    if any(isinstance(v.type, UnrankedTensorType) or (isinstance(v.type, TensorType) and DYNAMIC in shape(v)) for v in (*op.operands, *op.results)):
         raise error_at(op.location, f"{op.name} on quantized numbers needs static shapes", "refine-shapes gives a program static shapes")
     b.move_to(op)
     given = [v if e is None else dequantize(b, v, e) for v, e in zip(op.operands, operands, strict=True)]

@@ -62,7 +62,7 @@ def check_scales(role: str, type: Tensor, element: UniformQuantizedType) -> None
     low, high = element.bounds
     if any(not low <= z <= high for z in element.zero_points):
         fail(f"{role}: the zero points of {element} must lie between {low} and {high}")
-    if element.axis is None:
+    if element.axis is None or not isinstance(type, TensorType):  # an unranked tensor may have any extents
         return
     shape = type.get_shape()
     if element.axis >= len(shape):
@@ -100,13 +100,14 @@ def check_kept_scales(op: Operation, x: UniformQuantizedType, result: UniformQua
     if op.name == "stablehlo.dynamic_broadcast_in_dim" and x.axis is None:
         return
     repeated = broadcast and x.axis is not None and len(x.scales) == 1
-    shape = cast(Tensor, op.results[0].type).get_shape()
+    ranked = all(isinstance(value.type, TensorType) for value in (op.operands[0], op.results[0]))
+    shape = cast(Tensor, op.results[0].type).get_shape() if ranked else ()
     if repeated and result.axis is not None and result.axis < len(shape) and shape[result.axis] == DYNAMIC:
         fail(f"how often the scale of {x} is repeated is not known from {op.results[0].type}")
     pairs, kept = list(zip(x.scales, x.zero_points, strict=True)), list(zip(result.scales, result.zero_points, strict=True))
     if kept != (pairs * len(kept) if repeated else pairs):
         fail(f"{op.name} keeps scales and zero points, found {x} and {result}")
-    if x.axis is None or result.axis is None:
+    if x.axis is None or result.axis is None or not ranked:
         return
     if op.name.endswith("reshape"):
         before = [prod(cast(Tensor, v.type).get_shape()[:axis]) for v, axis in ((op.operands[0], x.axis), (op.results[0], result.axis))]
@@ -164,7 +165,7 @@ def check_uniform_quantize(op: ops.UniformQuantizeOp) -> None:
     expressed = x.element_type if source is None else source.expressed
     if to.expressed != expressed:
         fail(f"the result's elements must stand for numbers of {expressed}, as the operand's do, found {result}")
-    same_shape_as(x, cast(Tensor, result))
+    same_shape_as(x, result)
 
 
 @typing_rule(ops.UniformDequantizeOp)
@@ -177,9 +178,9 @@ def check_uniform_dequantize(op: ops.UniformDequantizeOp) -> None:
     expect_result(op, x.get_shape(), element.expressed)
 
 
-def same_shape_as(x: Tensor, result: TensorType[Any]) -> None:
-    """The result has the operand's shape."""
-    if not same_shape(x.get_shape(), result.get_shape()):
+def same_shape_as(x: Tensor, result: Attribute) -> None:
+    """The result has the operand's shape, which may be left open, as its rank may be."""
+    if isinstance(result, TensorType) and not same_shape(x.get_shape(), cast(Tensor, result).get_shape()):
         fail(f"result must have the shape {extents(x.get_shape())} of the operand, found {result}")
 
 
