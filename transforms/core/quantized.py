@@ -68,10 +68,9 @@ class ExpandQuantizedPass(ModulePass):
 def stored(type: Attribute) -> Attribute:
     """The type with stored integers in place of quantized numbers."""
     element_type = quantized(type)
-    if element_type is not None and not isinstance(type, TensorType):
-        return UnrankedTensorType(element_type.storage)
     if element_type is not None:
-        return tensor(cast("TensorType[Any]", type).get_shape(), element_type.storage)
+        ranked = isinstance(type, TensorType)
+        return tensor(cast("TensorType[Any]", type).get_shape(), element_type.storage) if ranked else UnrankedTensorType(element_type.storage)
     if isinstance(type, TupleType):
         return TupleType(cast(Any, [stored(part) for part in cast("Sequence[Attribute]", type.types)]))
     return type

@@ -57,14 +57,14 @@ RESHAPING = {"stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim",
 """Ops that keep scales, if perhaps along another dimension."""
 
 
-def check_scales(role: str, type: Tensor, element: UniformQuantizedType) -> None:
+def check_scales(role: str, type: Attribute, element: UniformQuantizedType) -> None:
     """Zero points are numbers that can be stored, and there is a scale for each index."""
     low, high = element.bounds
     if any(not low <= z <= high for z in element.zero_points):
         fail(f"{role}: the zero points of {element} must lie between {low} and {high}")
     if element.axis is None or not isinstance(type, TensorType):  # an unranked tensor may have any extents
         return
-    shape = type.get_shape()
+    shape = cast(Tensor, type).get_shape()
     if element.axis >= len(shape):
         fail(f"{role}: {element} has scales along dimension {element.axis}, but the tensor's rank is {len(shape)}")
     if not same_extent(shape[element.axis], len(element.scales)):
@@ -79,7 +79,7 @@ def check_quantized(op: Operation, operands: list[UniformQuantizedType | None], 
             if element is None:
                 continue
             name = f"operand #{i}" if role == "operand" else result_name(op, i)
-            check_scales(name, cast(Tensor, value.type), element)
+            check_scales(name, value.type, element)
             if element.axis is not None and along is not None and i not in along and not (along and role == "result"):
                 fail(f"{name} of {op.name} must have one scale for all elements, found {value.type}")
     used = [e for e in (*operands, *results) if e is not None]
@@ -130,7 +130,7 @@ def check_parts(type: TupleType) -> None:
         if isinstance(part, TupleType):
             check_parts(part)
         elif (element := quantized(part)) is not None:
-            check_scales(f"a part of {type}", cast(Tensor, part), element)
+            check_scales(f"a part of {type}", part, element)
 
 
 def with_quantized(rule: TypingRule) -> TypingRule:
