@@ -8,22 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eager_sides import SIDES
 
 import wengert.eager as eager
 
 Function = eager.autograd.Function
 fwd = eager.autograd.forward_ad
-
-
-def _sides() -> list[Any]:
-    try:
-        import torch
-    except ImportError:
-        return [eager]
-    return [eager, torch]
-
-
-SIDES = pytest.mark.parametrize("t", _sides(), ids=lambda t: t.__name__)
 
 
 @SIDES

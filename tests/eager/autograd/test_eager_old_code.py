@@ -12,22 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eager_sides import SIDES
 
 import wengert.eager as eager
 from wengert import nn
 
 Function = eager.autograd.Function
-
-
-def _sides() -> list[Any]:
-    try:
-        import torch
-    except ImportError:
-        return [eager]
-    return [eager, torch]
-
-
-SIDES = pytest.mark.parametrize("t", _sides(), ids=lambda t: t.__name__)
 
 
 # -- files

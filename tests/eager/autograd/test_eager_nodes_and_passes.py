@@ -6,23 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eager_sides import SIDES
 
 import wengert.eager as eager
 from wengert.eager.gradient_check import get_analytical_jacobian, get_numerical_jacobian
 
 fwd = eager.autograd.forward_ad
-
-
-def _sides() -> list[Any]:
-    try:
-        import torch
-        import torch.utils.checkpoint
-    except ImportError:
-        return [eager]
-    return [eager, torch]
-
-
-SIDES = pytest.mark.parametrize("t", _sides(), ids=lambda t: t.__name__)
 
 
 def _checkpoint(t: Any) -> Any:
