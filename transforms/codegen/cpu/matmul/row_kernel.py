@@ -146,9 +146,10 @@ def _read_converted(builder: FunctionBuilder, arithmetic: Arithmetic, panel: Pan
     """A vector of B, in a register of the elements that are computed with."""
     if panel.stored == arithmetic.element:
         return read_vector(builder, arithmetic, place, panel.column)
-    narrow = read_vector(builder, Arithmetic(panel.stored, arithmetic.lanes), place, panel.column)
-    value, register = convert_vector(builder, narrow, panel.stored, arithmetic.element, arithmetic.lanes), arithmetic.padded
-    if register.lanes == arithmetic.lanes:
+    narrow, register = Arithmetic(panel.stored, arithmetic.lanes), arithmetic.padded
+    value = read_vector(builder, narrow, place, panel.column)
+    value = convert_vector(builder, value, panel.stored, arithmetic.element, narrow.padded.lanes)
+    if register.lanes == narrow.padded.lanes:
         return value
     order = [min(lane, arithmetic.lanes) for lane in range(register.lanes)]
     return builder.shuffle(arithmetic.scalar, arithmetic.lanes, value, "zeroinitializer", order)
