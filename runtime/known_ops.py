@@ -7,6 +7,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
+from wengert.dialects.stablehlo.leaves import leaves
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import ADDRESSABLE, DYNAMIC, UnsupportedElementError, bytes_of_type, shape_of_type
@@ -27,8 +28,8 @@ def check_values(module: ModuleOp) -> None:
             if id(type) in seen:
                 continue
             seen.add(id(type))
-            if isinstance(type, TensorType):
-                wrong = _wrong_type(cast("TensorType[Any]", type))
+            for leaf in leaves(type):
+                wrong = _wrong_type(cast("TensorType[Any]", leaf)) if isinstance(leaf, TensorType) else ""
                 if wrong:
                     raise error_at(op.location, f"{written_name(op)} {wrong}")
 

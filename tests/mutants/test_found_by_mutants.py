@@ -129,3 +129,13 @@ def test_shapes_that_are_said_to_be_of_billions_of_operands() -> None:
 }"""
     with pytest.raises(DiagnosticError, match="must name an operand for each of the 1 results"):
         wg.parse(text).compile("interpreter")(np.ones(4, np.float32))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_future_of_elements_that_there_are_none_of(backend: str) -> None:
+    text = """func.func @main() -> !stablehlo.future<tensor<0xtf32>> {
+  %0 = "stablehlo.custom_call"() <{call_target_name = "f"}> : () -> !stablehlo.future<tensor<0xtf32>>
+  return %0 : !stablehlo.future<tensor<0xtf32>>
+}"""
+    with pytest.raises(DiagnosticError, match=r"2:3: error: stablehlo\.custom_call computes with elements of type tf32, which are not supported"):
+        wg.parse(text).compile(backend)

@@ -6,6 +6,9 @@ from fuzz.grower import Grower, Value
 from fuzz.steps.table import step
 from fuzz.tensors import Type, integers_text
 
+WIDER = {"f16": "f32", "bf16": "f32", "f32": "f64"}
+"""The element types that sums of products may have instead of their operands' own."""
+
 
 @step("contraction", 2)
 def dot_general(g: Grower) -> list[Value] | None:
@@ -34,8 +37,8 @@ def dot_general(g: Grower) -> list[Value] | None:
         return None
     if x.type.is_float or x.type.is_complex:
         x = g.bounded(x)
-        if x.element in ("f32", "f16", "bf16") and g.chance(0.15):
-            result = result.having("f64" if x.element == "f32" else "f32")
+        if x.element in WIDER and g.chance(0.15):
+            result = result.having(WIDER[x.element])
     numbers = ", ".join(
         f"{name} = [{', '.join(map(str, dims))}]"
         for name, dims in (
@@ -60,7 +63,8 @@ def convolution(g: Grower) -> list[Value] | None:
     if element == "i1":
         return None
     groups, batch_groups = g.pick([(1, 1), (1, 1), (2, 1), (1, 2)])
-    batch, per_group, kernels = g.integer(1, 2) * batch_groups, g.integer(1, 2), g.integer(1, 2) * groups * batch_groups
+    batch, per_group = g.integer(1, 2) * batch_groups, g.integer(1, 2)
+    kernels = (g.integer(1, 2) if g.chance(0.8) else g.integer(3, 17)) * groups * batch_groups
     extents, window = [g.integer(1, 5) for _ in range(n)], [g.integer(1, 3) for _ in range(n)]
     strides, left, right = ([g.pick(choices) for _ in range(n)] for choices in ([1, 1, 2], [1, 1, 2], [1, 1, 2]))
     padding = [(g.integer(-1, 2), g.integer(-1, 2)) for _ in range(n)]
@@ -75,7 +79,8 @@ def convolution(g: Grower) -> list[Value] | None:
     spatial = [str(i) for i in range(n)]
     shapes = ([batch, per_group * groups, *extents], [kernels, per_group, *window], [batch // batch_groups, kernels, *result])
     x, w = (g.of(Type(element, tuple(shape[i] for i in order))) for shape, order in zip(shapes[:2], orders[:2], strict=True))
-    type = Type(element, tuple(shapes[2][i] for i in orders[2]))
+    sums = WIDER[element] if element in WIDER and g.chance(0.15) else element
+    type = Type(sums, tuple(shapes[2][i] for i in orders[2]))
     if not g.fits(type):
         return None
     numbers = f"{_layout(['b', 'f', *spatial], orders[0])}x{_layout(['o', 'i', *spatial], orders[1])}->{_layout(['b', 'f', *spatial], orders[2])}"
