@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from fuzz.tensors import COMPLEX_OF, FLAVOURS, INTEGERS, PART, Array, Type, dense, integers_text, random_array
+from fuzz.tensors import COMPLEX_OF, FLAVOURS, INTEGERS, PART, WIDER, Array, Type, dense, integers_text, random_array
 
 T = TypeVar("T")
 
@@ -188,11 +188,15 @@ class Grower:
         """The sum of all elements."""
         return self.reduce_with("stablehlo.add", x, range(x.type.rank), self.splat(0, Type(x.element, ())))
 
-    def reduce_with(self, combine: str, x: Value, dims: Sequence[int], init: Value) -> Value:
-        scalar = Type(x.element, ())
-        result = x.type.having(shape=[n for d, n in enumerate(x.shape) if d not in set(dims)])
+    def reduce_with(self, combine: str, x: Value, dims: Sequence[int], init: Value, element: str | None = None) -> Value:
+        scalar = Type(element or x.element, ())
+        result = x.type.having(scalar.element, shape=[n for d, n in enumerate(x.shape) if d not in set(dims)])
         body = self.combiner([scalar, scalar], lambda g, a, b: [g.one(combine, [a, b], scalar)])
         return self.one("stablehlo.reduce", [x, init], result, f"dimensions = {integers_text(dims)}", [body])
+
+    def accumulator(self, element: str) -> str:
+        """The element type in which numbers of this one are added up, or combined otherwise: its own, mostly, or a wider one."""
+        return WIDER[element] if element in WIDER and self.chance(0.1) else element
 
     # -- small pieces
 

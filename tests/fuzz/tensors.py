@@ -17,6 +17,8 @@ UNSIGNED = ("ui8", "ui16", "ui32", "ui64")
 INTEGERS = SIGNED + UNSIGNED
 PART = {"complex<f64>": "f64", "complex<f32>": "f32"}
 COMPLEX_OF = {part: whole for whole, part in PART.items()}
+WIDER = {"f16": "f32", "bf16": "f32", "f32": "f64", "i8": "i32", "i16": "i64", "i32": "i64", "ui8": "ui32", "ui16": "ui64", "complex<f32>": "complex<f64>"}
+"""Element types in which numbers of others may be added up."""
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "f64": np.dtype(np.float64),

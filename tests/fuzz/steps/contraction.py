@@ -6,9 +6,6 @@ from fuzz.grower import Grower, Value
 from fuzz.steps.table import step
 from fuzz.tensors import Type, integers_text
 
-WIDER = {"f16": "f32", "bf16": "f32", "f32": "f64"}
-"""The element types that sums of products may have instead of their operands' own."""
-
 
 @step("contraction", 2)
 def dot_general(g: Grower) -> list[Value] | None:
@@ -37,8 +34,7 @@ def dot_general(g: Grower) -> list[Value] | None:
         return None
     if x.type.is_float or x.type.is_complex:
         x = g.bounded(x)
-        if x.element in WIDER and g.chance(0.15):
-            result = result.having(WIDER[x.element])
+        result = result.having(g.accumulator(x.element))
     numbers = ", ".join(
         f"{name} = [{', '.join(map(str, dims))}]"
         for name, dims in (
@@ -79,8 +75,7 @@ def convolution(g: Grower) -> list[Value] | None:
     spatial = [str(i) for i in range(n)]
     shapes = ([batch, per_group * groups, *extents], [kernels, per_group, *window], [batch // batch_groups, kernels, *result])
     x, w = (g.of(Type(element, tuple(shape[i] for i in order))) for shape, order in zip(shapes[:2], orders[:2], strict=True))
-    sums = WIDER[element] if element in WIDER and g.chance(0.15) else element
-    type = Type(sums, tuple(shapes[2][i] for i in orders[2]))
+    type = Type(g.accumulator(element), tuple(shapes[2][i] for i in orders[2]))
     if not g.fits(type):
         return None
     numbers = f"{_layout(['b', 'f', *spatial], orders[0])}x{_layout(['o', 'i', *spatial], orders[1])}->{_layout(['b', 'f', *spatial], orders[2])}"

@@ -150,7 +150,7 @@ def scattered(g: Grower) -> list[Value] | None:
             x, updates = g.bounded(x), g.bounded(updates)
         if kind in ("maximum", "minimum") and g.style.smooth:
             x, updates = distinct(g, x), g.one("stablehlo.add", [distinct(g, updates), g.splat(0.0113, updates.type)], updates.type)
-    scalar = Type(x.element, ())
+    scalar = Type(g.accumulator(x.element), ())
     keeps = kind == "replace" and g.chance(0.1)
     scaled = kind == "add" and x.type.is_float and g.chance(0.15)
 
@@ -162,7 +162,7 @@ def scattered(g: Grower) -> list[Value] | None:
         return [inner.one(f"stablehlo.{kind}", [a, b] if g.chance(0.8) else [b, a], scalar)]
 
     attributes = f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, indices_are_sorted = false, unique_indices = false"
-    return [g.one("stablehlo.scatter", [x, n.indices, updates], x.type, attributes, [g.combiner([scalar, scalar], body)])]
+    return [g.one("stablehlo.scatter", [x, n.indices, updates], x.type.having(scalar.element), attributes, [g.combiner([scalar, scalar], body)])]
 
 
 @step("scatter")

@@ -58,7 +58,8 @@ def reduced(g: Grower) -> list[Value]:
     dims = g.subset(x.type.rank, 0.6)
     # of a single element an implementation may give that element, whatever the fold begins with
     several = prod(x.shape[d] for d in dims) > 1
-    return [g.bounded(g.reduce_with(f"stablehlo.{kind}", x, dims, identity(g, kind, x.type, several and kind in IDEMPOTENT)))]
+    init = identity(g, kind, x.type, several and kind in IDEMPOTENT)
+    return [g.bounded(g.reduce_with(f"stablehlo.{kind}", x, dims, init, g.accumulator(x.element)))]
 
 
 def general_region(type: Type) -> tuple[Region, float, bool] | None:
@@ -193,15 +194,15 @@ def windowed(g: Grower) -> list[Value] | None:
     made = windows(g, x, True)
     if made is None or not g.fits(x.type.having(shape=made[1])):
         return None
-    scalar = Type(x.element, ())
-    general = general_region(x.type) if g.chance(0.15) else None
+    scalar = Type(g.accumulator(x.element), ())
+    general = general_region(x.type) if scalar.element == x.element and g.chance(0.15) else None
     init = identity(g, kind, x.type, kind in IDEMPOTENT) if general is None else g.splat(general[1], scalar)
     x = x if general is None else ready_for(g, general, x)
 
     def body(inner: Grower, a: Value, b: Value) -> list[Value]:
         return [inner.one(f"stablehlo.{kind}", [a, b], scalar) if general is None else general[0](inner, a, b)]
 
-    y = g.one("stablehlo.reduce_window", [x, init], x.type.having(shape=made[1]), made[0], [g.combiner([scalar, scalar], body)])
+    y = g.one("stablehlo.reduce_window", [x, init], x.type.having(scalar.element, shape=made[1]), made[0], [g.combiner([scalar, scalar], body)])
     return [g.bounded(y)]
 
 
@@ -221,10 +222,11 @@ def select_and_scatter(g: Grower) -> list[Value] | None:
     direction = g.pick(["GE", "GE", "GT", "LE", "LT"])
     chosen = g.combiner([scalar, scalar], lambda inner, a, b: [inner.compare(direction, a, b)])
     kind = g.pick(["add", "add", "add", "maximum", "minimum", "multiply"])
-    scattered = g.combiner([scalar, scalar], lambda inner, a, b: [inner.one(f"stablehlo.{kind}", [a, b], scalar)])
+    wide = Type(g.accumulator(x.element), ())
+    scattered = g.combiner([wide, wide], lambda inner, a, b: [inner.one(f"stablehlo.{kind}", [a, b], wide)])
     init = g.splat({"add": 0, "multiply": 1}.get(kind, 0), scalar) if g.chance(0.8) else g.of(scalar)
     rows = ", ".join(f"[{lo}, {hi}]" for lo, hi in padding)
     attributes = (
         f"window_dimensions = {integers_text(window)}, window_strides = {integers_text(strides)}, padding = dense<[{rows}]> : tensor<{len(padding)}x2xi64>"
     )
-    return [g.one("stablehlo.select_and_scatter", [x, source, init], x.type, attributes, [chosen, scattered])]
+    return [g.one("stablehlo.select_and_scatter", [x, source, init], x.type.having(wide.element), attributes, [chosen, scattered])]

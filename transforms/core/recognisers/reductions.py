@@ -31,7 +31,7 @@ def recognise_reduce(b: OpBuilder, op: stablehlo.ReduceOp) -> list[SSAValue] | N
     results: list[SSAValue] = []
     for x, initial, kind, result in zip(op.inputs, op.init_values, kinds, op.results, strict=True):
         reduced = b.reduce(kind, b.convert(x, element(result)), dims)
-        results.append(combine_with_scalar(b, kind, reduced, initial))
+        results.append(combine_with_scalar(b, kind, reduced, b.convert(initial, element(result))))
     return results
 
 
