@@ -34,7 +34,7 @@ def dot_general(g: Grower) -> list[Value] | None:
         return None
     if x.type.is_float or x.type.is_complex:
         x = g.bounded(x)
-        result = result.having(g.accumulator(x.element))
+    result = result.having(g.accumulator(x.element))
     numbers = ", ".join(
         f"{name} = [{', '.join(map(str, dims))}]"
         for name, dims in (
