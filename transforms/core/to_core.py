@@ -45,7 +45,7 @@ from wengert.transforms.core.recognisers.incomplete_functions import recognise_i
 from wengert.transforms.core.recognisers.lapack import recognise_lapack
 from wengert.transforms.core.recognisers.logaddexp import recognise_logaddexp
 from wengert.transforms.core.recognisers.logistic import recognise_logistic
-from wengert.transforms.core.recognisers.promotion import recognise_promotion
+from wengert.transforms.core.recognisers.promotion import recognise_mixed_product, recognise_promotion
 from wengert.transforms.core.recognisers.reductions import recognise_empty_reduce, recognise_reduce
 from wengert.transforms.core.recognisers.scatters import recognise_scatter
 from wengert.transforms.core.recognisers.shardings import recognise_placement
@@ -61,9 +61,10 @@ Recogniser = Callable[[OpBuilder, Any], Sequence[SSAValue] | None]
 RECOGNISERS: dict[type[Operation], tuple[Recogniser, ...]] = {
     stablehlo.AddOp: (recognise_logaddexp,),
     stablehlo.ConvertOp: (recognise_stop,),
+    stablehlo.ConvolutionOp: (recognise_mixed_product,),
     stablehlo.CustomCallOp: (recognise_placement, recognise_top_k),
     stablehlo.DivideOp: (recognise_logistic,),
-    stablehlo.DotGeneralOp: (recognise_algorithm,),
+    stablehlo.DotGeneralOp: (recognise_algorithm, recognise_mixed_product),
     stablehlo.ReduceOp: (recognise_empty_reduce, recognise_reduce, recognise_argreduce, recognise_promotion),
     stablehlo.ReduceWindowOp: (recognise_window, recognise_promotion),
     stablehlo.ScatterOp: (recognise_scatter, recognise_promotion),

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from wengert.lab.cli import output
@@ -159,12 +160,12 @@ def _export(options: argparse.Namespace) -> int:
 def _merge(options: argparse.Namespace) -> int:
     if Path(options.into).exists() and any(Path(file).exists() and Path(file).samefile(options.into) for file in options.files):
         raise InputError(f"{options.into} cannot be merged into itself")
-    sources = [Database(file) for file in options.files]  # all are opened before anything is written
-    with Database(options.into, create=True) as database:
+    with ExitStack() as opened:
+        sources = [opened.enter_context(Database(file)) for file in options.files]  # all are opened before anything is written
+        database = opened.enter_context(Database(options.into, create=True))
         for source in sources:
-            with source:
-                copied, there = database.merge(source), len(source.records())
-                print(f"{source.path}: {copied} of {there} records are new in {options.into}")
+            copied, there = database.merge(source), len(source.records())
+            print(f"{source.path}: {copied} of {there} records are new in {options.into}")
     return Exit.OK
 
 

@@ -1,4 +1,4 @@
-"""Reductions, windows and scatters that accumulate in a wider type than their inputs have: inputs are converted first.
+"""Reductions, windows and scatters that accumulate in a wider type than their inputs have, and products of real by complex numbers: inputs are converted first.
 
 Before and after::
 
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import ComplexType
 from xdsl.ir import SSAValue
 
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import copy_region
-from wengert.ir.tensor_types import element
+from wengert.ir.tensor_types import dtype_of, element, f32, f64, is_complex, real_element, shape, tensor
 
 Accumulating = hlo.ReduceOp | hlo.ReduceWindowOp | hlo.ScatterOp | hlo.SelectAndScatterOp
 
@@ -34,3 +35,19 @@ def recognise_promotion(b: OpBuilder, op: Accumulating) -> Sequence[SSAValue] | 
     if all(new is old for new, old in zip(operands, op.operands, strict=True)):
         return None
     return b.create(type(op), operands, [r.type for r in op.results], op.properties, [copy_region(region) for region in op.regions])
+
+
+def recognise_mixed_product(b: OpBuilder, op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> Sequence[SSAValue] | None:
+    """A product of real and complex numbers, as one of complex numbers; of real numbers to complex ones, as one of real numbers that is converted.
+
+    The cotangent of what is real is then the real part, which the conversion takes.
+    """
+    complexes = [is_complex(element(x)) for x in (op.lhs, op.rhs, op.result)]
+    if all(complexes) or not complexes[2]:
+        return None
+    if not any(complexes[:2]):
+        to = element(op.result)
+        return [b.convert(b.one(type(op), (op.lhs, op.rhs), tensor(shape(op.result), real_element(to)), **op.properties), to)]
+    part = f64 if any(dtype_of(real_element(element(x))).itemsize > 4 for x in (op.lhs, op.rhs)) else f32
+    converted = [x if is_complex(element(x)) else b.convert(x, ComplexType(part)) for x in (op.lhs, op.rhs)]
+    return [b.one(type(op), converted, op.result.type, **op.properties)]

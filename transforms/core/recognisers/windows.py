@@ -80,7 +80,7 @@ def recognise_window(b: OpBuilder, op: stablehlo.ReduceWindowOp) -> list[SSAValu
     window = Window.of(op)
     results: list[SSAValue] = []
     for x, initial, kind, result in zip(op.inputs, op.init_values, kinds, op.results, strict=True):
-        results.append(_window_reduce(b, kind, *(b.convert(value, element(result)) for value in (x, initial)), window))
+        results.append(_window_reduce(b, kind, b.convert(x, element(result)), b.convert(initial, element(result)), window))
     return results
 
 

@@ -106,7 +106,8 @@ def _convolve(
     }
     if like.precision_config is not None:
         properties["precision_config"] = like.precision_config
-    return b.one(hlo.ConvolutionOp, (x, kernel), tensor(result, element(like.result)), **properties)
+    wide = element(like.result)  # a convolution takes operands of one type, and cotangents have the result's
+    return b.one(hlo.ConvolutionOp, (b.convert(x, wide), b.convert(kernel, wide)), tensor(result, wide), **properties)
 
 
 @adjoint(hlo.ConvolutionOp)
