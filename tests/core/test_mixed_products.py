@@ -67,7 +67,7 @@ def test_every_combination(op: str, lhs: str) -> None:
         taken += 1
         elements = (lhs, rhs)
         inputs = [rng.integers(0, 4, shape).astype(TYPES[element]) for shape, element in zip(OPS[op][:2], elements, strict=True)]
-        (value,) = results(program, inputs, 1e-6)
+        value: Any = results(program, inputs, 1e-6)[0]
         np.testing.assert_array_equal(value.astype(complex), product(op, *(x.astype(complex) for x in inputs)))
         wrt = tuple(i for i, element in enumerate(elements) if element in INEXACT)
         if not wrt or result not in INEXACT:
