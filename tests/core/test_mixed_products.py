@@ -73,7 +73,7 @@ def test_every_combination(op: str, lhs: str) -> None:
         if not wrt or result not in INEXACT:
             continue
         x_dots = [rng.integers(-2, 3, inputs[i].shape).astype(inputs[i].dtype) for i in wrt]
-        y_bar = rng.integers(-2, 3, value.shape).astype(value.dtype)
+        y_bar: Any = rng.integers(-2, 3, value.shape).astype(value.dtype)
         y_dot = results(program.jvp(wrt=wrt), [*inputs, *x_dots], 1e-6)[-1]
         for strategy in ("transpose", "direct"):
             x_bars = results(program.vjp(wrt=wrt, strategy=strategy), [*inputs, y_bar], 1e-2)[1:]
