@@ -49,6 +49,12 @@ def results(program: wg.Program, inputs: list[Any], tolerance: float) -> list[An
     return list(interpreted)
 
 
+def whole(rng: np.random.Generator, like: Any, low: int = 0) -> Any:
+    """Small whole numbers, whose products and sums are exact in every type."""
+    shape: tuple[int, ...] = like.shape
+    return rng.integers(low, 4, shape).astype(like.dtype)
+
+
 def product(op: str, x: Any, y: Any) -> Any:
     if op == "dot":
         return x @ y
@@ -66,14 +72,13 @@ def test_every_combination(op: str, lhs: str) -> None:
             continue
         taken += 1
         elements = (lhs, rhs)
-        inputs = [rng.integers(0, 4, shape).astype(TYPES[element]) for shape, element in zip(OPS[op][:2], elements, strict=True)]
+        inputs = [whole(rng, np.empty(shape, TYPES[element])) for shape, element in zip(OPS[op][:2], elements, strict=True)]
         value: Any = results(program, inputs, 1e-6)[0]
         np.testing.assert_array_equal(value.astype(complex), product(op, *(x.astype(complex) for x in inputs)))
         wrt = tuple(i for i, element in enumerate(elements) if element in INEXACT)
         if not wrt or result not in INEXACT:
             continue
-        x_dots = [rng.integers(-2, 3, inputs[i].shape).astype(inputs[i].dtype) for i in wrt]
-        y_bar: Any = rng.integers(-2, 3, value.shape).astype(value.dtype)
+        x_dots, y_bar = [whole(rng, inputs[i], -2) for i in wrt], whole(rng, value, -2)
         y_dot = results(program.jvp(wrt=wrt), [*inputs, *x_dots], 1e-6)[-1]
         for strategy in ("transpose", "direct"):
             x_bars = results(program.vjp(wrt=wrt, strategy=strategy), [*inputs, y_bar], 1e-2)[1:]
