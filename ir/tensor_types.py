@@ -274,6 +274,13 @@ def float_limits(dtype: np.dtype[Any]) -> Any:
     return cast(Any, ml_dtypes).finfo(dtype)
 
 
+def wider(a: Attribute, b: Attribute) -> Attribute:
+    """The narrowest of the element types that holds the floating-point numbers of two: one of both, or f32 for the two of 16 bits."""
+    if a == b or dtype_of(a).itemsize > dtype_of(b).itemsize:
+        return a
+    return b if dtype_of(a).itemsize < dtype_of(b).itemsize else f32
+
+
 def bytes_of_type(type: TensorType[Any]) -> int:
     """The bytes that the elements of a statically shaped tensor take."""
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize

@@ -13,7 +13,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr
 from wengert.ir import elements
 from wengert.ir.attributes import bool_array, bools, int_array, int_attr, int_of, ints
-from wengert.ir.tensor_types import element, shape, tensor
+from wengert.ir.tensor_types import element, shape, tensor, wider
 from wengert.transforms.ad.case import Arg, Case
 from wengert.transforms.ad.rule import Tangent, transpose
 
@@ -67,7 +67,7 @@ class _Window(Struct, frozen=True):
 
 
 def convolve(b: OpBuilder, lhs: Value, rhs: Value, numbers: ConvDimensionNumbersAttr, window: _Window, result: Sequence[int], like: hlo.ConvolutionOp) -> Value:
-    """Emits a convolution with these attributes, and the elements of the result and the precision of another."""
+    """Emits a convolution with these attributes, of elements as wide as both operands', and the precision of another."""
     padding = elements.from_numpy(np.array(window.padding, np.int64).reshape(-1, 2))
     properties: dict[str, Attribute] = {
         "dimension_numbers": numbers,
@@ -81,7 +81,7 @@ def convolve(b: OpBuilder, lhs: Value, rhs: Value, numbers: ConvDimensionNumbers
     }
     if like.precision_config is not None:
         properties["precision_config"] = like.precision_config
-    wide = element(like.result)  # a convolution takes operands of one type, and cotangents have the result's
+    wide = wider(element(lhs), element(rhs))  # a convolution takes operands of one type, and cotangents have the result's
     return b.one(hlo.ConvolutionOp, (b.convert(lhs, wide), b.convert(rhs, wide)), tensor(result, wide), **properties)
 
 

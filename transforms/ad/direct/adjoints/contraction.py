@@ -13,7 +13,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.attributes import ConvDimensionNumbersAttr
 from wengert.ir import elements
 from wengert.ir.attributes import bool_array, bools, int_array, int_attr, int_of, ints
-from wengert.ir.tensor_types import element, rank, shape, tensor
+from wengert.ir.tensor_types import element, rank, shape, tensor, wider
 from wengert.transforms.ad.direct.adjoint import Bars, adjoint
 
 # -- dot_general
@@ -106,7 +106,7 @@ def _convolve(
     }
     if like.precision_config is not None:
         properties["precision_config"] = like.precision_config
-    wide = element(like.result)  # a convolution takes operands of one type, and cotangents have the result's
+    wide = wider(element(x), element(kernel))  # a convolution takes operands of one type, and cotangents have the result's
     return b.one(hlo.ConvolutionOp, (b.convert(x, wide), b.convert(kernel, wide)), tensor(result, wide), **properties)
 
 
