@@ -24,6 +24,8 @@ LINES = 1500
 """Lines of a part, some 25 ms of LLVM's time; a module costs LLVM 0.7 ms before its first function, and 0.5 ms more of ours."""
 LEAST_LINES = 2500
 """A program of fewer lines is one part."""
+LEAST_BESIDE = 750
+"""Lines beside the longest function for each further part."""
 MOST_PARTS = 16
 
 _DEFINITION = re.compile(r"define (internal )?[^@\n]*@([\w.]+)\(")
@@ -41,7 +43,10 @@ def parts_of(text: str, *, inlining: bool = True) -> tuple[str, ...]:
     lines = text.count("\n")
     if lines < LEAST_LINES or (items := _items(text)) is None:
         return (text,)
-    return _Division(items, inlining).parts(min(max(2, lines // LINES), MOST_PARTS))
+    division = _Division(items, inlining)
+    beside = sum(division.weights.values()) - max(division.weights.values())
+    count = min(max(2, lines // LINES), MOST_PARTS, 1 + beside // LEAST_BESIDE)
+    return (text,) if count == 1 else division.parts(count)
 
 
 Kind = Literal["entry", "function", "constant", "declared"]
@@ -94,30 +99,34 @@ def _items(text: str) -> dict[str, _Item] | None:
 
 
 class _Division:
+    """The functions that are not inlined, their lines with those of what is inlined into them, and the parts that they are put into."""
+
     def __init__(self, items: Mapping[str, _Item], inlining: bool):
         self.items = items
-        self.placed = [item for item in items.values() if item.kind in ("entry", "function") and not (inlining and _is_inlined(item))]
-        self._places: dict[str, int] = {}
+        self._placed = {symbol for symbol, item in items.items() if item.kind == "entry" or (item.kind == "function" and not (inlining and _is_inlined(item)))}
         self._lines: dict[str, int] = {}
+        self.weights = {symbol: self._weight(item) for symbol, item in items.items() if symbol in self._placed}
+        self._places: dict[str, int] = {}
 
     def parts(self, count: int) -> tuple[str, ...]:
-        loads, placed = [0] * count, {item.symbol for item in self.placed}
-        weights = {item.symbol: self._weight(item, placed) for item in self.placed}
-        entry = next(item.symbol for item in self.placed if item.kind == "entry")
-        for symbol in sorted(weights, key=lambda symbol: (symbol != entry, -weights[symbol])):  # stable: as they stand, where they are of the same length
+        loads = [0] * count
+        for symbol in sorted(self.weights, key=self._order):
             place = loads.index(min(loads))
-            loads[place] += weights[symbol]
+            loads[place] += self.weights[symbol]
             self._places[symbol] = place
         needed = [self._needed(place) for place in range(count) if loads[place]]
         seen = {symbol for place, symbols in enumerate(needed) for symbol in symbols if self._places.get(symbol, place) != place}
         return tuple(self._text(place, symbols, seen) for place, symbols in enumerate(needed))
 
-    def _weight(self, item: _Item, placed: set[str]) -> int:
-        """The lines of a function with those of what is inlined into it."""
+    def _order(self, symbol: str) -> tuple[bool, int]:
+        """The entry first, then the longest; those of the same length stay as they are."""
+        return self.items[symbol].kind != "entry", -self.weights[symbol]
+
+    def _weight(self, item: _Item) -> int:
         lines = self._lines.get(item.symbol)
         if lines is None:
-            inlined = [self.items[symbol] for symbol in item.refers if symbol not in placed and symbol in self.items and self.items[symbol].kind == "function"]
-            lines = self._lines[item.symbol] = item.text.count("\n") + sum(self._weight(other, placed) for other in inlined)
+            inlined = [other for symbol in item.refers if symbol not in self._placed and (other := self.items.get(symbol)) is not None]
+            lines = self._lines[item.symbol] = item.text.count("\n") + sum(self._weight(other) for other in inlined if other.kind == "function")
         return lines
 
     def _needed(self, place: int) -> set[str]:

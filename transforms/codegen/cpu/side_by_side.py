@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Thread
 from typing import TypeVar
 
@@ -39,8 +40,9 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], threads: int) -> li
                 errors[number] = error
                 left.clear()
 
-    helpers = _started(run, min(threads, len(items)) - 1)
+    helpers = [Thread(target=run, name=f"wengert-llvm-{number}", daemon=False) for number in range(1, min(threads, len(items)))]
     try:
+        _start(helpers)
         run()
     finally:
         _wait(helpers, left)
@@ -49,26 +51,24 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], threads: int) -> li
     return [results[number] for number in range(len(items))]
 
 
-def _started(run: Callable[[], None], count: int) -> list[Thread]:
-    """So many threads, or as many as the system gives: none while the interpreter shuts down."""
-    helpers: list[Thread] = []
-    for number in range(count):
-        helper = Thread(target=run, name=f"wengert-llvm-{number}", daemon=False)
-        try:
+def _start(helpers: Sequence[Thread]) -> None:
+    """Starts threads, or as many as the system gives: none while the interpreter shuts down."""
+    with suppress(RuntimeError):
+        for helper in helpers:
             helper.start()
-        except RuntimeError:
-            break
-        helpers.append(helper)
-    return helpers
 
 
 def _wait(helpers: Sequence[Thread], left: deque[int]) -> None:
-    """Waits for threads. An interrupt ends what has not begun, and is raised when they have ended what they are at."""
+    """Waits for the threads that were started. An interrupt ends what has not begun, and is raised when they have ended what they are at."""
     try:
-        for helper in helpers:
-            helper.join()
+        _join(helpers)
     except BaseException:
         left.clear()
-        for helper in helpers:
-            helper.join()
+        _join(helpers)
         raise
+
+
+def _join(helpers: Sequence[Thread]) -> None:
+    for helper in helpers:
+        if helper.ident is not None:
+            helper.join()
