@@ -163,7 +163,7 @@ def test_results_have_the_bits_of_the_undivided_program(kind: str, options: dict
     divided = program.compile(**options)(*inputs(kind))  # pyright: ignore
     monkeypatch.setattr(parts, "LEAST_LINES", 1 << 60)
     whole = wg.parse(network(kind)).vjp().compile(**options)(*inputs(kind))  # pyright: ignore
-    assert made[0] >= 3
+    assert made[0] >= 2
     assert made[1] == 1  # what was shared before is known
     for x, y in zip(divided, whole, strict=True):
         np.testing.assert_array_equal(x, y, strict=True)
@@ -188,7 +188,7 @@ def test_one_core(made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENGERT_NUM_THREADS", "1")
     monkeypatch.setattr(threading.Thread, "start", started.append)
     wg.parse(network("f32")).vjp().compile()
-    assert made[0] >= 3
+    assert made[0] >= 2
     assert not started
 
 
@@ -232,7 +232,7 @@ def test_programs_that_are_known(home: Path) -> None:
 
     phases, first = compiled()
     assert "llvm" in phases
-    assert len(list(home.glob(f"*{cache.OBJECT}"))) >= 3
+    assert len(list(home.glob(f"*{cache.OBJECT}"))) >= 2
     phases, again = compiled()
     assert phases == {"cache", "load"}
     for x, y in zip(first, again, strict=True):
@@ -276,7 +276,9 @@ def stopping() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_interrupts(made: list[int], stopping: None) -> None:
+def test_interrupts(made: list[int], stopping: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "LINES", 500)
+    monkeypatch.setattr(parts, "LEAST_BESIDE", 1)
     texts = list(parts_of(wg.parse(network("f32")).vjp().compile().executable.llvm_text))  # pyright: ignore
     assert len(texts) > 2
     whole = emit_objects(texts, threads=2)

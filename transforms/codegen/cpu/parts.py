@@ -5,7 +5,7 @@ are copied into each part that needs them. A function's machine code does not de
 optimised but inlining: results have the same bits. The division depends on the text alone, never on the number of threads.
 
 Parts have about the same number of lines, with those of what is inlined: the longest function first, each to the part that has the fewest so far (R. L. Graham,
-"Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17, 1969).
+"Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17, 1969). Their number is a power of two, as that of cores is mostly.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from math import log2
 from typing import Literal
 
 from msgspec import Struct
@@ -26,6 +27,10 @@ LEAST_LINES = 2500
 """A program of fewer lines is one part."""
 LEAST_BESIDE = 750
 """Lines beside the longest function for each further part."""
+OF_FUNCTION = 20
+"""Lines that take LLVM as long as a function without any."""
+OF_PROMOTED = 2
+"""How much longer a line takes in a function whose cells become registers: loops of few iterations are unrolled there."""
 MOST_PARTS = 16
 
 _DEFINITION = re.compile(r"define (internal )?[^@\n]*@([\w.]+)\(")
@@ -45,7 +50,9 @@ def parts_of(text: str, *, inlining: bool = True) -> tuple[str, ...]:
         return (text,)
     division = _Division(items, inlining)
     beside = sum(division.weights.values()) - max(division.weights.values())
-    count = min(max(2, lines // LINES), MOST_PARTS, 1 + beside // LEAST_BESIDE)
+    count = 1 << round(log2(min(max(2, lines / LINES), MOST_PARTS)))
+    while count > 1 and beside < (count - 1) * LEAST_BESIDE:
+        count //= 2
     return (text,) if count == 1 else division.parts(count)
 
 
@@ -70,9 +77,12 @@ class _Item(Struct, frozen=True, dict=True):
         return [symbol for symbol in _SYMBOL.findall(self.text) if symbol != own]
 
     @property
+    def head(self) -> str:
+        return self.text[: self.text.index("{\n")]
+
+    @property
     def declaration(self) -> str:
-        head = self.text[: self.text.index("{\n")]
-        return f"{head.replace('define internal ', 'declare ', 1).replace(PROMOTE, '').rstrip()}\n"
+        return f"{self.head.replace('define internal ', 'declare ', 1).replace(PROMOTE, '').rstrip()}\n"
 
     @property
     def visible(self) -> str:
@@ -123,10 +133,16 @@ class _Division:
         return self.items[symbol].kind != "entry", -self.weights[symbol]
 
     def _weight(self, item: _Item) -> int:
+        """The lines of a function with those of what is inlined into it, or as many as take LLVM its time."""
+        lines = self._copied(item) + OF_FUNCTION
+        return OF_PROMOTED * lines if PROMOTE in item.head else lines
+
+    def _copied(self, item: _Item) -> int:
+        """The lines of a function with those of what is inlined into it."""
         lines = self._lines.get(item.symbol)
         if lines is None:
             inlined = [other for symbol in item.refers if symbol not in self._placed and (other := self.items.get(symbol)) is not None]
-            lines = self._lines[item.symbol] = item.text.count("\n") + sum(self._weight(other) for other in inlined if other.kind == "function")
+            lines = self._lines[item.symbol] = item.text.count("\n") + sum(self._copied(other) for other in inlined if other.kind == "function")
         return lines
 
     def _needed(self, place: int) -> set[str]:
@@ -150,4 +166,4 @@ class _Division:
 
 
 def _is_inlined(item: _Item) -> bool:
-    return ATTRIBUTE in item.text[: item.text.index("{\n")]
+    return ATTRIBUTE in item.head
