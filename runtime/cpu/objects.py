@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from wengert.runtime import cache
 from wengert.runtime.cpu.thread_count import default_threads
-from wengert.transforms.codegen.cpu.machine_code import Tier, emit_object, emit_objects
+from wengert.transforms.codegen.cpu.machine_code import Tier, emit_objects
 from wengert.transforms.schedule.host import Host, host
 
 VERSION = "3"
@@ -55,7 +55,7 @@ def object_files(texts: Sequence[str], opt: Tier = "best") -> list[ObjectFile]:
 
 
 def _emitted(texts: Sequence[str], opt: Tier) -> list[bytes]:
-    return emit_objects(texts, opt, threads=default_threads()) if len(texts) > 1 else [emit_object(text, opt) for text in texts]
+    return emit_objects(texts, opt, threads=default_threads() if len(texts) > 1 else 1) if texts else []
 
 
 def entry_name(text: str, opt: Tier, host: Host) -> str:

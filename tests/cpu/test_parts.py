@@ -20,7 +20,8 @@ from wengert.runtime.cpu import compilation, shared_functions
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_files
 from wengert.runtime.cpu.perf_map import functions_of, visible
-from wengert.transforms.codegen.cpu import machine_code, parts
+from wengert.transforms.codegen.cpu import machine_code, parts, side_by_side
+from wengert.transforms.codegen.cpu.llvm_calls import LlvmCalls
 from wengert.transforms.codegen.cpu.machine_code import CompileError, emit_object, emit_objects
 from wengert.transforms.codegen.cpu.parts import parts_of
 
@@ -184,33 +185,47 @@ def test_object_files_do_not_depend_on_threads(small: None, monkeypatch: pytest.
 
 
 def test_one_core(made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[threading.Thread] = []
+    def refused(*_: object) -> int:
+        raise AssertionError("a thread is started")
+
     monkeypatch.setenv("WENGERT_NUM_THREADS", "1")
-    monkeypatch.setattr(threading.Thread, "start", started.append)
+    monkeypatch.setattr(side_by_side, "start_new_thread", refused)
     wg.parse(network("f32")).vjp().compile()
     assert made[0] >= 2
-    assert not started
 
 
 def test_without_a_thread_to_be_had(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(self: threading.Thread) -> None:
+    def refused(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", refused)
+    monkeypatch.setattr(side_by_side, "start_new_thread", refused)
     assert emit_objects(parts_of(TEXT), threads=2) == [emit_object(part) for part in parts_of(TEXT)]
 
 
-def llvm_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("wengert-llvm")]
+@pytest.fixture
+def at_work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The threads that are compiling."""
+    here: list[int] = []
+    compiled = machine_code._object_file  # pyright: ignore[reportPrivateUsage]
+
+    def noted(text: str, opt: machine_code.Tier, calls: LlvmCalls) -> bytes:
+        here.append(threading.get_ident())
+        try:
+            return compiled(text, opt, calls)
+        finally:
+            here.remove(threading.get_ident())
+
+    monkeypatch.setattr(machine_code, "_object_file", noted)
+    return here
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_errors_in_a_part(threads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_a_part(threads: str, at_work: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("WENGERT_NUM_THREADS", threads)
     with pytest.raises(CompileError, match=r"LLVM rejected generated code(.|\n)*nonsense"):
         object_files([TEXT, "define i32 @f( { nonsense", TEXT.replace("3.0", "4.0")])
-    assert not llvm_threads()
+    assert not at_work
     assert not list((tmp_path / "cache").glob("*.o"))
     assert emit_object(TEXT)
 
@@ -276,7 +291,7 @@ def stopping() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_interrupts(made: list[int], stopping: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupts(made: list[int], at_work: list[int], stopping: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "LINES", 500)
     monkeypatch.setattr(parts, "LEAST_BESIDE", 1)
     texts = list(parts_of(wg.parse(network("f32")).vjp().compile().executable.llvm_text))  # pyright: ignore
@@ -287,11 +302,11 @@ def test_interrupts(made: list[int], stopping: None, monkeypatch: pytest.MonkeyP
         while True:
             emit_objects(texts, threads=2)
 
-    for milliseconds in (1, 5, 20, 40):
+    for milliseconds in (0.2, 1, 3, 5, 10, 20, 40):
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1e3)
         with pytest.raises(Stop):
             repeatedly()
-        assert not llvm_threads()
+        assert not at_work
     assert emit_objects(texts, threads=2) == whole
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import signal
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -19,9 +22,9 @@ def test_results_are_in_the_order_of_the_items(threads: int) -> None:
 def test_threads_work_at_once() -> None:
     both = threading.Barrier(2)
 
-    def meet(_: int) -> str:
+    def meet(_: int) -> int:
         both.wait(10)
-        return threading.current_thread().name
+        return threading.get_ident()
 
     assert len(set(side_by_side(meet, range(2), 2))) == 2
 
@@ -42,16 +45,48 @@ def test_the_first_error_is_raised_and_no_more_is_begun(threads: int) -> None:
 
 
 def test_an_interrupted_caller_waits() -> None:
+    at_work: list[int] = []
     ended: list[int] = []
 
     def work(x: int) -> None:
-        if threading.current_thread() is caller:
+        if threading.get_ident() == caller:
+            while not at_work:
+                time.sleep(0.001)
             raise KeyboardInterrupt
+        at_work.append(x)
         time.sleep(0.05)
+        at_work.remove(x)
         ended.append(x)
 
-    caller = threading.current_thread()
+    caller = threading.get_ident()
     with pytest.raises(KeyboardInterrupt):
         side_by_side(work, range(100), 2)
-    assert len(ended) <= 1
-    assert all(not thread.name.startswith("wengert-llvm") for thread in threading.enumerate())
+    assert not at_work
+    assert len(ended) == 1
+
+
+def test_interrupts_at_any_time() -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    caller, at_work = threading.get_ident(), list[int]()
+
+    def work(x: int) -> None:
+        if threading.get_ident() == caller:
+            time.sleep(0.0002)
+            return
+        at_work.append(x)
+        time.sleep(0.0002)
+        at_work.remove(x)
+
+    draw, before = random.Random(0), signal.signal(signal.SIGALRM, stop)
+    try:
+        for _ in range(200):
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 1.5e-3))
+            with suppress(KeyboardInterrupt):
+                side_by_side(work, range(4), 3)
+                time.sleep(0.01)
+            assert not at_work
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -56,22 +56,20 @@ def emit_object(text: str, opt: Tier = "best") -> bytes:
     Raises:
         CompileError: LLVM does not accept the text.
     """
-    with LOCK, without_idle_passes(llvm_binding(), host().triple):
-        return _object_file(text, opt, Locked())
+    (image,) = emit_objects((text,), opt)
+    return image
 
 
 def emit_objects(texts: Sequence[str], opt: Tier = "best", *, threads: int = 1) -> list[bytes]:
     """The object files for LLVM texts, as :func:`emit_object` makes them, on at most so many threads.
 
     Raises:
-        CompileError: LLVM does not accept one of the texts; that of the first such text.
+        CompileError: LLVM does not accept one of the texts.
     """
     calls = unlocked() if min(threads, len(texts)) > 1 else None
-    if calls is None:
-        return [emit_object(text, opt) for text in texts]
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))  # the longest first, so that no thread waits long for another
     with LOCK, without_idle_passes(llvm_binding(), host().triple):
-        images = side_by_side(lambda number: _object_file(texts[number], opt, calls), order, threads)
+        images = side_by_side(lambda number: _object_file(texts[number], opt, calls or Locked()), order, threads if calls else 1)
     return [image for _, image in sorted(zip(order, images, strict=True))]
 
 
