@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wengert.runtime import cache
-from wengert.runtime.cpu.pool import default_threads
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.transforms.schedule.host import host
 
 

@@ -23,7 +23,7 @@ from wengert.lab.costs.features import program_features
 from wengert.lab.costs.time_model import MachineModel, shipped_model
 from wengert.lab.inputs import random_inputs
 from wengert.lab.measure import measure_times
-from wengert.runtime.cpu.pool import default_threads
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.interpreter import Counter, run
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.program_cost import measured, program_cost

@@ -23,7 +23,7 @@ from msgspec import Struct
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.features import program_features
 from wengert.lab.tables import seconds
-from wengert.runtime.cpu.pool import default_threads
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.machine_model import model_path, model_stamp
 from wengert.runtime.program import Program
 from wengert.transforms.analysis.compiled_cost import CompiledCost

@@ -18,7 +18,7 @@ from wengert.ir.traversal import operands_of
 from wengert.lab.costs.compiled import compiled
 from wengert.lab.costs.features import CACHES, kernel_features
 from wengert.lab.costs.time_model import machine_model
-from wengert.runtime.cpu.pool import default_threads
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.errors import InputError
 from wengert.runtime.program import static_program
 from wengert.transforms.ad.residuals.policies import can_run_again

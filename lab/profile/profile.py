@@ -37,7 +37,7 @@ from wengert.lab.memory.arena_level import Describer, location_of
 from wengert.lab.profile.timed import Run, TimedProgram
 from wengert.lab.profile.trace import Event, chrome_trace
 from wengert.lab.tables import count, seconds
-from wengert.runtime.cpu.pool import default_threads
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.derived.positions import Positions
 from wengert.runtime.errors import InputError

@@ -75,7 +75,7 @@ class TimedProgram:
         self.ops = code.timed
         self.results: tuple[Array, ...] = ()
         self._signature = program.signature
-        self._library = linked(object_code(code.text).image, code.symbols)
+        self._library = linked([object_code(code.text).image], code.symbols)
         self._fallback = Fallback(code.interpreted) if code.interpreted else None
         self._constants = constants_of(code)
         self._arena = _aligned(code.memory.arena)

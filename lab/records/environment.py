@@ -83,7 +83,7 @@ class Environment:
 def environment() -> Environment:
     """The environment of this process."""
     from wengert import __version__
-    from wengert.runtime.cpu.pool import default_threads
+    from wengert.runtime.cpu.thread_count import default_threads
 
     own = commit_of(_ROOT) if (_ROOT / ".git").exists() else ""
     variables = {name: value for name, value in sorted(os.environ.items()) if name.startswith(PREFIXES)}

@@ -41,7 +41,7 @@ def _entry(program: Program, question: Question, wrt: Sequence[int], of: Sequenc
     identity = of_derived(program.identity, f"choice of {question}", f"{tuple(wrt)} {tuple(of)}")
     if identity is None:
         return None
-    from wengert.runtime.cpu.pool import default_threads
+    from wengert.runtime.cpu.thread_count import default_threads
     from wengert.runtime.machine_model import model_stamp
     from wengert.transforms.schedule.host import host
 

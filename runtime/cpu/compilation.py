@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -26,13 +26,14 @@ from wengert.runtime.cpu import kept, shared_functions
 from wengert.runtime.cpu.entry import CompiledFunction, Stats
 from wengert.runtime.cpu.fallback import Fallback
 from wengert.runtime.cpu.linking import linked
-from wengert.runtime.cpu.objects import ObjectFile, object_code
+from wengert.runtime.cpu.objects import ObjectFile, object_files
 from wengert.runtime.cpu.options import Options, options_of
 from wengert.runtime.errors import InputError
 from wengert.runtime.functions import entry_function, signature_of
 from wengert.runtime.memory import excess, plain
 from wengert.runtime.signature import Signature
 from wengert.transforms.codegen.cpu.machine_code import CompileError, Tier, emit_object
+from wengert.transforms.codegen.cpu.parts import parts_of
 from wengert.transforms.codegen.cpu.program import ProgramText, generate
 from wengert.transforms.core import compound
 from wengert.transforms.lowering import alone, function, remaining
@@ -120,7 +121,7 @@ def compile_text(module: ModuleOp, text: str, *, strict: bool = False, opt: Tier
     """
     compilation = _Compilation(module, "main", "", Options(strict, opt, flush_subnormals))
     code = generate(module, host().target, strict=strict, flush=flush_subnormals, check_schedules=False)
-    return compilation.load(code, ObjectFile(emit_object(text, opt), False, ""), module, signature_of(entry_function(module, "main")))
+    return compilation.load(code, [ObjectFile(emit_object(text, opt), False, "")], module, signature_of(entry_function(module, "main")))
 
 
 @contextmanager
@@ -162,25 +163,31 @@ class _Compilation:
             code = self._generated(lowered, share=self.options.opt == "best")
         self._check_memory(code, signature)
         with self.phase("llvm"):
-            made = object_code(code.text, self.options.opt)
+            made = self._objects(code)
         compiled = self.load(code, made, lowered, signature)
         if self.identity is not None and not code.interpreted:
-            kept.keep(self.identity, self.options, made.name, code.symbols, self._shared, constants_of(code), compiled.stats)
+            kept.keep(self.identity, self.options, [part.name for part in made], code.symbols, self._shared, constants_of(code), compiled.stats)
         return compiled
 
     def _generated(self, lowered: ModuleOp, *, share: bool) -> ProgramText:
         options = self.options
         return generate(lowered, host().target, strict=options.strict, flush=options.flush, check_schedules=False, debug_lines=options.debug_lines, share=share)
 
-    def load(self, code: ProgramText, made: ObjectFile, lowered: ModuleOp, signature: Signature) -> CompiledFunction:
-        """The callable of an object file, which was made of this code."""
-        with self.phase("llvm"):
-            self._shared = shared_functions.load(code.shared)
+    def _objects(self, code: ProgramText) -> list[ObjectFile]:
+        """The object files of the parts of a program. Those of functions that it shares and that are not known yet are made beside them, and loaded."""
+        opt = self.options.opt
+        parts, missing = parts_of(code.text, inlining=opt == "best"), shared_functions.missing(code.shared)
+        made = object_files([*parts, *[function.text for function in missing]], opt)
+        self._shared = shared_functions.load(code.shared, dict(zip([function.symbol for function in missing], made[len(parts) :], strict=True)))
+        return made[: len(parts)]
+
+    def load(self, code: ProgramText, made: Sequence[ObjectFile], lowered: ModuleOp, signature: Signature) -> CompiledFunction:
+        """The callable of object files, which were made of this code."""
         with self.phase("load"):
-            library = linked(made.image, code.symbols, debug_lines=self.options.debug_lines)
+            library = linked([part.image for part in made], code.symbols, debug_lines=self.options.debug_lines)
             constants = constants_of(code)
             fallback = Fallback(code.interpreted) if code.interpreted else None
-        stats = self._stats(code, lowered, constants, signature, made.is_cached)
+        stats = self._stats(code, lowered, constants, signature, all(part.is_cached for part in made))
         return CompiledFunction(library, signature, constants, code.memory.arena, fallback, stats, lambda: (self._whole_text(code, lowered), lowered))
 
     def _whole_text(self, code: ProgramText, lowered: ModuleOp) -> str:

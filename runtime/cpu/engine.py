@@ -13,25 +13,30 @@ from wengert.transforms.schedule.host import host, llvm_binding
 
 
 class Library:
-    """Machine code in memory. LLVM tells debuggers of it in any case (GDB's interface for such code); ``perf`` is told if asked."""
+    """The machine code of object files, which may refer to each other, in memory.
 
-    def __init__(self, image: bytes, *, profiled: bool = False):
+    LLVM tells debuggers of it in any case (GDB's interface for such code); ``perf`` is told if asked.
+    """
+
+    def __init__(self, *images: bytes, profiled: bool = False):
         llvm = llvm_binding()
 
         @locked
         def loaded() -> Any:
             machine = llvm.Target.from_triple(host().triple).create_target_machine(opt=0, jit=True)  # it only loads what is compiled already
             engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-            engine.add_object_file(llvm.ObjectFileRef.from_data(image))
+            for image in images:
+                engine.add_object_file(llvm.ObjectFileRef.from_data(image))
             engine.finalize_object()
             return engine
 
         self._engine = loaded()
         if profiled:
-            from wengert.runtime.cpu.perf_map import write_map  # here, because few programs are profiled
-            from wengert.transforms.codegen.cpu.entry import ENTRY
+            from wengert.runtime.cpu.perf_map import visible, write_map  # here, because few programs are profiled
 
-            write_map(image, ENTRY, self.address(ENTRY))
+            for image in images:
+                if (name := visible(image)) is not None:
+                    write_map(image, name, self.address(name))
 
     @locked
     def address(self, name: str) -> int:

@@ -1,8 +1,8 @@
 """Compiled programs on disk, by the identity of the program: machine code, and all that it needs to run.
 
-What :func:`wengert.runtime.cpu.compile` makes of a program depends on the program, the options and the processor. The entry of the three names the object
-file, which stays an entry of its own: programs whose text is the same share it. A program that calls the interpreter back is not kept, since it needs its
-ops; nor is one with constants of many megabytes, which its text holds already.
+What :func:`wengert.runtime.cpu.compile` makes of a program depends on the program, the options and the processor. The entry of the three names the
+object files of its parts, which stay entries of their own: programs whose text is the same share them. A program that calls the interpreter back is not
+kept, since it needs its ops; nor is one with constants of many megabytes, which its text holds already.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _MOST_CONSTANTS = 16 << 20
 
 
 class _Entry(Struct, frozen=True, array_like=True):
-    """What is kept of a compiled program: the name of its object file, the symbols that it calls, the shared functions among them, constants, and what
+    """What is kept of a compiled program: the names of its object files, the symbols that it calls, the shared functions among them, constants, and what
     ``Stats`` says of it."""
 
-    object: str
+    objects: tuple[str, ...]
     symbols: tuple[str, ...]
     shared: tuple[shared_functions.Kept, ...]
     constants: tuple[bytes, ...]
@@ -50,7 +50,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 def keep(
     identity: str,
     options: Options,
-    object_name: str,
+    objects: Sequence[str],
     symbols: Sequence[str],
     shared: Sequence[shared_functions.Kept],
     constants: Sequence[np.ndarray[Any, Any]],
@@ -59,7 +59,7 @@ def keep(
     """Keeps a compiled program that calls nothing of the interpreter."""
     if stats.constant_bytes > _MOST_CONSTANTS:
         return
-    entry = _Entry(object_name, tuple(symbols), tuple(shared), tuple(array.tobytes() for array in constants), stats.kernels, stats.calls, stats.arena_bytes)
+    entry = _Entry(tuple(objects), tuple(symbols), tuple(shared), tuple(array.tobytes() for array in constants), stats.kernels, stats.calls, stats.arena_bytes)
     cache.write(_name(identity, options), _ENCODER.encode(entry), cache.KNOWN)
 
 
@@ -73,16 +73,16 @@ def find(identity: str, options: Options, signature: Signature, source: Source) 
         entry = _DECODER.decode(data)
     except msgspec.MsgspecError:  # written in another way: it is written again
         return None
-    image = cache.read(entry.object)
+    images = [image for name in entry.objects if (image := cache.read(name)) is not None]
     results = sum(prod(r.shape) * r.dtype.itemsize for r in signature.results)
     constants = sum(map(len, entry.constants))
-    if image is None or excess(results + constants + entry.arena_bytes):  # compiling it says what the memory is for
+    if len(images) < len(entry.objects) or excess(results + constants + entry.arena_bytes):  # compiling it says what the memory is for
         return None
     if not shared_functions.load_kept(entry.shared):
         return None
     read = time.perf_counter()
     arrays = [_array(constant) for constant in entry.constants]
-    code = linked(image, entry.symbols, debug_lines=options.debug_lines)
+    code = linked(images, entry.symbols, debug_lines=options.debug_lines)
     times = {"cache": 1e3 * (read - start), "load": 1e3 * (time.perf_counter() - read)}
     stats = Stats(entry.kernels, entry.calls, {}, entry.arena_bytes, constants, results, True, times)
     return CompiledFunction(code, signature, arrays, entry.arena_bytes, None, stats, source)

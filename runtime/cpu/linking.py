@@ -1,15 +1,15 @@
-"""Loads an object file together with what its code calls: the thread pool, BLAS and LAPACK, functions of the runtime."""
+"""Loads the object files of a program together with what their code calls: the thread pool, BLAS and LAPACK, functions of the runtime."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from wengert.runtime.cpu.engine import Library
 from wengert.transforms.codegen.cpu.symbols import ALLOWS, BLAS_HOLD, BLAS_RELEASE, CALL_BACK, OF_RUNTIME, POLL, POOL_JOB, POOL_RUN, register_symbols
 
 
-def linked(image: bytes, symbols: Collection[str], *, debug_lines: bool = False) -> Library:
-    """The machine code of an object file in memory; ``symbols`` are those that it refers to. With ``debug_lines`` profilers are told of it."""
+def linked(images: Sequence[bytes], symbols: Collection[str], *, debug_lines: bool = False) -> Library:
+    """The machine code of object files in memory; ``symbols`` are those from outside that they refer to. With ``debug_lines`` profilers are told of it."""
     if not {POOL_RUN, POOL_JOB, BLAS_HOLD, BLAS_RELEASE}.isdisjoint(symbols):
         from wengert.runtime.cpu import pool  # here, as the others: small programs do without
 
@@ -23,4 +23,4 @@ def linked(image: bytes, symbols: Collection[str], *, debug_lines: bool = False)
 
         tape_memory.register()
     register_symbols(symbol for symbol in symbols if symbol not in OF_RUNTIME)
-    return Library(image, profiled=debug_lines)
+    return Library(*images, profiled=debug_lines)

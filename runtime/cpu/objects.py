@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import llvmlite
 from msgspec import Struct
 
 from wengert.runtime import cache
-from wengert.transforms.codegen.cpu.machine_code import Tier, emit_object
+from wengert.runtime.cpu.thread_count import default_threads
+from wengert.transforms.codegen.cpu.machine_code import Tier, emit_objects
 from wengert.transforms.schedule.host import Host, host
 
 VERSION = "3"
@@ -28,15 +31,31 @@ def object_code(text: str, opt: Tier = "best") -> ObjectFile:
         CompileError: LLVM does not accept the text.
         InputError: the limit of the cache is not a number.
     """
+    (made,) = object_files((text,), opt)
+    return made
+
+
+def object_files(texts: Sequence[str], opt: Tier = "best") -> list[ObjectFile]:
+    """The object files for LLVM texts. Those that the cache does not have are made side by side, on as many threads as this process may use.
+
+    Raises:
+        CompileError: LLVM does not accept one of the texts: then none is kept.
+        InputError: the limit of the cache is not a number.
+        ValueError: ``WENGERT_NUM_THREADS`` is not a positive number, and there are several texts.
+    """
     if cache.folder() is None:
-        return ObjectFile(emit_object(text, opt), False, "")
-    name = entry_name(text, opt, host())
-    image = cache.read(name)
-    if image is not None:
-        return ObjectFile(image, True, name)
-    image = emit_object(text, opt)
-    cache.write(name, image)
-    return ObjectFile(image, False, name)
+        return [ObjectFile(image, False, "") for image in _emitted(texts, opt)]
+    names = [entry_name(text, opt, host()) for text in texts]
+    images = [cache.read(name) for name in names]
+    missing = [number for number, image in enumerate(images) if image is None]
+    made = dict(zip(missing, _emitted([texts[number] for number in missing], opt), strict=True))
+    for number, image in made.items():
+        cache.write(names[number], image)
+    return [ObjectFile(made[number] if image is None else image, image is not None, names[number]) for number, image in enumerate(images)]
+
+
+def _emitted(texts: Sequence[str], opt: Tier) -> list[bytes]:
+    return emit_objects(texts, opt, threads=default_threads() if len(texts) > 1 else 1) if texts else []
 
 
 def entry_name(text: str, opt: Tier, host: Host) -> str:

@@ -27,21 +27,8 @@ from wengert.runtime.cpu.blas_threads import blas_text, find_blas
 from wengert.runtime.cpu.engine import Library
 from wengert.runtime.cpu.objects import object_code
 from wengert.runtime.cpu.pool_code import available, pool_text
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
-
-
-def default_threads() -> int:
-    """``WENGERT_NUM_THREADS``, or the number of cores that the process may use.
-
-    Raises:
-        ValueError: the variable is not a positive number.
-    """
-    setting = os.environ.get("WENGERT_NUM_THREADS", "").strip()
-    if setting:
-        if not setting.isdecimal() or int(setting) == 0:
-            raise ValueError(f"WENGERT_NUM_THREADS must be a positive number, not {setting!r}")
-        return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_threads(count: int) -> None:

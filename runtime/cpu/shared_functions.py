@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wengert.ir.pipeline.stages import locked
 from wengert.runtime import cache
 from wengert.runtime.cpu.engine import Library
-from wengert.runtime.cpu.objects import object_code
+from wengert.runtime.cpu.objects import ObjectFile
 from wengert.transforms.codegen.cpu.shared_functions import SharedFunction
 from wengert.transforms.schedule.host import llvm_binding
 
@@ -21,16 +21,22 @@ _kept: list[Library] = []
 
 
 @locked
-def load(functions: Sequence[SharedFunction]) -> list[Kept]:
+def missing(functions: Sequence[SharedFunction]) -> list[SharedFunction]:
+    """Those of the functions that this process has not loaded."""
+    return [function for function in functions if function.symbol not in _loaded]
+
+
+@locked
+def load(functions: Sequence[SharedFunction], made: Mapping[str, ObjectFile]) -> list[Kept]:
     """Loads functions, of which each stands behind those that it calls; what is kept of them with a program.
 
-    Raises:
-        CompileError: LLVM does not accept the text of one (a defect).
+    Args:
+        functions: all that a program declares.
+        made: the object files of those that were missing, by their symbols.
     """
     for function in functions:
         if function.symbol not in _loaded:
-            made = object_code(function.text)
-            _link(function.symbol, made.image, made.name)
+            _link(function.symbol, made[function.symbol].image, made[function.symbol].name)
     return [(function.symbol, _loaded[function.symbol][1]) for function in functions]
 
 

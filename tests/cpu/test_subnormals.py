@@ -9,6 +9,7 @@ import wengert as wg
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.transforms.codegen.cpu.symbols import POOL_JOB
 from wengert.transforms.schedule import chunks as parallel
 
@@ -78,7 +79,7 @@ def test_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(20):
             assert compiled(np.full(100000, SMALL["f32"]))[0].max() == 0
     finally:
-        pool.set_threads(pool.default_threads())
+        pool.set_threads(default_threads())
 
 
 def test_the_interpreter_has_no_such_mode() -> None:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.pool_code import available
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.interpreter import run
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
 from wengert.transforms.core.to_core import to_core
@@ -37,7 +38,7 @@ def text_of(function, *inputs) -> str:
 @pytest.fixture(autouse=True)
 def _default_threads():
     yield
-    pool.set_threads(pool.default_threads())
+    pool.set_threads(default_threads())
 
 
 @pytest.fixture
@@ -376,7 +377,7 @@ def test_a_forked_child_has_workers_of_its_own() -> None:
 def test_a_setting_that_is_no_number_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENGERT_NUM_THREADS", setting)
     with pytest.raises(ValueError, match="WENGERT_NUM_THREADS must be a positive number"):
-        pool.default_threads()
+        default_threads()
 
 
 def test_the_number_of_threads_must_be_positive() -> None:

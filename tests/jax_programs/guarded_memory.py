@@ -46,7 +46,7 @@ def run_guarded(module: ModuleOp, inputs: Sequence[Array], *, at_end: bool) -> l
     code = generate(placed(module), host().target)
     if code.interpreted:
         return None
-    library = linked(object_code(code.text).image, code.symbols)
+    library = linked([object_code(code.text).image], code.symbols)
     results = signature_of(function(module, "main")).results
     constants = [np.ascontiguousarray(elements.to_numpy(op.value)) for op in code.constants]
     sizes = [prod(r.shape) * r.dtype.itemsize for r in results]

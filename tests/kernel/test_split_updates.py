@@ -5,6 +5,7 @@ import pytest
 
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile, pool
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import parse_pipeline
 
@@ -52,7 +53,7 @@ def test_parts_are_right_on_any_number_of_threads(kind: str, element: str, form:
             np.testing.assert_array_equal(result, expected)
         else:
             np.testing.assert_allclose(result, expected, rtol=3e-3 if element == "f32" else 1e-11, atol=1e-3 if element == "f32" else 1e-10)
-    pool.set_threads(pool.default_threads())
+    pool.set_threads(default_threads())
     assert len(bits) == 1
     (strict,) = compile(module, strict=True)(*given)
     np.testing.assert_array_equal(strict, expected)

@@ -12,6 +12,7 @@ from wengert.dialects.kernel.schedule import Schedule, ScheduleAttr
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.runtime.cpu import compile, pool
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.errors import InputError
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import parse_pipeline
@@ -71,7 +72,7 @@ def _fine(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     monkeypatch.setattr(chunks, "LEAST_NS", 2.0)
     monkeypatch.setattr(sharing, "OWNED_NS", 0.0)
     yield
-    pool.set_threads(pool.default_threads())
+    pool.set_threads(default_threads())
 
 
 @pytest.mark.usefixtures("_fine")
@@ -135,7 +136,7 @@ def test_obeyed(text: str) -> None:
         for threads in (1, 3):
             pool.set_threads(threads)
             np.testing.assert_array_equal(program(*operands)[0], expected)
-    pool.set_threads(pool.default_threads())
+    pool.set_threads(default_threads())
 
 
 @pytest.mark.parametrize(("program", "text", "reason"), [

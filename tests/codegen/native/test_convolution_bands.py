@@ -12,6 +12,7 @@ from wengert.dialects.kernel.schedule import Cut, Schedule
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import ops_of
 from wengert.runtime.cpu import compile, pool
+from wengert.runtime.cpu.thread_count import default_threads
 from wengert.runtime.interpreter import run
 from wengert.transforms.codegen.cpu.native.convolution import direct, shapes
 from wengert.transforms.core.to_core import to_core
@@ -33,7 +34,7 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     monkeypatch.setattr(chunks, "LEAST_NS", 2.0)
     monkeypatch.setattr(shapes, "ROWS", 1)
     yield
-    pool.set_threads(pool.default_threads())
+    pool.set_threads(default_threads())
 
 
 def convolution(random: Random, layout: str, element: str, *, depthwise: bool = False) -> tuple[str, list[tuple[int, ...]]]:
