@@ -1,4 +1,4 @@
-"""What a gpu.module is compiled for: ``#nvvm.target``, ``#rocdl.target`` and ``#spirv.target_env``, with upstream's keys.
+"""Targets that a gpu.module is compiled for: ``#nvvm.target``, ``#rocdl.target`` and ``#spirv.target_env``, with upstream's keys.
 
 Of the dialects that they belong to nothing else is there: below the gpu level is LLVM text.
 """

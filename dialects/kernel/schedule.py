@@ -1,4 +1,4 @@
-"""How a nest runs: the attribute ``#kernel.schedule<...>``, which ``schedule`` writes and code generation obeys.
+"""The schedule of a nest, ``#kernel.schedule<...>``, which ``schedule`` writes and code generation obeys.
 
 The loops are those of the nest, by number. What is left out has its neutral value: the loops as they stand, one after the other, one lane::
 

@@ -1,4 +1,4 @@
-"""What the types of an upstream op have to be, for the families of ops whose operands and results are alike."""
+"""Checks of the types of upstream ops, for the families of ops whose operands and results are alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values of a jaxpr can have a tangent, and which depend on one that is an argument.
+"""Finds the values of a jaxpr that can have a tangent, and those that depend on one that is an argument.
 
 A forward data-flow analysis over equations, to a fixed point over loops. It may call a value active whose tangent turns out to be zero, never the
 reverse. A rule is then traced for the arguments that are active where it is called; the others have *symbolic* zeros, on which rules of libraries depend

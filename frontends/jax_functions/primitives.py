@@ -1,4 +1,4 @@
-"""What stands in a jaxpr for calls of functions with rules, for what a library's primitive computes, and for stopped gradients, until it is lowered."""
+"""Primitives in a jaxpr for calls of functions with rules, for what a library's primitive computes, and for stopped gradients, until it is lowered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ops are called now that had other names in MLIR before 2022, when the standard dialect was taken apart: for hints.
+"""Present names of ops that had others in MLIR before 2022, when the standard dialect was taken apart: for hints.
 
 Texts in the old names are refused and not read, because MLIR's own parser refuses them: what is a program here is one there.
 """

@@ -1,4 +1,4 @@
-"""What exactly is wrong within a step: a rewrite, a derivative rule, or an op."""
+"""Finds the fault within a step: a rewrite, a derivative rule, or an op."""
 
 from __future__ import annotations
 

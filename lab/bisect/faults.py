@@ -1,4 +1,4 @@
-"""What can be wrong with a step of a pipeline."""
+"""Faults that a step of a pipeline can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of two ways costs less: one of them, neither, one of them under a condition, or nobody knows.
+"""Decides which of two ways costs less: one of them, neither, one of them under a condition, or nobody knows.
 
 The costs of both are polynomials in what is not known. Where their difference has one sign whatever that is, there is an answer; where it has not,
 the answer is the inequality. Ways whose costs are within five per cent of each other are a tie.

@@ -1,4 +1,4 @@
-"""What is different between two matched graphs: ops that were added, removed or changed, under the source that they come from."""
+"""Differences between two matched graphs: ops that were added, removed or changed, under the source that they come from."""
 
 from __future__ import annotations
 

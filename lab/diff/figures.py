@@ -1,4 +1,4 @@
-"""What the ops of a program weigh: flops, bytes kept for the reverse part, bytes of the peak."""
+"""Figures of the ops of a program: flops, bytes kept for the reverse part, bytes of the peak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reverse derivative keeps, as a report: each residual with its source, who needs it, what computing it again would cost, and why it is kept.
+"""The report on what a reverse derivative keeps: each residual with its source, who needs it, what computing it again would cost, and why it is kept.
 
 >>> import wengert as wg
 >>> p = wg.load("examples/mlp.mlir")         # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""What each residual policy keeps, side by side: bytes, the flops that recomputation adds, the arena and the predicted time."""
+"""Compares residual policies by what they keep: bytes, the flops that recomputation adds, the arena and the predicted time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computing a value again would cost: the ops that lead to it from what is there anyway, as a small program that is counted and predicted."""
+"""Costs of computing a value again: the ops that lead to it from what is there anyway, as a small program that is counted and predicted."""
 
 from __future__ import annotations
 

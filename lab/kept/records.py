@@ -1,4 +1,4 @@
-"""What loops record, and who reads a value behind barriers, tapes and the boundaries of loops."""
+"""Records of loops, and the readers of a value behind barriers, tapes and the boundaries of loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of upstream MLIR, op by op, as a page of the documentation: made from the converters themselves.
+"""The table of what is read of upstream MLIR, op by op, as a page of the documentation: made from the converters themselves.
 
 ``python -m wengert.lab.ops.upstream`` prints the table of ``docs/upstream.md``; a test holds the page to it.
 """

@@ -1,4 +1,4 @@
-"""What is said of an op: where it comes from, its rule, its operands and users, and what passes did to it; as text, JSON and HTML."""
+"""The explanation of an op: where it comes from, its rule, its operands and users, and what passes did to it; as text, JSON and HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else the machine did while times were taken: how often and how long the process was kept from running.
+"""Measures what else the machine did while times were taken: how often and how long the process was kept from running.
 
 Sources: ``getrusage`` (involuntary context switches), ``/proc/self/schedstat`` (time in the run queue), ``/proc/stat`` (time that a hypervisor gave to
 others). What the system does not say is left out.

@@ -1,4 +1,4 @@
-"""What is run: a program, what is derived from it and how, and the inputs. Its hash names the task on every machine.
+"""The work of a task: a program, what is derived from it and how, and the inputs. Its hash names the task on every machine.
 
 The hash covers the program's normalised text (values and functions renamed, no locations), so that moving a function in its file, or renaming what is
 in it, leaves the task what it is, and changing what it computes does not.

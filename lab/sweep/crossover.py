@@ -1,4 +1,4 @@
-"""Where two modes take the same time for a full derivative, and which is faster on which side."""
+"""Finds where two modes take the same time for a full derivative, and which is faster on which side."""
 
 from __future__ import annotations
 

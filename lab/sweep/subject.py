@@ -1,4 +1,4 @@
-"""What is swept: a Python function, or a program that leaves extents open, at given sizes.
+"""The subject of a sweep: a Python function, or a program that leaves extents open, at given sizes.
 
 ``model.py:layer`` and ``package.module:layer``
     a function that is called with the sizes, ``layer(n=64)``, and returns a program, a function with its arguments, ``(f, (x, w))``, or StableHLO text;

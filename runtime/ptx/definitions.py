@@ -1,4 +1,4 @@
-"""Which registers may be read before anything was written to them.
+"""Finds registers that may be read before anything was written to them.
 
 A forward analysis over the branches of a kernel: a register is surely written at an instruction if it is on every way there. Only reads for which
 that does not hold are checked while the kernel runs.

@@ -1,4 +1,4 @@
-"""What may be read from and put into the attributes ``grad``, ``grad_dtype`` and ``data`` of a tensor."""
+"""Reads and assigns the attributes ``grad``, ``grad_dtype`` and ``data`` of a tensor, and refuses what they cannot be."""
 
 from __future__ import annotations
 

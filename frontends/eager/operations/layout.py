@@ -1,4 +1,4 @@
-"""Where a tensor is and how it lies in memory: what code that was written for PyTorch asks of its tensors."""
+"""The device of a tensor and its layout in memory, as code that was written for PyTorch asks for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker of Dask does: it runs tasks one after the other in a child process, which it keeps for the next ones."""
+"""A worker of Dask: it runs tasks one after the other in a child process, which it keeps for the next ones."""
 
 from __future__ import annotations
 

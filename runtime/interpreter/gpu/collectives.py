@@ -1,4 +1,4 @@
-"""What the threads of a group do together, and where each of them is."""
+"""Runs ops of several threads of a group, and tells each thread its place."""
 
 from __future__ import annotations
 

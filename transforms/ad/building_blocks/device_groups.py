@@ -1,4 +1,4 @@
-"""What derivatives of collectives are made of: everybody's value, one's own place in a group, what goes back to the source of a broadcast.
+"""Building blocks for derivatives of collectives: everybody's value, one's own place in a group, what goes back to the source of a broadcast.
 
 An op that is differentiated may stand in no module yet, and so not know how many devices there are; what needs to know is written out before
 (:mod:`wengert.transforms.ad.rewrites.collective_regions`).

@@ -1,4 +1,4 @@
-"""Which elimination of a graph: by what is eliminated, the order, and the budget of a search."""
+"""Plans of elimination: what is eliminated, the order, and the budget of a search."""
 
 from __future__ import annotations
 

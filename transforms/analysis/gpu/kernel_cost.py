@@ -1,4 +1,4 @@
-"""What a kernel at the gpu level does, read from its text: bytes of memory, strides and widths of accesses, flops, threads.
+"""The work of a kernel at the gpu level, read from its text: bytes of memory, strides and widths of accesses, flops, threads.
 
 Positions are evaluated for threads of some groups (:mod:`wengert.transforms.analysis.gpu.lanes`); nothing is run, and no time is measured.
 

@@ -1,4 +1,4 @@
-"""How often each block of a program runs, as a polynomial.
+"""Counts how often each block of a program runs, as a polynomial.
 
 A block in loops whose iterations are known runs as often as the sum of the innermost one's iterations over those of all around it (for triangular
 loops: Faulhaber's formula), or as the tables of constants say that its iterations are read from. A loop of which nothing is known has a symbol for its

@@ -1,4 +1,4 @@
-"""How much scratch memory the kernels of a program need, under their schedules."""
+"""The scratch memory that the kernels of a program need, under their schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a work-group can do in one launch: kernels, copies, loops and branches, one after another.
+"""The parts of a merged launch: kernels, copies, loops and branches, one after another in a work-group.
 
 The buffers of a part are places, whatever regions of the host they were handed to; loops and branches say in which order parts run.
 """
