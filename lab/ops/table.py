@@ -26,8 +26,8 @@ def rows(names: Iterable[str] = OPS) -> list[Row]:
 _HEAD = f"""# Ops of StableHLO and CHLO
 
 What can be done with each op: it is parsed in both forms and printed so that JAX reads it, verified by StableHLO's constraints, run by the interpreter,
-compiled for the CPU, differentiated in forward and in reverse mode, batched, and compiled for a GPU. This page is written by `wengert ops --markdown`, which tries
-each of these on a small program about the op; `wengert ops NAME` tries one op and shows its program. The tests hold this page to what is tried.
+compiled for the CPU, differentiated in forward and in reverse mode, batched, and compiled for a GPU. This page is written by `wengert ops --markdown`, which
+tries each of these on a small program about the op; `wengert ops NAME` tries one op and shows its program. The tests hold this page to what is tried.
 
 - **yes**: it was done, and agreed with what it is compared with: compiled code with the interpreter, reverse mode with forward mode, a batch with its
   elements one by one. *GPU* is PTX for NVIDIA's devices in the [interpreter of PTX](ptx_interpreter.md), which checks every access, and no device.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from wengert.lab.costs.rows import amount
+from wengert.lab.costs.rows import amount, check_symbols
 from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.strategies.choice import UNDECIDED, Choice, choose
@@ -123,10 +123,11 @@ class StrategyTable:
 
     def __str__(self) -> str:
         shown = sorted(self.usable, key=_order)
-        lines = [f"strategies for the {self.wanted} of {self.program}, d results {_listed(self.of)} / d arguments {_listed(self.wrt)}", ""]
+        lines = [f"strategies for the {self.wanted} of {self.program}, d results {_listed(self.of)} / d arguments {_listed(self.wrt)}"]
         width = max((len(row.name) for row in shown), default=0)
         cells = [self._cells(row) for row in shown]
-        lines += table(self._header, [[f"{name:{width + 2}}  {row.plan.how}", *rest] for row, (name, *rest) in zip(shown, cells, strict=True)]) if shown else []
+        named = [[f"{name:{width + 2}}  {row.plan.how}", *rest] for row, (name, *rest) in zip(shown, cells, strict=True)]
+        lines += ["", *table(self._header, named)] if shown else []
         lines += ["", *self._notes(), self.decision]
         return "\n".join(lines)
 
@@ -197,7 +198,7 @@ def strategies(
         seed: for inputs.
 
     Raises:
-        InputError: no such derivative; complex arguments or results.
+        InputError: no such derivative; complex arguments or results; a value of what is no symbol.
         DiagnosticError: the program is wrong.
     """
     program = own_program(program)
@@ -208,6 +209,8 @@ def strategies(
     moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
     rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget, estimates)]
+    if values:
+        check_symbols(values, dict.fromkeys(symbol.name for row in rows if not row.problem for symbol in row.costs.counted.unknown))
     reference = ""
     given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed) if measure is not False else None
     if given is not None and (inputs is not None or measure is True):

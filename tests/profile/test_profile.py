@@ -169,7 +169,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out)["kernels"]
     assert main(["profile", str(path), "--backend", "interpreter"]) == 1
     assert "of 'interpreter' nothing says when a kernel ran" in capsys.readouterr().err
-    assert main(["profile", str(path), "--backend", "cpuu"]) == 1
+    assert main(["profile", str(path), "--backend", "cpuu"]) == 2
     assert "did you mean 'cpu'" in capsys.readouterr().err
     assert main(["profile", str(path), "--budget", "-1"]) == 2
 

@@ -7,10 +7,8 @@ import json
 
 from wengert.lab.cli import arguments
 from wengert.lab.cli.costs.costs import sizes
-from wengert.lab.costs.bounds import read_bytes
 from wengert.lab.strategies.plans import WANTED
 from wengert.lab.strategies.table import strategies
-from wengert.runtime.errors import InputError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--predict", action="store_true", help="measure nothing (default: rows that are predicted within 50 %% of the best are run, in turns)")
     how.add_argument("--measure", action="store_true", help="run all rows that may be the fastest, in turns")
-    parser.add_argument("--budget", type=_bytes, metavar="64MB", help="leave out rows with a larger arena")
+    parser.add_argument("--budget", type=arguments.byte_amount, metavar="64MB", help="leave out rows with a larger arena")
     parser.add_argument("--estimates", type=int, metavar="N", help="add rows that estimate from one and from N random directions, with their error")
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
@@ -50,10 +48,3 @@ def execute(options: argparse.Namespace) -> int:
     )
     print(json.dumps(table.to_json(), indent=1) if options.json else table)
     return 0 if table.usable else 1
-
-
-def _bytes(text: str) -> int:
-    try:
-        return read_bytes(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

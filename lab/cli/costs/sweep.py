@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=arguments.positive, metavar="N", help="the most samples of each (default: 25)")
     parser.add_argument("--budget", type=float, metavar="S", help="seconds of samples for each, after which there are no more (default: 0.5)")
     parser.add_argument("--seed", type=int, metavar="N", help="of inputs that are drawn (default: 0)")
-    parser.add_argument("--backend", metavar="NAME", help="what runs them: cpu (default), interpreter, ...")
+    parser.add_argument("--backend", type=arguments.backend, metavar="NAME", help="what runs them: cpu (default), interpreter, opencl, cuda or ptx-interpreter")
     parser.add_argument(
         "--pipeline", metavar="PASSES", action="append", help="passes in place of the optimisation; may be repeated, each for a sweep of its own"
     )
