@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "of": (list,),
     "measure": (bool,),
     "rounds": (int,),
-    "budget": (int, float),
+    "seconds": (int, float),
     "seed": (int,),
     "backend": (str,),
     "pipeline": (str, list),
