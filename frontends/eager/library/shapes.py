@@ -15,9 +15,9 @@ import numpy
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten
-from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
+from wengert.eager.operations.memory import complex_views
 from wengert.eager.recording import dispatch
 
 

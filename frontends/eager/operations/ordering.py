@@ -15,7 +15,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.containers import Found
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations.indexing import along
-from wengert.eager.operations.views import dimension
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.recording.program import Array

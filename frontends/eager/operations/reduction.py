@@ -12,8 +12,8 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.containers import Found
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations import kernels
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.operations.promotion import INT64, category, floating
-from wengert.eager.operations.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.recording.program import Array
