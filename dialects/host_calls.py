@@ -27,7 +27,7 @@ JAX_TARGETS = (
 
 
 class HostCall(Struct, frozen=True):
-    """What a call says of its function.
+    """The properties of a called function that its call states.
 
     Attributes:
         function: its name and place, for people.

@@ -88,7 +88,7 @@ class Mesh(Struct, frozen=True):
 
 
 class Sharding(Struct, frozen=True):
-    """How a tensor is split: a mesh (a name, or the mesh itself) and the axes of each dimension."""
+    """The sharding of a tensor: a mesh (a name, or the mesh itself) and the axes of each dimension."""
 
     mesh: str | Mesh
     spec: Spec

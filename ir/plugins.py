@@ -61,7 +61,7 @@ _CONTENTS: dict[str, str] = {}
 
 
 class UndoneWarning(UserWarning):
-    """What the pass of a plug-in did was undone by a later pass."""
+    """Warns that what the pass of a plug-in did was undone by a later pass."""
 
 
 def warn_undone(message: str) -> None:

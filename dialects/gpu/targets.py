@@ -168,7 +168,7 @@ class VceAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class ResourceLimitsAttr(ParametrizedAttribute):
-    """What a SPIR-V device has of what is limited: ``#spirv.resource_limits<subgroup_size = 32>``."""
+    """The limited resources of a SPIR-V device: ``#spirv.resource_limits<subgroup_size = 32>``."""
 
     name = "spirv.resource_limits"
     limits: DictionaryAttr = param_def()

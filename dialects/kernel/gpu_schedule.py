@@ -116,7 +116,7 @@ def _joined(numbers: tuple[int, ...]) -> str:
 
 
 class GpuSchedule(Struct, frozen=True):
-    """How a nest runs on a GPU; see the module's docstring."""
+    """The schedule of a nest on a GPU; see the module's docstring."""
 
     threads: tuple[int, ...] = ()
     elements: int = 1

@@ -89,7 +89,7 @@ class Share(Struct, frozen=True):
 
 
 class ProductSchedule(Struct, frozen=True):
-    """How a matrix product runs; see the module's docstring."""
+    """The schedule of a matrix product; see the module's docstring."""
 
     kernel: Method = "rows"
     copied: tuple[Side, ...] = ()

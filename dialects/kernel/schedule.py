@@ -80,7 +80,7 @@ class Piece(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """How a nest runs; see the module's docstring."""
+    """The schedule of a nest; see the module's docstring."""
 
     order: tuple[int, ...] = ()
     cut: Cut | None = None

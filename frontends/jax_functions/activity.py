@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Level(IntEnum):
-    """What a value depends on."""
+    """Degrees of dependence of a value."""
 
     CONSTANT = 0
     """On nothing that has a tangent, or only by a function whose derivative is zero everywhere."""

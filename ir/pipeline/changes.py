@@ -27,7 +27,7 @@ from wengert.ir.traversal import all_ops
 
 
 class Kind(StrEnum):
-    """What happened to an op."""
+    """Kinds of changes to an op."""
 
     MADE = "made"
     REWRITTEN = "rewritten"

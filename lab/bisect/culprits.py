@@ -25,7 +25,7 @@ _WORDS: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Culprit:
-    """What is wrong within a step.
+    """The fault within a step.
 
     Attributes:
         kind: a counted rewrite of the pass; the derivative rule, the transpose or the adjoint of an op; or an op that the step gets wrong by itself.

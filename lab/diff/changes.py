@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class SourceChanges:
-    """What is different of all that comes from one place in the source.
+    """The differences in all that comes from one place in the source.
 
     Attributes:
         place: file, line and column; of the second program where it has this line, else of the first.

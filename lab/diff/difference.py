@@ -46,7 +46,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is different between two programs, ``a`` and ``b``.
+    """The difference between two programs, ``a`` and ``b``.
 
     Attributes:
         a, b: what they are called.

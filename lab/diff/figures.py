@@ -24,7 +24,7 @@ from wengert.transforms.shapes.dynamism import is_dynamic
 
 @dataclass(frozen=True)
 class Weights:
-    """What each op of a program weighs; what is missing weighs nothing.
+    """The weight of each op of a program; what is missing weighs nothing.
 
     Attributes:
         flops: of all executions of an op; a polynomial where only a run tells how often it is executed.

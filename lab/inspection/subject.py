@@ -74,7 +74,7 @@ def _positions(positions: int | Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a command looks at.
+    """The subject of a command: what it looks at.
 
     Attributes:
         name: what the user called it: a file, ``module:function``, ``<stdin>``.

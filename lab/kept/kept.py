@@ -105,7 +105,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a reverse derivative keeps.
+    """The values that a reverse derivative keeps.
 
     Attributes:
         title: what was looked at.

@@ -27,7 +27,7 @@ _HEADER = ("residuals", "kept", "flop", "arena", "peak", "predicted time")
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """What a derivative by one policy keeps and costs."""
+    """The kept bytes and the costs of a derivative by one policy."""
 
     name: str
     kept: Polynomial

@@ -35,7 +35,7 @@ _OFFSETS = re.compile(r"\[\d+:\d+")
 
 @dataclass(frozen=True)
 class Again:
-    """What computing a value again costs, once for each time that it is kept.
+    """The costs of computing a value again, once for each time that it is kept.
 
     Attributes:
         ops, flops, transcendentals: what is executed, with the iterations of loops.

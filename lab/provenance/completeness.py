@@ -49,7 +49,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What became of the ops of one program.
+    """The fates of the ops of one program.
 
     Attributes:
         ops: how many ops were written.

@@ -67,7 +67,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known of one op.
+    """All that is known of one op.
 
     Attributes:
         name: its first result as it is printed, or its name.
@@ -139,7 +139,7 @@ def _listed(values: Sequence[Value]) -> list[str]:
 
 @dataclass(frozen=True)
 class Explanations:
-    """What is known of the ops that a selector names."""
+    """All that is known of the ops that a selector names."""
 
     title: str
     selector: str

@@ -44,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Environment:
-    """Where something was run.
+    """The environment of a run.
 
     Attributes:
         machine: the machine.

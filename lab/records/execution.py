@@ -37,7 +37,7 @@ FEWEST_CALLS = 10
 
 @dataclass(frozen=True)
 class Effort:
-    """How long tasks are measured.
+    """The extent of measurements.
 
     Attributes:
         measure: whether they are compiled and run at all.

@@ -33,7 +33,7 @@ SYNONYMS = {"transpose": "reverse"}
 
 @dataclass(frozen=True)
 class Work:
-    """What is run.
+    """The work of a task: what is run.
 
     Attributes:
         program: the hash of the program's normalised text.

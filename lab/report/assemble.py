@@ -40,7 +40,7 @@ VJP = Request("vjp")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a report is about.
+    """The subject of a report.
 
     Attributes:
         request: the derivative, or None for the program alone.

@@ -30,7 +30,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Crossover:
-    """How the figures of two modes compare over all sizes.
+    """The comparison of two modes' figures over all sizes.
 
     Attributes:
         first, second: the modes.

@@ -56,7 +56,7 @@ _FILES = ("records", "plot")
 
 @dataclass(frozen=True)
 class Spec:
-    """What a file says: the programs, the axes, and values of options by name."""
+    """The contents of a sweep's file: the programs, the axes, and values of options by name."""
 
     programs: tuple[str, ...]
     axes: tuple[Axis, ...]

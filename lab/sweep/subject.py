@@ -32,7 +32,7 @@ from wengert.runtime.program import Program
 
 @dataclass(frozen=True)
 class Subject:
-    """What is swept.
+    """The subject of a sweep.
 
     Attributes:
         text: as the command line names it.

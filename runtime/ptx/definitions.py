@@ -16,7 +16,7 @@ _WITHOUT_RESULT = ("bra", "brx", "nanosleep")
 
 @dataclass(frozen=True)
 class Definitions:
-    """What is known of the registers of a kernel.
+    """The registers of a kernel, and what is known of them.
 
     Attributes:
         undefined: by position, the registers that the instruction there may read too early.

@@ -21,7 +21,7 @@ Step = Callable[[Sequence[Sequence[Array]]], list[list[Array]]]
 
 
 class Devices(Protocol):
-    """Where segments run."""
+    """The devices that run segments."""
 
     @property
     def writes(self) -> bool:

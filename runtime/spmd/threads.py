@@ -36,7 +36,7 @@ class _Meeting(Struct):
 
 
 class Hub:
-    """Where the devices of one run meet: all its state is behind one lock."""
+    """The meeting point of the devices of one run: all its state is behind one lock."""
 
     def __init__(self, grid: Grid):
         self.grid = grid

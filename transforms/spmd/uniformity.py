@@ -37,7 +37,7 @@ _FEW = 64
 
 
 class Known(Struct, frozen=True):
-    """What is known of a value.
+    """Facts about a value.
 
     Attributes:
         labels: one for each device; devices with the same one have the same value.

@@ -50,7 +50,7 @@ class _Dual:
 
 
 class _Rules:
-    """What the tangents that a custom ``jvp`` returns must be, so that changes in place reach them as they reach the results.
+    """Requirements on the tangents that a custom ``jvp`` returns, so that changes in place reach them as they reach the results.
 
     Args:
         name: of the function.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Engine:
-    """What runs backward passes, as far as one can talk to it."""
+    """The engine of backward passes, as far as one can talk to it."""
 
     def queue_callback(self, callback: Callable[[], Any]) -> None:
         """Calls a function without arguments once the outermost backward pass that is running is done.

@@ -25,7 +25,7 @@ _WAYS = {"vertices": (by_vertices, searched_vertices), "edges": (by_edges, searc
 
 
 class Wanted(Struct, frozen=True):
-    """How to eliminate.
+    """A request for an elimination.
 
     Attributes:
         method: what is eliminated.

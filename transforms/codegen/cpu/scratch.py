@@ -12,7 +12,7 @@ from wengert.transforms.schedule.target import Target
 
 
 class MemoryNeeds(Struct, frozen=True):
-    """What kernels need of memory on this processor."""
+    """The memory that kernels need on this processor."""
 
     target: Target
 

@@ -45,7 +45,7 @@ class device:  # noqa: N801  (the name under which it is known)
 
 
 class _Layout:
-    """How elements are stored."""
+    """A layout of elements in memory."""
 
     def __repr__(self) -> str:
         return "wengert.eager.strided"

@@ -34,7 +34,7 @@ class AssemblerError(DeviceCompileError):
 
 
 class Usage(Struct, frozen=True):
-    """What a thread of a kernel takes.
+    """The resources that a thread of a kernel takes.
 
     Attributes:
         kernel: its name.
