@@ -227,13 +227,6 @@ def put_along(x: Any, view: Function, source: Any) -> Any:
     return made
 
 
-def gradient_of_samples(x: Any, dim: int) -> Any:
-    """Differences of neighbours, halved inside."""
-    n = x.array.shape[dim]
-    inner = (x.narrow(dim, 2, n - 2) - x.narrow(dim, 0, n - 2)) / 2
-    return cat([x.narrow(dim, 1, 1) - x.narrow(dim, 0, 1), inner, x.narrow(dim, n - 1, 1) - x.narrow(dim, n - 2, 1)], dim)
-
-
 def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours, n times."""
     x = cat([part for part in (prepend, x, append) if part is not None], dim)
