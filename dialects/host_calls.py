@@ -42,7 +42,7 @@ class HostCall(Struct, frozen=True):
 
 
 def host_call(op: Operation) -> HostCall | None:
-    """What an op says of the Python function that it calls; None for any other op."""
+    """The Python function that an op calls, and what the op says of it; None for any other op."""
     if not isinstance(op, CustomCallOp) or op.call_target_name.data != TARGET:
         return None
     options = op.options

@@ -270,7 +270,7 @@ def is_declared(group: str, name: str) -> bool:
 
 
 def load_declared(group: str, name: str) -> Any:
-    """What an installed package declares under a name: a class, an object, or a module. Raises PluginError where it cannot be imported."""
+    """Loads what an installed package declares under a name: a class, an object, or a module. Raises PluginError where it cannot be imported."""
     point = _declared(group)[name]
     _REGISTERING.add(point.module)
     try:

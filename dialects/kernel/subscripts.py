@@ -56,7 +56,7 @@ def nest_around(reader: Reader) -> Nest:
 
 @contextmanager
 def inside(reader: Reader, nest: Nest | None) -> Generator[None]:
-    """What is read inside belongs to a nest, or to an op that is none."""
+    """Reads what is inside for a nest, or for an op that is none."""
     reader.enclosing.append(nest)
     yield
     reader.enclosing.pop()

@@ -68,7 +68,7 @@ def _parts(array: Any) -> Matrix:
 
 
 def directions_of(x: Tensor) -> list[Any]:
-    """What an element is changed by: 1, and i for a complex one."""
+    """The changes that an element is given: 1, and i for a complex one."""
     return [1, 1j] if x.array.dtype.kind == "c" else [1]
 
 

@@ -67,7 +67,7 @@ def _zeros_of(body: Any, name: str) -> Any:
 
 @cache
 def inlined_primitive() -> Any:
-    """What a primitive of a library computes, in place of its call."""
+    """The computation of a library's primitive, in place of its call."""
     mlir = jax_module("jax.interpreters.mlir")
     primitive = jax_module("jax.extend.core").Primitive("wengert_inlined")
     primitive.multiple_results = True

@@ -59,6 +59,6 @@ _FORMS = {"linalg.init_tensor": ", with the extents that are not known as operan
 
 
 def hint_of_new_name(name: str) -> str:
-    """What an op of this old name is called now; empty where the name is not one."""
+    """The present name of an op of this old name, as a hint; empty where the name is not one."""
     new = NEW_NAMES.get(name.removeprefix("std."))
     return "" if new is None or new == name else f"the old name of '{new}'{_FORMS.get(name, '')}"

@@ -55,7 +55,7 @@ class Culprit:
 
 
 def find_culprit(broken: Broken, *, every_rewrite: bool = True) -> tuple[Culprit | None, int]:
-    """What is wrong within a step; None if it is wrong without its rewrites, and each op is right by itself. And how many ops there was no time for.
+    """Finds what is wrong within a step; None if it is wrong without its rewrites, and each op is right by itself. And how many ops there was no time for.
 
     ``every_rewrite``: whether to look for the rewrite too, which makes and runs the step a dozen times.
     """

@@ -57,7 +57,7 @@ def add_request(parser: argparse.ArgumentParser, modes: Sequence[Mode], default:
 
 
 def read_subject(options: argparse.Namespace, default: Mode | None = None) -> Subject:
-    """What the command line asks to look at; ``default`` is the derivative where it asks for none.
+    """Reads what the command line asks to look at; ``default`` is the derivative where it asks for none.
 
     Raises what :func:`wengert.lab.inspection.subject.read_subject` raises, and UsageError for options of a derivative that is not asked for.
     """

@@ -171,7 +171,7 @@ class CostReport:
 
 
 def note(symbol: Unknown, values: Mapping[str, Number]) -> str:
-    """What a symbol stands for, and its value if it is known."""
+    """The meaning of a symbol, and its value if it is known."""
     return f"{symbol}, {values[symbol.name]} here" if symbol.name in values else str(symbol)
 
 

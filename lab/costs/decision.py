@@ -43,7 +43,7 @@ class Decision:
 
 
 def decide(forward: Polynomial, reverse: Polynomial, alternatives: Alternatives = ()) -> Decision:
-    """Which of two costs is less."""
+    """Decides which of two costs is less."""
     numbers = forward.constant, reverse.constant
     if numbers[0] is not None and numbers[1] is not None:
         return _of_numbers(Fraction(numbers[0]), Fraction(numbers[1]))

@@ -80,7 +80,7 @@ def amount_of_bytes(figure: Polynomial) -> str:
 
 
 def fusion_of(row: Row) -> str:
-    """What fusion has removed from a program."""
+    """A line on what fusion has removed from a program."""
     assert row.compiled is not None
     ops, launches = row.cost.count.at(row.values).constant, row.compiled.launches.at(row.values).constant
     before, after = row.cost.bytes.at(row.values).constant, row.compiled.total("bytes").at(row.values).constant

@@ -227,7 +227,7 @@ def kept(
     residuals: str = "auto",
     sources: Mapping[str, str] | None = None,
 ) -> Kept:
-    """What the reverse derivative of a program keeps.
+    """Reports what the reverse derivative of a program keeps.
 
     Args:
         program: the program.
@@ -246,7 +246,7 @@ def kept(
 
 
 def kept_of(parts: Parts, title: str, names: SourceNames) -> Kept:
-    """What the parts of a reverse derivative keep."""
+    """Reports what the parts of a reverse derivative keep."""
     of_parts = Residuals(parts)
     printed = printed_names(parts.function)
     describer = _Describer(names, printed)

@@ -70,7 +70,7 @@ class PolicyTable:
 
 
 def compare_policies(program: Program, request: Request) -> PolicyTable:
-    """What every residual policy keeps for a derivative of a program, those of plug-ins too. Raises what the derivative raises."""
+    """Compares what every residual policy keeps for a derivative of a program, those of plug-ins too. Raises what the derivative raises."""
     unknowns = Unknowns()
     rows = [_row(program, replace(request, residuals=name), unknowns) for name in policies_for(program.optimized_module)]
     return PolicyTable(f"{replace(request, residuals='auto')} of {program.name} by residual policy", tuple(rows))

@@ -32,7 +32,7 @@ DEFINITIONS = ("memref.global",)
 
 
 def state_of(name: str) -> str:
-    """What becomes of an op: ``elementwise``, ``value``, ``buffer``, ``affine``, ``request``, ``part``, or ``refused``."""
+    """The fate of an op: ``elementwise``, ``value``, ``buffer``, ``affine``, ``request``, ``part``, or ``refused``."""
     import_module("wengert.transforms.upstream.convert.handlers")
     if name in ON_BUFFERS or name in VIEWS or name in WRITES or name in DEFINITIONS:
         return "buffer"

@@ -91,7 +91,7 @@ class Completeness:
 
 
 def check_provenance(program: Program, request: Request | None = None) -> Completeness:
-    """What became of every op of a program in a derivative (the VJP if none is asked for). Raises what the derivative raises."""
+    """Traces every op of a program in a derivative (the VJP if none is asked for). Raises what the derivative raises."""
     return completeness(record(program, request or Request("vjp")))
 
 

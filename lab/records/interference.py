@@ -26,7 +26,7 @@ def moment() -> Moment:
 
 
 def interference(since: Moment) -> dict[str, float]:
-    """What happened since a moment.
+    """The interference since a moment.
 
     ``seconds``: that went by. ``preempted``: how often another process took the core. ``queued``: seconds in which this one was ready and had no core.
     ``stolen``: seconds that the hypervisor took from the cores which the process may use. ``core``: the one that it is bound to, if there is one.

@@ -113,7 +113,7 @@ def plugin_of(mode: str, pipeline: str | None = None) -> str:
 
 
 def derived(program: Program, mode: str, wrt: Sequence[int], of: Sequence[int]) -> Program:
-    """What a mode makes of a program. Raises InputError for a mode that is not known, and what making derivatives raises."""
+    """Derives what a mode makes of a program. Raises InputError for a mode that is not known, and what making derivatives raises."""
     mode = check_mode(mode)
     if mode == "primal":
         return program

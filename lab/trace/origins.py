@@ -149,7 +149,7 @@ class Origins:
 
 
 def event_of(op: Operation, value: SSAValue, array: Any, operands: Sequence[Any], iteration: Iteration) -> Event:
-    """What an op did when it made a value that is not finite."""
+    """The event of an op that made a value which is not finite."""
     result = np.asarray(array)
     at = _first_bad(result)
     inputs = tuple([_element(operand, at, result.shape) for operand in operands])

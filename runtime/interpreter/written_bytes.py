@@ -20,7 +20,7 @@ _MARKS: dict[int, Array] = {}
 
 
 def address(array: Array) -> int:
-    """Where an array's memory begins."""
+    """The address of an array's memory."""
     return array.__array_interface__["data"][0]
 
 

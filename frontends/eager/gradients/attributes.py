@@ -45,7 +45,7 @@ def set_grad_dtype(x: Tensor, dtype: Any) -> None:
 
 
 def in_gradient_dtype(x: Tensor, cotangent: Tensor) -> Tensor:
-    """What arrives at a leaf in the dtype of its gradient."""
+    """A leaf's gradient as it arrives, in the dtype of the gradient."""
     dtype = x.gradient_dtype
     if dtype is None or cotangent.array.dtype == (x.array.dtype if dtype is OWN else dtype):
         return cotangent

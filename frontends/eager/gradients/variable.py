@@ -66,5 +66,5 @@ class set_multithreading_enabled(ContextDecorator):  # noqa: N801  (the name und
 
 
 def is_multithreading_enabled() -> bool:
-    """What :func:`set_multithreading_enabled` was last told."""
+    """The last setting of :func:`set_multithreading_enabled`."""
     return STATE.multithreading

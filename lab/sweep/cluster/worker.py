@@ -17,7 +17,7 @@ _CORES = usable_cores()
 
 
 def run_batch(setup: bytes, tasks: Sequence[bytes], timeout: float) -> list[Outcome]:
-    """What came of some tasks.
+    """Runs some tasks; their outcomes.
 
     Args:
         setup: a pickled :class:`~wengert.lab.sweep.cluster.child.Setup`.

@@ -83,7 +83,7 @@ def own_place(b: OpBuilder, op: Operation) -> Value:
 
 
 def inside(b: OpBuilder, op: Operation) -> Value:
-    """Which rows of :func:`gathered` are those of a device (``i1[g]``)."""
+    """The mask of the rows of :func:`gathered` that are those of a device (``i1[g]``)."""
     groups = members(op)
     sizes = _entry(b, _own_number(b, op), _by_device(groups, lambda group: [len(group)] * len(group)))
     return b.compare("LT", *_numbered(b, sizes, groups))

@@ -131,7 +131,7 @@ def kernels_in(parts: Sequence[Part]) -> list[KernelPart]:
 
 
 def accesses_of(parts: Sequence[Part]) -> list[Access]:
-    """What parts and all inside of them read and write."""
+    """The accesses of parts and of all inside of them."""
     accesses: list[Access] = []
     for part in all_parts(parts):
         if isinstance(part, KernelPart | CopyPart):
