@@ -154,11 +154,6 @@ class CustomLinearSolveOp(ImplicitOp):
     )
 
     @property
-    def is_symmetric(self) -> bool:
-        """Whether the system is its own transpose."""
-        return self.symmetric is not None and bool(int_of(self.symmetric))
-
-    @property
     def is_transposed(self) -> bool:
         """Whether the transposed system is solved."""
         return self.transposed is not None and bool(int_of(self.transposed))

@@ -27,7 +27,7 @@ JAX_TARGETS = (
 
 
 class HostCall(Struct, frozen=True):
-    """What a call says of its function.
+    """The properties of a called function that its call states.
 
     Attributes:
         function: its name and place, for people.
@@ -42,7 +42,7 @@ class HostCall(Struct, frozen=True):
 
 
 def host_call(op: Operation) -> HostCall | None:
-    """What an op says of the Python function that it calls; None for any other op."""
+    """The Python function that an op calls, and what the op says of it; None for any other op."""
     if not isinstance(op, CustomCallOp) or op.call_target_name.data != TARGET:
         return None
     options = op.options

@@ -68,10 +68,6 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
         """The bits of a stored integer."""
         return self.storage.width.data
 
-    def on_axis(self, axis: int) -> UniformQuantizedType:
-        """The same scales along another dimension."""
-        return UniformQuantizedType(self.storage, self.least, self.greatest, self.expressed, IntAttr(axis), self.scales_, self.zero_points_)
-
     def alike(self, other: UniformQuantizedType) -> bool:
         """Whether values of both types may meet in an op: stored alike, one expressed type, both with an axis or both without."""
         return (

@@ -179,7 +179,7 @@ _LOWERED = re.compile(r"(?:^|[={};])\s*\"?(?:gpu|nvgpu|nvvm|rocdl|spirv|kernel|l
 
 
 def vocabulary_for(context: Context | None, op_names: Sequence[str]) -> Vocabulary:
-    """What bytecode is read with that has these ops: a context, or the one that text with such ops would be parsed in, and the encodings of dialects."""
+    """The vocabulary for bytecode with these ops: a context, or the one that text with such ops would be parsed in, and the encodings of dialects."""
     from wengert.dialects.bytecode.encodings import encoding_of
     from wengert.dialects.bytecode.properties import elided_defaults, properties_of
     from wengert.ir.bytecode.entries import Vocabulary

@@ -200,7 +200,7 @@ class CollectivePermuteOp(ReshardingOp):
 
 @op_definition
 class AllReduceOp(ReshardingOp):
-    """What was still to be summed along these axes is."""
+    """Sums what was still to be summed along these axes."""
 
     name = "sdy.all_reduce"
     SYNTAX: ClassVar = sx.Syntax(sx.Value("reduction_axes", _LIST), sx.Operands(), OutSharding(), sx.SameType())
@@ -209,7 +209,7 @@ class AllReduceOp(ReshardingOp):
 
 @op_definition
 class ReduceScatterOp(ReshardingOp):
-    """What was still to be summed along these axes is, and is split along them."""
+    """Sums what was still to be summed along these axes, and splits it along them."""
 
     name = "sdy.reduce_scatter"
     SYNTAX: ClassVar = sx.Syntax(sx.Value("reduce_scatter_axes", _LISTS), sx.Operands(), OutSharding(), sx.SameType())

@@ -88,7 +88,7 @@ class Mesh(Struct, frozen=True):
 
 
 class Sharding(Struct, frozen=True):
-    """How a tensor is split: a mesh (a name, or the mesh itself) and the axes of each dimension."""
+    """The sharding of a tensor: a mesh (a name, or the mesh itself) and the axes of each dimension."""
 
     mesh: str | Mesh
     spec: Spec
@@ -290,7 +290,7 @@ def resolved(sharding: Sharding, meshes: dict[str, Mesh]) -> Mesh:
 
 
 def problem_of_mesh(mesh: Mesh) -> str:
-    """What is wrong with a mesh, or an empty text."""
+    """The fault of a mesh, or an empty text."""
     names = [name for name, _ in mesh.axes]
     if len(set(names)) != len(names):
         return f"names an axis twice: {', '.join(names)}"
@@ -304,7 +304,7 @@ def problem_of_mesh(mesh: Mesh) -> str:
 
 
 def problem_of(sharding: Sharding, mesh: Mesh, rank: int) -> str:
-    """What is wrong with the sharding of a tensor of this rank, or an empty text."""
+    """The fault of the sharding of a tensor of this rank, or an empty text."""
     sizes, all_axes = dict(mesh.axes), [*sharding.axes, *sharding.replicated, *sharding.unreduced]
     if len(sharding.spec) != rank and mesh.axes:
         return f"has {len(sharding.spec)} dimensions for a tensor of rank {rank}"

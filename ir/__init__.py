@@ -1,4 +1,4 @@
-"""What every part of the compiler stands on: parsing, printing, verification, passes; nothing about any op."""
+"""The foundations of every part of the compiler: parsing, printing, verification, passes; nothing about any op."""
 
 from wengert.ir.generated_methods import install
 

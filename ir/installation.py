@@ -1,4 +1,4 @@
-"""What to install for what is optional: the packages themselves, which an index has, and not an extra of this one, which it may not have.
+"""Commands that install what is optional: the packages themselves, which an index has, and not an extra of this one, which it may not have.
 
 >>> command("draw")
 "pip install 'grandalf==0.8'"

@@ -61,7 +61,7 @@ _CONTENTS: dict[str, str] = {}
 
 
 class UndoneWarning(UserWarning):
-    """What the pass of a plug-in did was undone by a later pass."""
+    """Warns that what the pass of a plug-in did was undone by a later pass."""
 
 
 def warn_undone(message: str) -> None:
@@ -270,7 +270,7 @@ def is_declared(group: str, name: str) -> bool:
 
 
 def load_declared(group: str, name: str) -> Any:
-    """What an installed package declares under a name: a class, an object, or a module. Raises PluginError where it cannot be imported."""
+    """Loads what an installed package declares under a name: a class, an object, or a module. Raises PluginError where it cannot be imported."""
     point = _declared(group)[name]
     _REGISTERING.add(point.module)
     try:

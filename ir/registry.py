@@ -17,7 +17,7 @@ from wengert.ir.plugins import declared_names, is_declared, load_declared, owner
 
 
 class Named(Protocol):
-    """What has a name in options of passes."""
+    """Anything that has a name in options of passes."""
 
     @property
     def name(self) -> str:

@@ -266,7 +266,7 @@ def has_dtype(element: Attribute) -> bool:
 
 
 def float_limits(dtype: np.dtype[Any]) -> Any:
-    """What ``np.finfo`` tells of a float dtype, also of those that NumPy lacks."""
+    """The limits of a float dtype, as ``np.finfo`` has them, also of those that NumPy lacks."""
     if dtype in _ELEMENTS:
         return np.finfo(dtype)
     import ml_dtypes  # here, because most programs do without

@@ -85,8 +85,10 @@ def read_corpus(folder: str | os.PathLike[str], only: set[str] | None = None) ->
     try:
         manifest = json.loads((root / "manifest.json").read_text())
         programs = [_program(root, entry) for entry in manifest["programs"]]
+    except FileNotFoundError as error:
+        raise InputError(f"{root} is not a corpus folder: there is no file {error.filename}") from None
     except OSError as error:
-        raise InputError(f"{root} is not a corpus folder: {error}") from None
+        raise InputError(f"{root} is not a corpus folder: {error.filename}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{root / 'manifest.json'} is not a corpus manifest: {type(error).__name__}: {error}") from None
     if only is None:

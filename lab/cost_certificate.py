@@ -40,7 +40,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class OpCost:
-    """What one op of the program costs in all its executions, and what is derived from it costs in each mode."""
+    """The costs of one op of the program in all its executions, and of what is derived from it in each mode."""
 
     op: str
     place: str

@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert.lab.check import check
 from wengert.lab.check.report import Outcome
+from wengert.lab.cli.arguments import add_backend
 from wengert.lab.costs import report
 from wengert.lab.inputs import Array, random_inputs, random_like, read_inputs
 from wengert.lab.tables import count, seconds
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs="?", metavar="PROGRAM.mlir", help=f"what to demonstrate on (default: examples/{EXAMPLE}.mlir)")
     parser.add_argument("--inputs", metavar="FILE.npz", help="its inputs (default: the .npz file beside it, or random ones)")
     parser.add_argument("--dump-dir", metavar="DIR", help="where to write the IR after every stage (default: a temporary folder)")
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
+    add_backend(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -149,7 +150,7 @@ class Demonstration:
         self.outcome = report.outcome
 
     def costs(self) -> None:
-        """Prints the costs of each mode, counted and measured."""
+        """The costs of each mode, counted and measured."""
         costs = report(self.program, self.inputs, measure=True, backend=self.backend)
         print("\n".join(f"   {line}".rstrip() for line in str(costs).splitlines()[1:]))
 

@@ -116,7 +116,7 @@ def _outermost(op: Operation, function: FuncOp) -> Operation:
 
 
 class Patience:
-    """How long the ops of a program are looked at.
+    """A limit on how long the ops of a program are looked at.
 
     Attributes:
         left: how many ops were not looked at; 0 as long as there is time.

@@ -13,14 +13,22 @@ class InputError(ValueError):
 
 
 class ExecutionError(RuntimeError):
-    """An op could not be executed: the interpreter does not implement it, or the program broke one of its own assertions."""
+    """An op could not be executed: the interpreter does not implement it, or the program broke one of its own assertions.
+
+    Attributes:
+        op: the op; None of an error that is no single op's.
+        finding: the message without the place.
+    """
+
+    op: Operation | None = None
+    finding: str
 
     def __init__(self, op: Operation, message: str):
         from wengert.ir.location.locations import describe  # here, because calls of compiled programs do without IR
         from wengert.ir.unregistered import written_name
 
-        super().__init__(f"{describe(op.location)}: error: '{written_name(op)}' {message}")
-        self.op = op
+        self.op, self.finding = op, f"'{written_name(op)}' {message}"
+        super().__init__(f"{describe(op.location)}: error: {self.finding}")
 
 
 class UnsupportedOpError(ExecutionError):
@@ -31,4 +39,5 @@ class CommunicationError(ExecutionError):
     """The devices of a program do not meet: they wait for each other, are at different collectives, or one of them is gone."""
 
     def __init__(self, message: str):
+        self.finding = message
         RuntimeError.__init__(self, message)

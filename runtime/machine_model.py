@@ -1,4 +1,4 @@
-"""Where the model of this machine's times is kept, which :mod:`wengert.lab.costs.time_model` reads."""
+"""The file of this machine's time model, which :mod:`wengert.lab.costs.time_model` reads."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def lower(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, ta
 
 
 def placed(module: ModuleOp, entry: str = "main", *, reassociate: bool = True, target: str = HOST) -> ModuleOp:
-    """What :func:`lower` gives, with a schedule for each kernel and memory for each value: what code is emitted for."""
+    """The kernels of :func:`lower`, with a schedule for each kernel and memory for each value: what code is emitted for."""
     return parse_pipeline(",".join(f"{name}{{target={target}}}" for name in (SCHEDULE, EPILOGUES, BUFFERIZE))).run(
         lower(module, entry, reassociate=reassociate, target=target)
     )

@@ -1,4 +1,4 @@
-"""What plug-ins register: passes, translations, strategies, policies for residuals, and dialects.
+"""Registers what plug-ins bring: passes, translations, strategies, policies for residuals, and dialects.
 
     @wg.register
     class Mine(wg.Pass):

@@ -19,7 +19,7 @@ from benchmarks.torch_suite import comparing, helpers
 import wengert.eager as eager
 import wengert.nn as nn
 import wengert.optim as optim
-from wengert.eager import gradient_check
+from wengert.eager import gradient_check, gradient_jacobians
 from wengert.eager.profiling.events import format_time
 from wengert.eager.recording.function_record import FunctionRecord
 from wengert.eager.recording.kept_values import SavedTensor
@@ -123,7 +123,7 @@ def _modules() -> dict[str, Any]:
         "torch.autograd.forward_ad": ((autograd.forward_ad,), {}),
         "torch.autograd.graph": ((autograd.graph,), {"allow_mutation_on_saved_tensors": helpers.allow_mutation_on_saved_tensors}),
         "torch.autograd.grad_mode": ((autograd,), {}),
-        "torch.autograd.gradcheck": ((gradient_check,), {}),
+        "torch.autograd.gradcheck": ((gradient_check, gradient_jacobians), {}),
         "torch.utils": ((), {}),
         "torch.utils.checkpoint": ((eager,), {}),
         "torch.autograd.variable": ((autograd,), {}),

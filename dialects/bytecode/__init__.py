@@ -1,1 +1,1 @@
-"""What bytecode has of dialects: encodings of attributes and types, and the order of properties."""
+"""The bytecode of dialects: encodings of attributes and types, and the order of properties."""

@@ -1,4 +1,4 @@
-"""How bytecode encodes CHLO's attributes: two enumerations; all others are written in MLIR's assembly format."""
+"""Bytecode encodings of CHLO's attributes: two enumerations; all others are written in MLIR's assembly format."""
 
 from __future__ import annotations
 

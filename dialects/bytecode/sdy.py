@@ -1,4 +1,4 @@
-"""How bytecode encodes Shardy's attributes: read as the text that Shardy writes for them, which is what they are held as; written in MLIR's assembly format.
+"""Bytecode encodings of Shardy's attributes: read into the text that Shardy writes for them, as which they are kept; written in MLIR's assembly format.
 
 What only stands inside of another attribute (an axis, the sharding of a dimension) is read as a string of the text that it has there.
 """

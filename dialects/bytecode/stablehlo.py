@@ -1,4 +1,4 @@
-"""How bytecode encodes StableHLO's attributes and types (the numbers are those of StableHLO's StablehloBytecode.cpp)."""
+"""Bytecode encodings of StableHLO's attributes and types (the numbers are those of StableHLO's StablehloBytecode.cpp)."""
 
 # Tables of functions on the generic classes of xDSL, which have no types of their own here.
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false

@@ -1,4 +1,4 @@
-"""How bytecode encodes VHLO's attributes and types (the numbers are those of StableHLO's VhloBytecode.cpp).
+"""Bytecode encodings of VHLO's attributes and types (the numbers are those of StableHLO's VhloBytecode.cpp).
 
 An attribute of VHLO is held as what it stands for, and so is all that is inside of it; in a file the inside is of VHLO too, but for what is of another dialect
 in a program that mixes them (since version 1.11).

@@ -38,7 +38,7 @@ _INDEX = IndexType()
 
 
 class AtomicKind(IntEnum):
-    """How an atomic op combines the element with its operand, by upstream's numbers."""
+    """Ways in which an atomic op combines the element with its operand, by upstream's numbers."""
 
     ADDF = 0
     ADDI = 1

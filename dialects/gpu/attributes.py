@@ -28,7 +28,7 @@ class ShuffleMode(StrEnum):
 
 
 class Reduction(StrEnum):
-    """What a reduction across threads combines values with."""
+    """Ways in which a reduction across threads combines values."""
 
     ADD = auto()
     MUL = auto()
@@ -46,7 +46,7 @@ class Reduction(StrEnum):
 
 
 class ObjectFormat(StrEnum):
-    """What an object of a ``gpu.binary`` holds: LLVM bitcode, text for the driver, machine code, or text and machine code together."""
+    """Forms of an object of a ``gpu.binary``: LLVM bitcode, text for the driver, machine code, or text and machine code together."""
 
     OFFLOAD = auto()
     ASSEMBLY = auto()

@@ -1,4 +1,4 @@
-"""What threads do together: wait for one another, and exchange values. No thread of a group may be elsewhere meanwhile."""
+"""Ops of several threads: they wait for one another, or exchange values. No thread of a group may be elsewhere meanwhile."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ CONTAINER = "gpu.container_module"
 
 @op_definition
 class ModuleOp(DeviceOp):
-    """What is compiled together for a device: kernels, the functions that they call, and the targets that it is compiled for."""
+    """A unit of compilation for a device: kernels, the functions that they call, and the targets that it is compiled for."""
 
     name = "gpu.module"
     FACTS: ClassVar = DEVICE

@@ -1,4 +1,4 @@
-"""Where a thread is: its place in its work-group and the work-group's place in the grid, and how large these are."""
+"""Ops for a thread's place in its work-group, the work-group's place in the grid, and the sizes of these."""
 
 from __future__ import annotations
 

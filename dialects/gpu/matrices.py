@@ -49,7 +49,7 @@ COPIED_BYTES = (4, 8, 16)
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """What an asynchronous copy or a group of them gives: something to wait for."""
+    """The result of an asynchronous copy or a group of them: something to wait for."""
 
     name = "nvgpu.device.async.token"
 

@@ -1,4 +1,4 @@
-"""What the scalar ops of a kernel compute, as scalar functions of the kernel dialect.
+"""The meanings of the scalar ops of a kernel, as scalar functions of the kernel dialect.
 
 Every op of ``arith``, ``math`` and ``complex`` in a kernel means one function of StableHLO on elements of some types, and a call of
 ``@wg.<function>.<operand types>.<result type>`` says it by name. So a kernel has one meaning, whoever reads it: the interpreter runs the functions that

@@ -1,4 +1,4 @@
-"""What a gpu.module is compiled for: ``#nvvm.target``, ``#rocdl.target`` and ``#spirv.target_env``, with upstream's keys.
+"""Targets that a gpu.module is compiled for: ``#nvvm.target``, ``#rocdl.target`` and ``#spirv.target_env``, with upstream's keys.
 
 Of the dialects that they belong to nothing else is there: below the gpu level is LLVM text.
 """
@@ -168,7 +168,7 @@ class VceAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class ResourceLimitsAttr(ParametrizedAttribute):
-    """What a SPIR-V device has of what is limited: ``#spirv.resource_limits<subgroup_size = 32>``."""
+    """The limited resources of a SPIR-V device: ``#spirv.resource_limits<subgroup_size = 32>``."""
 
     name = "spirv.resource_limits"
     limits: DictionaryAttr = param_def()

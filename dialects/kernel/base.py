@@ -1,4 +1,4 @@
-"""What every op of the kernel dialect shares."""
+"""The base class of the kernel dialect's ops."""
 
 from __future__ import annotations
 

@@ -73,9 +73,9 @@ class FusedOp(KernelOp):
         """The number of the result in whose memory the sums lie."""
         if self.keeps_sums:
             return 0
-        found = sums_target(self.nest, self.product.result)
-        assert found is not None
-        return found
+        target = sums_target(self.nest, self.product.result)
+        assert target is not None
+        return target
 
     def verify_(self) -> None:
         ops = ops_in(self.body.block)

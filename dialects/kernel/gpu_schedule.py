@@ -1,4 +1,4 @@
-"""How a nest runs on a GPU: the attribute ``#kernel.gpu_schedule<...>``, which ``schedule{target=sm_90}`` writes and ``kernels-to-gpu`` obeys.
+"""The schedule of a nest on a GPU, ``#kernel.gpu_schedule<...>``, which ``schedule{target=sm_90}`` writes and ``kernels-to-gpu`` obeys.
 
 The loops are those of the nest, by number; each is named once. What is left out has its neutral value::
 
@@ -116,7 +116,7 @@ def _joined(numbers: tuple[int, ...]) -> str:
 
 
 class GpuSchedule(Struct, frozen=True):
-    """How a nest runs on a GPU; see the module's docstring."""
+    """The schedule of a nest on a GPU; see the module's docstring."""
 
     threads: tuple[int, ...] = ()
     elements: int = 1

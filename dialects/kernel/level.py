@@ -1,4 +1,4 @@
-"""Which level of IR a function is at."""
+"""The level of IR that a function is at."""
 
 from __future__ import annotations
 

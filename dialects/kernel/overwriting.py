@@ -1,4 +1,4 @@
-"""What may overwrite what: facts about ops on values that decide whether a result can lie where an operand does."""
+"""Facts about ops on values that decide whether a result can lie where an operand does."""
 
 from __future__ import annotations
 

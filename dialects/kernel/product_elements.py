@@ -1,4 +1,4 @@
-"""Which element types matrix products take, by short names, and which of them are converted into which."""
+"""The element types that matrix products take, by short names, and conversions between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a matrix product runs: the attribute ``#kernel.product_schedule<...>``, which ``schedule`` writes and code generation obeys.
+"""The schedule of a matrix product, ``#kernel.product_schedule<...>``, which ``schedule`` writes and code generation obeys.
 
 C = A B is m by n, a sum over k. A is the first operand and B the second. What is left out has its neutral value: one element of C after
 the other, on one thread::
@@ -89,7 +89,7 @@ class Share(Struct, frozen=True):
 
 
 class ProductSchedule(Struct, frozen=True):
-    """How a matrix product runs; see the module's docstring."""
+    """The schedule of a matrix product; see the module's docstring."""
 
     kernel: Method = "rows"
     copied: tuple[Side, ...] = ()

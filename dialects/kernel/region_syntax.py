@@ -54,7 +54,7 @@ def read_loops(reader: Reader) -> tuple[dict[str, int], tuple[int, ...]]:
 
 
 def loops_text(bounds: Sequence[int]) -> str:
-    """What :func:`read_loops` reads."""
+    """The text that :func:`read_loops` reads."""
     names, zeros = [f"d{d}" for d in range(len(bounds))], ["0"] * len(bounds)
     return f"({', '.join(names)}) = ({', '.join(zeros)}) to ({', '.join(map(str, bounds))})"
 

@@ -1,4 +1,4 @@
-"""How a nest runs: the attribute ``#kernel.schedule<...>``, which ``schedule`` writes and code generation obeys.
+"""The schedule of a nest, ``#kernel.schedule<...>``, which ``schedule`` writes and code generation obeys.
 
 The loops are those of the nest, by number. What is left out has its neutral value: the loops as they stand, one after the other, one lane::
 
@@ -80,7 +80,7 @@ class Piece(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """How a nest runs; see the module's docstring."""
+    """The schedule of a nest; see the module's docstring."""
 
     order: tuple[int, ...] = ()
     cut: Cut | None = None

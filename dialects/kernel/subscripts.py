@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Nest(Struct):
-    """What the header of a nest says to its body: the numbers of its loops and results, by name."""
+    """The names that the header of a nest gives to its body: the numbers of its loops and results."""
 
     loops: Mapping[str, int]
     outputs: Mapping[str, int]
@@ -56,14 +56,14 @@ def nest_around(reader: Reader) -> Nest:
 
 @contextmanager
 def inside(reader: Reader, nest: Nest | None) -> Generator[None]:
-    """What is read inside belongs to a nest, or to an op that is none."""
+    """Reads what is inside for a nest, or for an op that is none."""
     reader.enclosing.append(nest)
     yield
     reader.enclosing.pop()
 
 
 class Subscripts(Struct):
-    """What stands in brackets: an operand that holds a computed position, and affine expressions."""
+    """The contents of brackets: an operand that holds a computed position, and affine expressions."""
 
     base: tuple[str, int, int] | None
     parts: list[Position]

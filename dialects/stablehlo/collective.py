@@ -20,7 +20,7 @@ from wengert.ir.syntax import parts as sx
 
 
 class GroupOp(TensorOp):
-    """What happens within each group of devices; ``channel_handle`` says whether groups are of replicas, partitions or both."""
+    """The base class of ops within groups of devices; ``channel_handle`` says whether groups are of replicas, partitions or both."""
 
     FACTS: ClassVar = COMMUNICATION
     replica_groups: Any = prop_def()

@@ -15,7 +15,7 @@ from wengert.ir.operations import op_definition
 
 
 class ChannelOp(TensorOp):
-    """What ``send`` and ``recv`` have in common: the channel, and whether the other end is the host or a device."""
+    """The base class of ``send`` and ``recv``: the channel, and whether the other end is the host or a device."""
 
     FACTS: ClassVar = UNBATCHED
     channel_handle: Any = prop_def(ChannelHandleAttr)

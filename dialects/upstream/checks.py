@@ -1,4 +1,4 @@
-"""What the types of an upstream op have to be, for the families of ops whose operands and results are alike."""
+"""Checks of the types of upstream ops, for the families of ops whose operands and results are alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FLOATS = ("addf", "divf", "maximumf", "maxnumf", "minimumf", "minnumf", "mulf",
 
 
 def problem_of(op: Operation) -> str:
-    """What is wrong with the types of an op, or nothing."""
+    """The fault of an op's types, or nothing."""
     check = CHECKS.get(op.name)
     return check([operand.type for operand in op.operands], [result.type for result in op.results]) if check is not None else ""
 

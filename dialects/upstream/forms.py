@@ -1,4 +1,4 @@
-"""What the custom forms of upstream ops are made of.
+"""Parts of the custom forms of upstream ops.
 
 A form reads what follows the name of an op into an :class:`~wengert.ir.parsing.operations.OpState`. Where MLIR infers a type, so does the form.
 """

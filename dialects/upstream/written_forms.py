@@ -1,4 +1,4 @@
-"""How the custom forms of upstream ops on tensors and of structured control flow are written; what they have no word for is left to the generic form."""
+"""Writes custom forms of upstream ops on tensors and of structured control flow; what they have no word for is left to the generic form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ops VHLO has, and how their properties correspond to those of StableHLO and func.
+"""Tables of VHLO's ops, and of how their properties correspond to those of StableHLO and func.
 
 An op of StableHLO has the same name here, with its version behind it. VHLO has no default values, and no records: the dimension numbers of a contraction are
 properties of their own. What is not named here is a property of the same name.

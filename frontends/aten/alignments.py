@@ -74,9 +74,9 @@ def _losses(logs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: i
 
     last, _ = scan(step, first, (arange(1, frames), read[1:])) if frames > 1 else (first, None)
     ends = [take_along_axis(last, where(target_lengths > 0, 2 * target_lengths - k, 0)[:, None], axis=1)[:, 0] for k in (0, 1)]
-    found = where(target_lengths > 0, _log_sum(ends), last[:, 0])
+    log_likelihood = where(target_lengths > 0, _log_sum(ends), last[:, 0])
     # Of no frames, only the empty target is made.
-    return where(lengths > 0, -found, where(target_lengths > 0, _INF, 0.0))
+    return where(lengths > 0, -log_likelihood, where(target_lengths > 0, _INF, 0.0))
 
 
 def _rows(b: AtenBuilder, targets: Value, lengths: Value, longest: int) -> Value:

@@ -56,7 +56,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an op computes.
+    """A function that computes an op.
 
     Attributes:
         name: of the op and its overload: ``add.Tensor``.

@@ -61,7 +61,7 @@ from wengert.eager.operations.creation import (
 from wengert.eager.operations.einsum import einsum
 from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, is_inference, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.operations.joining import cat, stack
-from wengert.eager.operations.layout import device, strided
+from wengert.eager.operations.memory.layout import device, strided
 from wengert.eager.operations.promotion import default_dtype as get_default_dtype
 from wengert.eager.operations.promotion import set_default_dtype
 from wengert.eager.operations.tensor_classes import CLASSES

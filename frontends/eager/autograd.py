@@ -1,8 +1,9 @@
 """The functions about gradients alone: ``grad``, ``backward``, derivatives of functions, their check, functions with derivatives of their own."""
 
 from wengert.eager import profiling as profiler
+from wengert.eager.errors import GradcheckError
 from wengert.eager.function import Context, Function, once_differentiable
-from wengert.eager.gradient_check import GradcheckError, gradcheck, gradgradcheck
+from wengert.eager.gradient_check import gradcheck, gradgradcheck
 from wengert.eager.gradients import derivatives as functional
 from wengert.eager.gradients import forward_ad, progress
 from wengert.eager.gradients import graph_functions as graph

@@ -7,7 +7,7 @@ from wengert.eager.recording.modes import STATE
 
 
 class EarlyStop:
-    """What :class:`set_checkpoint_early_stop` says; None for what each call says."""
+    """The setting of :class:`set_checkpoint_early_stop`; None for what each call says."""
 
     enabled: bool | None = None
 
@@ -27,7 +27,7 @@ class set_checkpoint_early_stop:  # noqa: N801  (the name under which it is know
 
 
 class Debug:
-    """What :class:`set_checkpoint_debug_enabled` says; None for what each call says."""
+    """The setting of :class:`set_checkpoint_debug_enabled`; None for what each call says."""
 
     enabled: bool | None = None
 

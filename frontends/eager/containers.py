@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor
 
 
-class Found(NamedTuple):
+class ValuesAndIndices(NamedTuple):
     """Elements, and the positions along the dimension at which they were found."""
 
     values: Tensor

@@ -61,6 +61,10 @@ def missing(message: str, name: str, known: Iterable[str]) -> AttributeError:
     return AttributeError(f"{message}: {hint}" if hint else message)
 
 
+class GradcheckError(AutogradError):
+    """A gradient is not what differences say; the message has a line for each element that differs."""
+
+
 class ShapeError(AutogradError):
     """Operands whose shapes or dtypes do not go together."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError, LeafModifiedError
-from wengert.eager.operations import inplace
+from wengert.eager.operations.memory import inplace
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.function_record import Context, FunctionRecord
 from wengert.eager.recording.modes import STATE

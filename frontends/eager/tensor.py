@@ -18,7 +18,6 @@ from wengert.eager import library
 from wengert.eager.errors import AutogradError, missing
 from wengert.eager.gradients import attributes
 from wengert.eager.operations import (
-    complex_views,
     contraction,
     conversion,
     diagonals,
@@ -26,7 +25,6 @@ from wengert.eager.operations import (
     elementwise,
     indexing,
     joining,
-    layout,
     operators,
     ordering,
     reading,
@@ -34,9 +32,8 @@ from wengert.eager.operations import (
     scattering,
     shapes,
     tensor_classes,
-    updates,
-    views,
 )
+from wengert.eager.operations.memory import complex_views, layout, updates, views
 from wengert.eager.operations.promotion import category
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -50,7 +47,7 @@ if TYPE_CHECKING:
 class Tensor:
     """An array that remembers how it was computed.
 
-    Tensors are made by :func:`tensor` and by operations on tensors. Attributes:
+    Tensors are made by :func:`tensor` and by operations on tensors.
 
     Attributes:
         array: the elements, as NumPy sees them. Writing to it escapes the tape's notice.

@@ -225,7 +225,7 @@ class _Unknown:
 
 
 class _Solved:
-    """What a solver returns: the solution, and with ``has_aux`` something besides.
+    """The result of a solver: the solution, and with ``has_aux`` something besides.
 
     Attributes:
         aux_tree: the structure of that, None without.

@@ -49,7 +49,7 @@ Method = Callable[[Function, Any, Any, Function, Any, int], "tuple[Any, Any, Any
 
 
 class SolveInfo(NamedTuple):
-    """How a solver ended.
+    """The outcome of a solver.
 
     Attributes:
         iterations: products with the matrix, about: of ``bicgstab`` there are two for each iteration.

@@ -1,4 +1,4 @@
-"""Which values of a jaxpr can have a tangent, and which depend on one that is an argument.
+"""Finds the values of a jaxpr that can have a tangent, and those that depend on one that is an argument.
 
 A forward data-flow analysis over equations, to a fixed point over loops. It may call a value active whose tangent turns out to be zero, never the
 reverse. A rule is then traced for the arguments that are active where it is called; the others have *symbolic* zeros, on which rules of libraries depend
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Level(IntEnum):
-    """What a value depends on."""
+    """Degrees of dependence of a value."""
 
     CONSTANT = 0
     """On nothing that has a tangent, or only by a function whose derivative is zero everywhere."""

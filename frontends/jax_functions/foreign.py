@@ -38,7 +38,7 @@ def is_foreign(primitive: Any) -> bool:
 
 
 def implementation(eqn: Any) -> Any:
-    """What the primitive computes, as a closed jaxpr of its operands: by the function that evaluates it, if JAX can trace that."""
+    """The computation of a primitive, as a closed jaxpr of its operands: by the function that evaluates it, if JAX can trace that."""
     jax, specs = import_module("jax"), [spec_of(v.aval) for v in eqn.invars]
 
     def evaluate(*inputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is asked of jaxprs and of the abstract values in them."""
+"""Queries about jaxprs and the abstract values in them."""
 
 from __future__ import annotations
 

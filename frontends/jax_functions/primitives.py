@@ -1,4 +1,4 @@
-"""What stands in a jaxpr for calls of functions with rules, for what a library's primitive computes, and for stopped gradients, until it is lowered."""
+"""Primitives in a jaxpr for calls of functions with rules, for what a library's primitive computes, and for stopped gradients, until it is lowered."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _zeros_of(body: Any, name: str) -> Any:
 
 @cache
 def inlined_primitive() -> Any:
-    """What a primitive of a library computes, in place of its call."""
+    """The computation of a library's primitive, in place of its call."""
     mlir = jax_module("jax.interpreters.mlir")
     primitive = jax_module("jax.extend.core").Primitive("wengert_inlined")
     primitive.multiple_results = True

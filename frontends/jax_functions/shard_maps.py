@@ -81,7 +81,7 @@ def _same_everywhere() -> Any:
 
 
 def traced_inside(trace: Callable[[], Any], maps: Sequence[Around]) -> Any:
-    """What a function gives that traces others, called where the axes of these ``shard_map``s are known."""
+    """The results of a function that traces others, called where the axes of these ``shard_map``s are known."""
     if not maps:
         return trace()
     results: list[Any] = []

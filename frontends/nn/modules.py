@@ -8,7 +8,7 @@ from typing import Any
 
 from wengert.eager import no_grad, zeros
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations.views import dimension
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.tensor import Tensor
 from wengert.nn import activations, convolution, init, layers, losses, pooling
 from wengert.nn.convolution import Pair

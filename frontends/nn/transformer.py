@@ -100,7 +100,7 @@ def _activation(given: Any) -> Callable[[Tensor], Tensor]:
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share: attention to itself, and two linear layers."""
+    """The base class of layers of encoders and decoders: attention to itself, and two linear layers."""
 
     norms = 2
 

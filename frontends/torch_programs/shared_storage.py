@@ -21,7 +21,7 @@ from wengert.runtime.errors import InputError
 
 
 @dataclass
-class _Held:
+class _Stored:
     """A parameter or buffer of an export: how it is listed, and the elements of its storage that it has."""
 
     spec: Any
@@ -37,7 +37,7 @@ class _Held:
     def name(self) -> str:
         return self.spec.target
 
-    def is_same_view(self, other: _Held) -> bool:
+    def is_same_view(self, other: _Stored) -> bool:
         """Whether both have the same elements in the same places."""
         x, y = self.tensor, other.tensor
         return (x.storage_offset(), x.shape, x.stride()) == (y.storage_offset(), y.shape, y.stride())
@@ -53,7 +53,7 @@ class _Held:
         numbers = torch.arange(reach).as_strided(self.tensor.shape, self.tensor.stride(), self.tensor.storage_offset())
         return numbers.reshape(-1).numpy()
 
-    def overlaps(self, other: _Held) -> bool:
+    def overlaps(self, other: _Stored) -> bool:
         """Whether both have an element in common; looks at single ones where neither has all of its range."""
         if max(self.places.start, other.places.start) >= min(self.places.stop, other.places.stop):
             return False
@@ -66,7 +66,7 @@ def with_owners(exported: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
     Raises:
         InputError: tensors of different dtypes share memory, or what shares it is a view that a decomposed export writes to.
     """
-    groups = [group for group in _groups(_held(exported)) if len(group) > 1]
+    groups = [group for group in _groups(_stored_tensors(exported)) if len(group) > 1]
     if not groups:
         return exported, {}
     rewriting = _Rewriting(exported)
@@ -74,21 +74,21 @@ def with_owners(exported: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
     return rewriting.finish(), aliases
 
 
-def _held(exported: Any) -> list[_Held]:
+def _stored_tensors(exported: Any) -> list[_Stored]:
     kinds = torch_module("torch.export.graph_signature").InputKind
     state: Mapping[str, Any] = {**exported.constants, **exported.state_dict}
     specs = [s for s in exported.graph_signature.input_specs if s.kind in (kinds.PARAMETER, kinds.BUFFER)]
-    return [_Held(s, state[s.target]) for s in specs if state[s.target].layout == torch_module().strided]
+    return [_Stored(s, state[s.target]) for s in specs if state[s.target].layout == torch_module().strided]
 
 
-def _groups(stored: Sequence[_Held]) -> list[list[_Held]]:
+def _groups(stored: Sequence[_Stored]) -> list[list[_Stored]]:
     """Tensors that share elements, directly or through others; in the order of the export."""
-    by_storage: dict[int, list[_Held]] = {}
+    by_storage: dict[int, list[_Stored]] = {}
     for x in stored:
         by_storage.setdefault(x.tensor.untyped_storage()._cdata, []).append(x)
-    groups: list[list[_Held]] = []
+    groups: list[list[_Stored]] = []
     for members in by_storage.values():
-        own: list[list[_Held]] = []
+        own: list[list[_Stored]] = []
         for x in members:
             touched = [g for g in own if any(x.overlaps(y) for y in g)]
             own = [g for g in own if g not in touched] + [[*(y for g in touched for y in g), x]]
@@ -108,7 +108,7 @@ class _Rewriting:
         self.outputs: list[Any] = list(exported.graph_signature.output_specs)
         self.state = dict(exported.state_dict)
 
-    def unite(self, group: list[_Held]) -> tuple[str, tuple[str, ...]]:
+    def unite(self, group: list[_Stored]) -> tuple[str, tuple[str, ...]]:
         """Makes all but one views of it; its name, and the other ones."""
         if len({x.tensor.dtype for x in group}) > 1:
             raise InputError(f"{' and '.join(x.name for x in group)} share memory with different dtypes; copy one of them before the export: x.clone()")
@@ -121,7 +121,7 @@ class _Rewriting:
                 self._replace(x, owner)
         return owner.name, tuple(x.name for x in group if x is not owner)
 
-    def _owner_of(self, group: Sequence[_Held], first: int, last: int) -> _Held:
+    def _owner_of(self, group: Sequence[_Stored], first: int, last: int) -> _Stored:
         """A new argument: the range of memory that a group lies in."""
         kinds, (spec, tensor) = torch_module("torch.export.graph_signature").InputKind, (group[0].spec, group[0].tensor)
         name = " + ".join(x.name for x in group)
@@ -137,9 +137,9 @@ class _Rewriting:
         made = type(spec)(kind, type(spec.arg)(node.name), name, True if kind == kinds.BUFFER else None)
         self.inputs.insert(self.inputs.index(spec), made)
         self.state[name] = memory
-        return _Held(made, memory)
+        return _Stored(made, memory)
 
-    def _replace(self, x: _Held, owner: _Held) -> None:
+    def _replace(self, x: _Stored, owner: _Stored) -> None:
         """Reads a tensor through its owner."""
         node, own = self.nodes[x.spec.arg.name], self.nodes[owner.spec.arg.name]
         same = x.is_same_view(owner)
@@ -153,7 +153,7 @@ class _Rewriting:
         self.inputs.remove(x.spec)
         self.state.pop(x.name, None)
 
-    def _view(self, x: _Held, owner: _Held, own: Any) -> Any:
+    def _view(self, x: _Stored, owner: _Stored, own: Any) -> Any:
         aten, value = torch_module().ops.aten, own.meta["val"]
         given = list(x.tensor.shape), list(x.tensor.stride()), x.places.start - owner.places.start + value.storage_offset()
         last = [node for node in self.graph.nodes if node.op == "placeholder"][-1]

@@ -30,7 +30,7 @@ def namespace() -> Any:
 
 
 class SharedElements:
-    """What arrays have in common that NumPy would make views of each other: how often one of them was changed in place."""
+    """The shared state of arrays that NumPy would make views of each other: how often one of them was changed in place."""
 
     __slots__ = ("changes",)
 

@@ -1,4 +1,4 @@
-"""How bytecode encodes the attributes and locations that MLIR itself defines.
+"""Bytecode encodings of the attributes and locations that MLIR itself defines.
 
 A type that is used as an attribute is one here; MLIR wraps it. What has no layout (affine maps, strided layouts) is written in MLIR's assembly format.
 """

@@ -1,4 +1,4 @@
-"""How bytecode encodes the types that MLIR itself defines.
+"""Bytecode encodings of the types that MLIR itself defines.
 
 A type without a layout here is written in MLIR's assembly format, which every reader takes. So are the floats of eight bits and fewer on writing, for MLIR's
 readers know their numbers only since version 22.

@@ -33,7 +33,7 @@ MOST_PARTS = 1 << 20
 
 
 class Vocabulary(Struct, frozen=True):
-    """What is known of dialects.
+    """The dialects that are known, and their encodings.
 
     Attributes:
         context: the classes of ops, attributes and types.

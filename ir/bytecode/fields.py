@@ -98,7 +98,7 @@ class EntryWriter(Protocol):
 
 
 class Field(Struct, frozen=True):
-    """How one part of an attribute or type is read and written."""
+    """One part of an attribute or type, and how it is read and written."""
 
     read: Callable[[EntryReader], Any]
     write: Callable[[EntryWriter, Any], None]

@@ -70,7 +70,7 @@ class EntryOutput(Output):
 
 
 class Numbering:
-    """What a file has of strings, dialects, attributes, types and resources.
+    """The numbers of a file's strings, dialects, attributes, types and resources.
 
     Args:
         encoding: the encoding of a dialect by its name.

@@ -45,7 +45,7 @@ PropertiesOf = Callable[[str], tuple[str, ...] | None]
 
 
 class Parts(Struct, frozen=True):
-    """What an op has, as it is written: attributes, and properties as pairs of a name as in the table of properties and a value, or as a dictionary."""
+    """The parts of an op, as it is written: attributes, and properties as pairs of a name as in the table of properties and a value, or as a dictionary."""
 
     attributes: DictionaryAttr | None
     native: tuple[tuple[str, Attribute | None], ...] = ()

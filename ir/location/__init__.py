@@ -1,1 +1,1 @@
-"""Where ops come from: locations as they are written, fused ones, and those that grow."""
+"""Locations of ops: as they are written, fused ones, and those that grow."""

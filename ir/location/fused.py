@@ -54,7 +54,7 @@ def absorbing(location: LocationAttr, op: Operation, pass_name: str) -> Location
 
 
 class _Step(NamedTuple):
-    """What is added to a location: that of an op of this name, by a pass, and as what."""
+    """An addition to a location: that of an op of this name, by a pass, and as what."""
 
     added: LocationAttr
     pass_name: str

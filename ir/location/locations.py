@@ -63,7 +63,7 @@ class Provenance(NamedTuple):
 
 
 class Certainty(StrEnum):
-    """How a source of an op is known."""
+    """Ways in which a source of an op is known."""
 
     EXACT = "exact"
     """The op was made of it, is it, or computes the same."""

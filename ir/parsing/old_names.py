@@ -1,4 +1,4 @@
-"""What ops are called now that had other names in MLIR before 2022, when the standard dialect was taken apart: for hints.
+"""Present names of ops that had others in MLIR before 2022, when the standard dialect was taken apart: for hints.
 
 Texts in the old names are refused and not read, because MLIR's own parser refuses them: what is a program here is one there.
 """
@@ -59,6 +59,6 @@ _FORMS = {"linalg.init_tensor": ", with the extents that are not known as operan
 
 
 def hint_of_new_name(name: str) -> str:
-    """What an op of this old name is called now; empty where the name is not one."""
+    """The present name of an op of this old name, as a hint; empty where the name is not one."""
     new = NEW_NAMES.get(name.removeprefix("std."))
     return "" if new is None or new == name else f"the old name of '{new}'{_FORMS.get(name, '')}"

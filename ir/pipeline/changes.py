@@ -1,4 +1,4 @@
-"""What passes do to ops: a record of those that are made, rewritten, merged and removed, and why.
+"""Records what passes do to ops: those that are made, rewritten, merged and removed, and why.
 
 Nothing is recorded unless somebody asks. Then whatever makes, merges or removes an op tells the recorder, which otherwise costs a comparison with None::
 
@@ -27,7 +27,7 @@ from wengert.ir.traversal import all_ops
 
 
 class Kind(StrEnum):
-    """What happened to an op."""
+    """Kinds of changes to an op."""
 
     MADE = "made"
     REWRITTEN = "rewritten"

@@ -27,6 +27,9 @@ from xdsl.passes import ModulePass
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from wengert.ir.pipeline.translations import Translation
 
+PIPELINE = "<pipeline>"
+"""The file that diagnostics of a pipeline's text name."""
+
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|[^\s{}=,"]+|[{}=,"]')
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -76,7 +79,7 @@ class PipelineText:
         line = self.text.count("\n", 0, word.start) + 1
         begin = self.text.rfind("\n", 0, word.start) + 1
         source = self.text[begin:].split("\n", 1)[0]
-        raise DiagnosticError(Diagnostic(message, "<pipeline>", line, word.start - begin + 1, source_line=source, length=max(1, len(word.text)), hint=hint))
+        raise DiagnosticError(Diagnostic(message, PIPELINE, line, word.start - begin + 1, source_line=source, length=max(1, len(word.text)), hint=hint))
 
     def _peek(self) -> Word:
         return self._tokens[self._next] if self._next < len(self._tokens) else Word("", len(self.text))

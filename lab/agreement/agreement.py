@@ -81,7 +81,7 @@ def assert_agree(
 
 
 def near(a: Array, e: Array) -> Any:
-    """Which elements are equal, or a few units in the last place apart."""
+    """The mask of elements that are equal, or a few units in the last place apart."""
     a, e = np.asarray(a), np.asarray(e)
     if e.dtype.kind not in "fcV":
         return a == e
@@ -91,7 +91,7 @@ def near(a: Array, e: Array) -> Any:
 
 
 def excused(a: Array, e: Array, samples: Sequence[Array], loose: float = 1.0, largest: float = 0.0) -> Any:
-    """Which elements agree as far as the noisy results let them."""
+    """The mask of elements that agree as far as the noisy results let them."""
     a, e = np.asarray(a), np.asarray(e)
     if e.dtype.kind not in "fcV":
         return (a == e) | np.any([np.asarray(s) != e for s in samples], axis=0)

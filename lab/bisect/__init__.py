@@ -1,4 +1,4 @@
-"""Which pass breaks a program: the walk over a pipeline, bisection within a pass, and reproducers (``wengert bisect``)."""
+"""Finds the pass that breaks a program: the walk over a pipeline, bisection within a pass, and reproducers (``wengert bisect``)."""
 
 from wengert.lab.bisect.bisection import Bisection, bisect
 from wengert.lab.bisect.culprits import Culprit

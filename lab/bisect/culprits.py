@@ -1,4 +1,4 @@
-"""What exactly is wrong within a step: a rewrite, a derivative rule, or an op."""
+"""Finds the fault within a step: a rewrite, a derivative rule, or an op."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Culprit:
-    """What is wrong within a step.
+    """The fault within a step.
 
     Attributes:
         kind: a counted rewrite of the pass; the derivative rule, the transpose or the adjoint of an op; or an op that the step gets wrong by itself.
@@ -55,7 +55,7 @@ class Culprit:
 
 
 def find_culprit(broken: Broken, *, every_rewrite: bool = True) -> tuple[Culprit | None, int]:
-    """What is wrong within a step; None if it is wrong without its rewrites, and each op is right by itself. And how many ops there was no time for.
+    """Finds what is wrong within a step; None if it is wrong without its rewrites, and each op is right by itself. And how many ops there was no time for.
 
     ``every_rewrite``: whether to look for the rewrite too, which makes and runs the step a dozen times.
     """

@@ -1,4 +1,4 @@
-"""What the results of derivative passes have to be.
+"""Checks the results of derivative passes.
 
 Each expectation takes the module before a pass and the one behind it, and inputs; it draws tangents or cotangents, which are the further inputs behind the
 pass, and compares: forward mode with differences, reverse mode with forward mode by dot products, Jacobians along directions.

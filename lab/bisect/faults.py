@@ -1,4 +1,4 @@
-"""What can be wrong with a step of a pipeline."""
+"""Faults that a step of a pipeline can have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["wrong result", "wrong derivative", "invalid IR", "exception", "r
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong behind a step.
+    """The fault behind a step.
 
     Attributes:
         kind: the kind of fault.

@@ -34,7 +34,7 @@ from wengert.runtime.functions import entry_function
 
 @dataclass(frozen=True)
 class Point:
-    """What stages are run on, and what they have to compute.
+    """The inputs that stages are run on, and the results that they have to compute.
 
     Attributes:
         inputs: the inputs.

@@ -107,7 +107,7 @@ def types_of(stage: Stage) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]
 
 
 def results_of(stage: Stage, inputs: Sequence[Array]) -> list[Array]:
-    """What a stage computes.
+    """Runs a stage; its results.
 
     Raises:
         NotRunError: it cannot be run here.

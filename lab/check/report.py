@@ -1,4 +1,4 @@
-"""What a gradient check says: findings, argument by argument, and the report."""
+"""The report of a gradient check: its findings, argument by argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far rounding moves the results of a program at a point, measured.
+"""Measures how far rounding moves the results of a program at a point.
 
 A bound on accumulated rounding that is a multiple of the unit of rounding fits short programs and well-conditioned ones. What rounding does to a deep one
 depends on how each op magnifies the errors of those before it, so it is measured: the program is run with errors of two units in the last place in

@@ -27,7 +27,7 @@ LARGEST = 60
 
 @dataclass(frozen=True)
 class Optimum:
-    """What the integer program found.
+    """The solution of the integer program.
 
     Attributes:
         order: the order that it stands for.

@@ -175,7 +175,7 @@ def checkpoints(
     residuals: str = "auto",
     budget: int | str | None = None,
 ) -> CheckpointTable:
-    """What memory the reverse derivative of a program can do with, and what that costs.
+    """Plans the memory that the reverse derivative of a program can do with, and what that costs.
 
     Args:
         program: a :class:`wengert.Program`, or what has one.

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from wengert.ir.byte_counts import byte_count
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.sources import read_standard_input
 from wengert.lab.cli.usage import check_choice
 from wengert.lab.inputs import Array, random_inputs, read_inputs, read_point, shaped
+from wengert.runtime.backends import BACKENDS, unknown_backend
 from wengert.runtime.bytecode import program_text
 from wengert.runtime.loading import load, parse
 from wengert.runtime.program import Program
@@ -44,6 +46,27 @@ def positive(text: str) -> int:
     if value <= 0:
         raise argparse.ArgumentTypeError(f"expected a positive integer, found {text!r}")
     return value
+
+
+def byte_amount(text: str) -> int:
+    """``64MB`` as a number of bytes."""
+    try:
+        return byte_count(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def backend(text: str) -> str:
+    """The name of a backend."""
+    if text not in BACKENDS:
+        raise argparse.ArgumentTypeError(str(unknown_backend(text)))
+    return text
+
+
+def add_backend(parser: argparse.ArgumentParser, what: str = "what runs it") -> None:
+    """Adds the option that chooses a backend."""
+    known = f"{', '.join(BACKENDS[1:-1])} or {BACKENDS[-1]}"
+    parser.add_argument("--backend", type=backend, default="cpu", metavar="NAME", help=f"{what}: cpu (default), {known}")
 
 
 def add_program(parser: argparse.ArgumentParser, shapes: Callable[[str], Any] | None = None, shapes_help: str = "") -> None:

@@ -190,6 +190,8 @@ def run(make: Callable[[], Parser], execute: Callable[[argparse.Namespace], int]
 def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
+    from wengert.ir.location.locations import error_at
+    from wengert.ir.pipeline.options import PIPELINE
     from wengert.ir.pipeline.passes import InternalError
     from wengert.ir.plugins import PluginError, PluginNotFoundError, blamed
     from wengert.lab.cli import output
@@ -211,9 +213,15 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         return _report_plugin(error, form)
     except DiagnosticError as error:
         output.report_diagnostics(error, form)
-        return Exit.DIAGNOSTIC
-    except (InputError, ExecutionError) as error:
+        return Exit.USAGE if error.diagnostic.file == PIPELINE else Exit.DIAGNOSTIC
+    except InputError as error:
         output.report_message(str(error), form)
+        return Exit.DIAGNOSTIC
+    except ExecutionError as error:
+        if error.op is None:
+            output.report_message(error.finding, form)
+        else:
+            output.report_diagnostics(error_at(error.op.location, error.finding), form)
         return Exit.DIAGNOSTIC
     except BrokenPipeError:
         # The reader went away (| head): not an error; stdout must not be flushed again at exit.

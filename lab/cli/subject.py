@@ -23,8 +23,8 @@ _MODES: dict[Mode, str] = {
 }
 
 
-def add_subject(parser: argparse.ArgumentParser, modes: Sequence[Mode] = ("jvp", "vjp", "hvp"), *, pipeline: bool = True) -> None:
-    """Adds PROGRAM, the derivative to look at, and ``-p``."""
+def add_subject(parser: argparse.ArgumentParser, modes: Sequence[Mode] = ("jvp", "vjp", "hvp"), *, pipeline: bool = True, default: Mode | None = None) -> None:
+    """Adds PROGRAM, the derivative to look at, and ``-p``; ``default`` is the derivative that the command takes where none is asked for."""
     parser.add_argument("program", metavar="PROGRAM", help="MLIR at any level, a dump or a folder of dumps, module:function or FILE.py:function; - for stdin")
     parser.add_argument("--entry", default="main", metavar="NAME", help="the function to start at (default: main)")
     parser.add_argument(
@@ -33,18 +33,19 @@ def add_subject(parser: argparse.ArgumentParser, modes: Sequence[Mode] = ("jvp",
         metavar="2x3xf32,4",
         help="of a Python function, the type of each argument (f64 if not said); else the shapes that a text leaves open",
     )
-    add_request(parser, modes)
+    add_request(parser, modes, default)
     if pipeline:
         parser.add_argument(
             "-p", "--pass-pipeline", action="append", default=[], metavar="PIPELINE", help="run passes first, behind the derivative if one is asked for"
         )
 
 
-def add_request(parser: argparse.ArgumentParser, modes: Sequence[Mode]) -> None:
-    """Adds the options that ask for a derivative."""
+def add_request(parser: argparse.ArgumentParser, modes: Sequence[Mode], default: Mode | None = None) -> None:
+    """Adds the options that ask for a derivative; ``default`` is the one that the command takes where none is asked for."""
     group = parser.add_mutually_exclusive_group()
     for mode in modes:
-        group.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, help=_MODES[mode])
+        said = f"{_MODES[mode]} (default)" if mode == default else _MODES[mode]
+        group.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, help=said)
     arguments.add_positions(parser)
     arguments.add_strategy(parser)
     parser.add_argument(
@@ -56,7 +57,7 @@ def add_request(parser: argparse.ArgumentParser, modes: Sequence[Mode]) -> None:
 
 
 def read_subject(options: argparse.Namespace, default: Mode | None = None) -> Subject:
-    """What the command line asks to look at; ``default`` is the derivative where it asks for none.
+    """Reads what the command line asks to look at; ``default`` is the derivative where it asks for none.
 
     Raises what :func:`wengert.lab.inspection.subject.read_subject` raises, and UsageError for options of a derivative that is not asked for.
     """

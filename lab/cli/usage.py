@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 
 _ARGUMENT = re.compile(r"argument ([^:\s]+(?: [^:\s]+)?): ")
+_UNKNOWN = "unrecognized arguments: "
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'")
 
 
@@ -67,7 +68,7 @@ def usage_error(
         start, length = len(line) + 1, 1
     else:
         start, length = places[word]
-    if not hint and word is not None and words[word].startswith("-"):
+    if not hint and word is not None and words[word].startswith("-") and message.startswith(_UNKNOWN):
         hint = did_you_mean(words[word].partition("=")[0], [option for option in known if option != words[word]])
     notes = (Diagnostic(usage, "<command line>", severity="note"),) if usage else ()
     return UsageError(Diagnostic(message, "<command line>", 1, start + 1, source_line=line, length=length, hint=hint, notes=notes))
@@ -85,8 +86,8 @@ def _written(prog: str, words: Sequence[str]) -> tuple[str, list[tuple[int, int]
 
 def _wrong_word(message: str, words: Sequence[str]) -> int | None:
     """The number of the word that argparse's message is about."""
-    if message.startswith("unrecognized arguments: "):
-        first = message.removeprefix("unrecognized arguments: ").split(" ")[0]
+    if message.startswith(_UNKNOWN):
+        first = message.removeprefix(_UNKNOWN).split(" ")[0]
         return _position(words, lambda word: word.split(" ")[0] == first)
     match = _ARGUMENT.match(message)
     if match is None:

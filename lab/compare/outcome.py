@@ -1,4 +1,4 @@
-"""What is known of the reverse derivative of one program by one strategy: whether it is right, and its figures."""
+"""The outcome for the reverse derivative of one program by one strategy: whether it is right, and its figures."""
 
 from __future__ import annotations
 

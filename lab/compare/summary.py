@@ -1,4 +1,4 @@
-"""What the outcomes of a comparison say together: geometric means of figures relative to the first strategy, and the programs that are worst.
+"""Summarises the outcomes of a comparison: geometric means of figures relative to the first strategy, and the programs that are worst.
 
 Only programs count for which both derivatives are right. A mean is over those whose derivatives are equal, too: a strategy without an effect on half of
 the programs has half of the effect. Where a figure is zero for one of the two there is no finite ratio, and the program is no part of that mean.

@@ -1,4 +1,4 @@
-"""What programs and their derivatives cost: counted, predicted and measured.
+"""Costs of programs and their derivatives: counted, predicted and measured.
 
 .. code-block:: text
 

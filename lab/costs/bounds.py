@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wengert.ir.byte_counts import UNITS, byte_count
+from wengert.ir.byte_counts import UNITS
 from wengert.ir.diagnostics import did_you_mean
 from wengert.lab.costs.cost_report import CostReport
 from wengert.lab.costs.rows import Row, amount, amount_of_bytes
@@ -42,14 +42,6 @@ def read_bound(text: str) -> Bound:
     if unit not in units:
         raise InputError(f"{text!r}: there is no unit {unit!r} of {figure}; there are: {', '.join(filter(None, units))}")
     return Bound(row, figure, Fraction(number) * units[unit], text)
-
-
-def read_bytes(text: str) -> int:
-    """A number of bytes: ``4096``, ``64MB``, ``1.5GiB``; an InputError says what is wrong."""
-    try:
-        return byte_count(text)
-    except ValueError as error:
-        raise InputError(str(error)) from None
 
 
 def excesses(costs: CostReport, bound: Bound) -> Iterator[str]:

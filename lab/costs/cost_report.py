@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert.lab.costs.decision import Decision, Mode, decide
-from wengert.lab.costs.rows import Row, amount, amount_of_bytes, fusion_of, memory_table, row_json
+from wengert.lab.costs.rows import Row, amount, amount_of_bytes, check_symbols, fusion_of, memory_table, row_json
 from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.measure import Measurement, measure_peaks, measure_times
@@ -171,7 +171,7 @@ class CostReport:
 
 
 def note(symbol: Unknown, values: Mapping[str, Number]) -> str:
-    """What a symbol stands for, and its value if it is known."""
+    """The meaning of a symbol, and its value if it is known."""
     return f"{symbol}, {values[symbol.name]} here" if symbol.name in values else str(symbol)
 
 
@@ -201,6 +201,9 @@ def report(
         strategies: the strategies, by name, whose reverse derivatives are shown beside that of ``transpose``.
         shapes: the shapes of the arguments of a program that leaves extents open, where there are no inputs to tell them.
         values: values of symbols for what only a run tells (``T0``); where times are measured, those of the point are counted by the interpreter.
+
+    Raises:
+        InputError: no such argument, result or symbol.
     """
     check_values(program.module)
     program = shaped(program, inputs, shapes)
@@ -215,6 +218,7 @@ def report(
     rows = [row("primal", 1, program), row("forward (JVP)", n, program.jvp(moved, asked)), row("reverse (VJP)", m, program.vjp(moved, asked))]
     others = [strategy for strategy in dict.fromkeys(strategies) if strategy != "transpose"]
     rows += [row(f"reverse ({strategy})", m, program.vjp(moved, asked, strategy=strategy), strategy) for strategy in others]
+    check_symbols(values or {}, dict.fromkeys(symbol.name for each in rows for symbol in each.cost.unknown))
     if measure:
         given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed)
         rows = _measured(rows, given, backend, seed)

@@ -1,4 +1,4 @@
-"""Which of two ways costs less: one of them, neither, one of them under a condition, or nobody knows.
+"""Decides which of two ways costs less: one of them, neither, one of them under a condition, or nobody knows.
 
 The costs of both are polynomials in what is not known. Where their difference has one sign whatever that is, there is an answer; where it has not,
 the answer is the inequality. Ways whose costs are within five per cent of each other are a tie.
@@ -43,7 +43,7 @@ class Decision:
 
 
 def decide(forward: Polynomial, reverse: Polynomial, alternatives: Alternatives = ()) -> Decision:
-    """Which of two costs is less."""
+    """Decides which of two costs is less."""
     numbers = forward.constant, reverse.constant
     if numbers[0] is not None and numbers[1] is not None:
         return _of_numbers(Fraction(numbers[0]), Fraction(numbers[1]))

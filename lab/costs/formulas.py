@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.lab.costs.rows import figure
+from wengert.lab.costs.rows import check_symbols, figure
 from wengert.lab.draw.escaping import markup
 from wengert.runtime.derived.positions import Positions
 from wengert.runtime.dynamic_program import DynamicProgram
@@ -50,10 +50,7 @@ class Formulas:
 
     def at(self, values: Mapping[str, Number]) -> Formulas:
         """The same with values for some symbols; an InputError for a name that is none."""
-        for name in values:
-            if name not in self.symbols:
-                known = f"the symbols are: {', '.join(self.symbols)}" if self.symbols else "there is no symbol"
-                raise InputError(f"{name} is no symbol of these costs; {known}")
+        check_symbols(values, self.symbols)
         return replace(self, rows={name: cost.at(values) for name, cost in self.rows.items()}, values={**self.values, **values})
 
     def to_json(self) -> dict[str, Any]:

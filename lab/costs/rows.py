@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,14 @@ class Row:
         return self.runs * self.measured.minimum if self.measured else None
 
 
+def check_symbols(names: Iterable[str], symbols: Collection[str]) -> None:
+    """Raises an InputError, which lists the symbols of the costs, for a name that is none of them."""
+    for name in names:
+        if name not in symbols:
+            known = f"the symbols are: {', '.join(symbols)}" if symbols else "there is no symbol"
+            raise InputError(f"{name} is no symbol of these costs; {known}")
+
+
 def amount(figure: Polynomial) -> str:
     """A count, or a polynomial as it is."""
     number = figure.constant
@@ -72,13 +80,14 @@ def amount_of_bytes(figure: Polynomial) -> str:
 
 
 def fusion_of(row: Row) -> str:
-    """What fusion has removed from a program."""
+    """A line on what fusion has removed from a program."""
     assert row.compiled is not None
     ops, launches = row.cost.count.at(row.values).constant, row.compiled.launches.at(row.values).constant
     before, after = row.cost.bytes.at(row.values).constant, row.compiled.total("bytes").at(row.values).constant
     if ops is None or launches is None or not before or after is None:
         return ""
-    return f"{row.name}: {count(int(ops))} ops in {count(int(launches))} launches, which move {size(int(after))} of {size(int(before))}"
+    in_all = f"{count(int(ops))} op{'s' * (ops != 1)} in {count(int(launches))} launch{'es' * (launches != 1)}"
+    return f"{row.name}: {in_all}, which move{'s' * (launches == 1)} {size(int(after))} of {size(int(before))}"
 
 
 def memory_table(rows: Sequence[Row]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is different between two matched graphs: ops that were added, removed or changed, under the source that they come from."""
+"""Differences between two matched graphs: ops that were added, removed or changed, under the source that they come from."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class SourceChanges:
-    """What is different of all that comes from one place in the source.
+    """The differences in all that comes from one place in the source.
 
     Attributes:
         place: file, line and column; of the second program where it has this line, else of the first.

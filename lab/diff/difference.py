@@ -46,7 +46,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is different between two programs, ``a`` and ``b``.
+    """The difference between two programs, ``a`` and ``b``.
 
     Attributes:
         a, b: what they are called.
@@ -108,7 +108,7 @@ class Difference:
 
 
 def diff(a: Any, b: Any, *, inputs: Any = None, rtol: float | None = None, atol: float = 0.0) -> Difference:
-    """What is different between two programs.
+    """Compares two programs: what is different, op by op.
 
     Ops are matched by what they compute, by what becomes of them, by the source that they come from and by their neighbours, and not by the names of values:
     an op that is inserted is one change (:mod:`wengert.lab.diff.matching`).
@@ -135,7 +135,7 @@ def diff(a: Any, b: Any, *, inputs: Any = None, rtol: float | None = None, atol:
 
 @stage()
 def compared(a: Subject, b: Subject, texts: Mapping[str, str] | None = None) -> Difference:
-    """What is different between two subjects, of one form. Raises InputError for an assembly and a program.
+    """Compares two subjects of one form. Raises InputError for an assembly and a program.
 
     ``texts``: the only files whose lines are shown, by name; by default every file that a location names is read.
     """

@@ -1,4 +1,4 @@
-"""What the ops of a program weigh: flops, bytes kept for the reverse part, bytes of the peak."""
+"""Figures of the ops of a program: flops, bytes kept for the reverse part, bytes of the peak."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wengert.transforms.shapes.dynamism import is_dynamic
 
 @dataclass(frozen=True)
 class Weights:
-    """What each op of a program weighs; what is missing weighs nothing.
+    """The weight of each op of a program; what is missing weighs nothing.
 
     Attributes:
         flops: of all executions of an op; a polynomial where only a run tells how often it is executed.

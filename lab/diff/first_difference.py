@@ -50,7 +50,7 @@ class ValuePair:
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """What running two programs on the same inputs has shown.
+    """The outcome of running two programs on the same inputs.
 
     Attributes:
         compared: how many pairs of values were compared.

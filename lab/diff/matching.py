@@ -1,4 +1,4 @@
-"""Which node of one graph is which node of another.
+"""Matches the nodes of two graphs.
 
 The scheme is that of differences of trees (Falleri, Morandat, Blanc, Martinez, Monperrus, "Fine-grained and Accurate Source Code Differencing", ASE 2014):
 first what is equal as a whole, then what contains it or stands beside it, then what is only similar. Programs are graphs and no trees, so *equal as a

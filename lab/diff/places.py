@@ -1,4 +1,4 @@
-"""Which line of one source is which line of another: by a comparison of their texts, in which names of values do not count."""
+"""Matches the lines of two sources by a comparison of their texts, in which names of values do not count."""
 
 from __future__ import annotations
 

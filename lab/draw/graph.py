@@ -196,7 +196,7 @@ _REGIONS: dict[str, tuple[str, ...]] = {
 
 
 def region_title(op: Operation, number: int) -> str:
-    """What a region of an op is called: ``body``, ``condition``, ``true``, ``branch 2``, ..."""
+    """The title of a region of an op: ``body``, ``condition``, ``true``, ``branch 2``, ..."""
     titles = _REGIONS.get(op.name, ())
     return titles[number] if number < len(titles) else f"{'branch' if op.name.endswith('case') else 'region'} {number}"
 

@@ -22,7 +22,7 @@ _TITLES = {Kind.FORWARD: "forward", Kind.TANGENT: "tangent", Kind.BACKWARD: "rev
 
 @dataclass(frozen=True)
 class _Seat:
-    """Where a node goes: the column, and the row in it."""
+    """The place of a node: the column, and the row in it."""
 
     column: int
     row: int

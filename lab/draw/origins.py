@@ -1,4 +1,4 @@
-"""Where the ops of a picture belong: the part of a derivative, the line of the source, and the stretch of lines around it."""
+"""Places of a picture's ops: the part of a derivative, the line of the source, and the stretch of lines around it."""
 
 from __future__ import annotations
 

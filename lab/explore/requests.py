@@ -1,4 +1,4 @@
-"""What the live page asks for: a program's text, the derivative or the passes, and what is to be computed beside them.
+"""Requests of the live page: a program's text, the derivative or the passes, and what is to be computed beside them.
 
 A request is JSON of a known form and size. It names no file: the text is all that is read, and passes of plug-ins are those that the user loaded at the start.
 """

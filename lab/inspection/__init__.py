@@ -1,4 +1,4 @@
-"""What the commands that look into a program share: what they look at, how its parts are named, and how results are written.
+"""Shared parts of the commands that look into a program: what they look at, how its parts are named, and how results are written.
 
 .. code-block:: text
 

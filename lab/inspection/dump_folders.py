@@ -16,7 +16,7 @@ _HEADER = re.compile(r"(?://|;|#) (stage|pipeline so far: |go on with: |the last
 
 @dataclass(frozen=True)
 class DumpHeader:
-    """What the first lines of a dump say.
+    """The first lines of a dump.
 
     Attributes:
         stage: the name of the file that was written, such as ``09-fuse.mlir``.

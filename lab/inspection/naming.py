@@ -1,4 +1,4 @@
-"""What values are called in messages: by the names that the user wrote, found by their places in the source."""
+"""Names of values in messages: those that the user wrote, found by their places in the source."""
 
 from __future__ import annotations
 

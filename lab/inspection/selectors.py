@@ -73,7 +73,7 @@ class Selected:
 
 
 def select(module: ModuleOp, selector: str, *, entry: str = "main", sources: Mapping[str, str] | None = None) -> tuple[Selected, ...]:
-    """What a selector names in a module, in the order of the text; at least one thing.
+    """Finds what a selector names in a module, in the order of the text; at least one thing.
 
     Args:
         module: the IR.

@@ -1,4 +1,4 @@
-"""What a command looks at: a program, a derivative of it, what passes make of either, or the text of a dump that is no MLIR.
+"""The subject of a command: a program, a derivative of it, what passes make of either, or the text of a dump that is no MLIR.
 
 subject = read_subject("p.mlir", request=Request("vjp", wrt=(0,)))
 subject.program          # the derivative
@@ -74,7 +74,7 @@ def _positions(positions: int | Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a command looks at.
+    """The subject of a command: what it looks at.
 
     Attributes:
         name: what the user called it: a file, ``module:function``, ``<stdin>``.

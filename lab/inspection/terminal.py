@@ -7,12 +7,14 @@ import sys
 from collections.abc import Sequence
 
 WIDTH = 120
-"""The width of what is not written to a terminal."""
+"""The width of a report that is printed in Python."""
+FILE_WIDTH = 200
+"""The width of what goes to a file or a pipe, where no row is too narrow for names and places."""
 
 
 def width_of_output() -> int:
-    """The columns of the terminal that stdout is; :data:`WIDTH` for a file or a pipe."""
-    return max(60, shutil.get_terminal_size((WIDTH, 24)).columns) if sys.stdout.isatty() else WIDTH
+    """The columns of the terminal that stdout is; :data:`FILE_WIDTH` for a file or a pipe."""
+    return max(60, shutil.get_terminal_size((WIDTH, 24)).columns) if sys.stdout.isatty() else FILE_WIDTH
 
 
 def shortened(text: str, width: int) -> str:

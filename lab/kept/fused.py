@@ -1,4 +1,4 @@
-"""Which values of a block go through memory once its ops are fused into kernels, and which are computed in every kernel that uses them."""
+"""Finds the values of a block that go through memory once its ops are fused into kernels, and those that are computed in every kernel that uses them."""
 
 from __future__ import annotations
 

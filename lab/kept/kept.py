@@ -1,4 +1,4 @@
-"""What a reverse derivative keeps, as a report: each residual with its source, who needs it, what computing it again would cost, and why it is kept.
+"""The report on what a reverse derivative keeps: each residual with its source, who needs it, what computing it again would cost, and why it is kept.
 
 >>> import wengert as wg
 >>> p = wg.load("examples/mlp.mlir")         # doctest: +SKIP
@@ -105,7 +105,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a reverse derivative keeps.
+    """The values that a reverse derivative keeps.
 
     Attributes:
         title: what was looked at.
@@ -227,7 +227,7 @@ def kept(
     residuals: str = "auto",
     sources: Mapping[str, str] | None = None,
 ) -> Kept:
-    """What the reverse derivative of a program keeps.
+    """Reports what the reverse derivative of a program keeps.
 
     Args:
         program: the program.
@@ -246,7 +246,7 @@ def kept(
 
 
 def kept_of(parts: Parts, title: str, names: SourceNames) -> Kept:
-    """What the parts of a reverse derivative keep."""
+    """Reports what the parts of a reverse derivative keep."""
     of_parts = Residuals(parts)
     printed = printed_names(parts.function)
     describer = _Describer(names, printed)

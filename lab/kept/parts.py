@@ -135,7 +135,7 @@ def inside(op: Operation, number: int) -> Iterator[BlockArgument]:
 
 
 def carried(op: core.ForOp | core.WhileOp) -> list[tuple[SSAValue, BlockArgument, SSAValue]]:
-    """What a loop carries: each result, the argument of the body that stands for it, and the value that the body ends with."""
+    """The carried values of a loop: each result, the argument of the body that stands for it, and the value that the body ends with."""
     body = op.body.block
     last = body.last_op
     assert last is not None

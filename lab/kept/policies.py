@@ -1,4 +1,4 @@
-"""What each residual policy keeps, side by side: bytes, the flops that recomputation adds, the arena and the predicted time."""
+"""Compares residual policies by what they keep: bytes, the flops that recomputation adds, the arena and the predicted time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADER = ("residuals", "kept", "flop", "arena", "peak", "predicted time")
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """What a derivative by one policy keeps and costs."""
+    """The kept bytes and the costs of a derivative by one policy."""
 
     name: str
     kept: Polynomial
@@ -70,7 +70,7 @@ class PolicyTable:
 
 
 def compare_policies(program: Program, request: Request) -> PolicyTable:
-    """What every residual policy keeps for a derivative of a program, those of plug-ins too. Raises what the derivative raises."""
+    """Compares what every residual policy keeps for a derivative of a program, those of plug-ins too. Raises what the derivative raises."""
     unknowns = Unknowns()
     rows = [_row(program, replace(request, residuals=name), unknowns) for name in policies_for(program.optimized_module)]
     return PolicyTable(f"{replace(request, residuals='auto')} of {program.name} by residual policy", tuple(rows))

@@ -1,4 +1,4 @@
-"""What computing a value again would cost: the ops that lead to it from what is there anyway, as a small program that is counted and predicted."""
+"""Costs of computing a value again: the ops that lead to it from what is there anyway, as a small program that is counted and predicted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OFFSETS = re.compile(r"\[\d+:\d+")
 
 @dataclass(frozen=True)
 class Again:
-    """What computing a value again costs, once for each time that it is kept.
+    """The costs of computing a value again, once for each time that it is kept.
 
     Attributes:
         ops, flops, transcendentals: what is executed, with the iterations of loops.

@@ -1,4 +1,4 @@
-"""What loops record, and who reads a value behind barriers, tapes and the boundaries of loops."""
+"""Records of loops, and the readers of a value behind barriers, tapes and the boundaries of loops."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _unshaped(value: SSAValue) -> SSAValue:
 
 
 class Readers:
-    """Who uses values for what they are: behind barriers, inside of loops and branches, and behind what only reads a record."""
+    """The users of values, looked for behind barriers, inside of loops and branches, and behind what only reads a record."""
 
     def __init__(self, function: Operation):
         self._order = {op: number for number, op in enumerate(all_ops(function))}

@@ -1,4 +1,4 @@
-"""What is in one peak and not in the other: pieces are matched by what they hold, and what is left is the difference."""
+"""The difference of two peaks: pieces are matched by what they hold, and what is left is in one and not in the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory a program needs, as a report: a timeline, what the peak is made of, the holes of the arena, and what was predicted beside what is allocated.
+"""The report on a program's memory: a timeline, what the peak is made of, the holes of the arena, and what was predicted beside what is allocated.
 
 >>> import wengert as wg
 >>> p = wg.load("examples/mlp.mlir")      # doctest: +SKIP
@@ -76,7 +76,7 @@ class MemoryReport:
 
     def text(self, width: int = WIDTH, limit: int | None = SHOWN) -> str:
         """The report as text of at most so many columns, with at most so many pieces of the peak."""
-        lines = [*self._head(), "", *chart(self.timeline, width), "", *self._roles(), "", *self._pieces(width, limit)]
+        lines = [*self._head(), "", *chart(self.timeline, min(width, WIDTH)), "", *self._roles(), "", *self._pieces(width, limit)]
         arena = self._arena()
         return "\n".join([*lines, *([""] if arena else []), *arena, *self._reconciliation()])
 

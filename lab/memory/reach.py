@@ -1,4 +1,4 @@
-"""What a cotangent reaches in a program on buffers: for each launch, which of the buffers that it writes depend on one.
+"""Finds what a cotangent reaches in a program on buffers: for each launch, which of the buffers that it writes depend on one.
 
 A kernel may compute values of the forward and of the reverse part in one loop, so that a nest's results are told apart by what their values are computed from.
 """

@@ -1,4 +1,4 @@
-"""What Model Explorer finds when it loads ``--extensions=wengert.lab.model_explorer``: an adapter for ``.mlir``, and node data for its graphs.
+"""The extension that Model Explorer loads by ``--extensions=wengert.lab.model_explorer``: an adapter for ``.mlir``, and node data for its graphs.
 
 The package is the extra ``model-explorer``. The adapter's graphs are ``program``, ``reverse derivative``, and one for each function that is called; ops of
 the program have the same names in both, so that *sync navigation by node id* selects them together in two panes.

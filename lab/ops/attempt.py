@@ -1,7 +1,8 @@
 """Tries out what can be done with an op: each ability is tried on the op's example.
 
-An op is read in both forms, verified, run on both backends, which must agree, differentiated in both modes, which must agree with each other
-(``<y_bar, J x_dot> = <J^T y_bar, x_dot>``), and batched, which must agree with running the batch elements one by one.
+An op is read in both forms, verified, run by the interpreter and by compiled code, which must agree, differentiated in both modes, which must agree with each
+other (``<y_bar, J x_dot> = <J^T y_bar, x_dot>``), batched, which must agree with running the batch elements one by one, and compiled to PTX, whose interpreter
+must agree too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 COLUMNS = ("parse", "verify", "interpret", "compile", "JVP", "VJP", "batch", "GPU")
 YES, NO, NOTHING = "yes", "no", "-"
 CALLED = "called"
-"""The op runs from compiled code, in the interpreter."""
+"""Compiled code calls the interpreter for the op; of a device, the op runs on the host."""
 REFUSED = "refused"
 FAILS = "FAILS"
 """A defect of ours: a wrong value, or an internal error."""
@@ -42,7 +43,7 @@ class Row:
     """A row of the table: what can be done with an op, column by column, and why not."""
 
     op: str
-    cells: dict[str, str] = field(default_factory=lambda: {**dict.fromkeys(COLUMNS, NO), "GPU": NOTHING})
+    cells: dict[str, str] = field(default_factory=lambda: dict.fromkeys(COLUMNS, NO))
     notes: list[str] = field(default_factory=list[str])
 
     def note(self, text: str) -> None:
@@ -67,7 +68,7 @@ def attempt(name: str, example: Example | None) -> Row:
     program = _read(row, example)
     if program is None:
         return row
-    for column, steps in (("interpret", _interpret), ("compile", _compile), ("JVP", _jvp), ("VJP", _vjp), ("batch", _batch)):
+    for column, steps in (("interpret", _interpret), ("compile", _compile), ("JVP", _jvp), ("VJP", _vjp), ("batch", _batch), ("GPU", _device)):
         outcome = _outcome(row, lambda steps=steps: steps(program, example))
         row.cells[column] = REFUSED if outcome == NOTHING and row.cells["interpret"] == REFUSED else outcome
     return row
@@ -223,3 +224,12 @@ def _batch(program: Program, example: Example) -> str:
         one_by_one = [_run(program, element) for element in elements]
         _agree(f"{example.op} batched", results, [np.stack(column) for column in zip(*one_by_one, strict=True)])
     return YES
+
+
+def _device(program: Program, example: Example) -> str:
+    inputs = inputs_of(program, example)
+    compiled = program.compile("ptx-interpreter")
+    results = compiled(*inputs)
+    if not example.random:
+        _agree(f"{example.op} compiled to PTX and interpreted", results, _run(program, inputs))
+    return CALLED if compiled.stats.host else YES

@@ -26,15 +26,15 @@ def rows(names: Iterable[str] = OPS) -> list[Row]:
 _HEAD = f"""# Ops of StableHLO and CHLO
 
 What can be done with each op: it is parsed in both forms and printed so that JAX reads it, verified by StableHLO's constraints, run by the interpreter,
-compiled for the CPU, differentiated in forward and in reverse mode, and batched. This page is written by `wengert ops --markdown`, which tries
-each of these on a small program about the op; `wengert ops NAME` tries one op and shows its program. The tests hold this page to what is tried.
+compiled for the CPU, differentiated in forward and in reverse mode, batched, and compiled for a GPU. This page is written by `wengert ops --markdown`, which
+tries each of these on a small program about the op; `wengert ops NAME` tries one op and shows its program. The tests hold this page to what is tried.
 
 - **yes**: it was done, and agreed with what it is compared with: compiled code with the interpreter, reverse mode with forward mode, a batch with its
-  elements one by one.
-- **{CALLED}**: compiled code calls the interpreter for it.
+  elements one by one. *GPU* is PTX for NVIDIA's devices in the [interpreter of PTX](ptx_interpreter.md), which checks every access, and no device.
+- **{CALLED}**: compiled code calls the interpreter for it; of a GPU, the op runs on the host.
 - **{REFUSED}**: the op is refused by name and place; the last column says with what words.
 - **no**: not there.
-- **{NOTHING}**: there is nothing to do. Derivatives: no argument or no result of the op's program is of floating point. GPU: there is no backend for GPUs yet.
+- **{NOTHING}**: there is nothing to do: no argument or no result of the op's program is of floating point.
 
 ## Tuples and tokens
 

@@ -1,4 +1,4 @@
-"""What is read of upstream MLIR, op by op, as a page of the documentation: made from the converters themselves.
+"""The table of what is read of upstream MLIR, op by op, as a page of the documentation: made from the converters themselves.
 
 ``python -m wengert.lab.ops.upstream`` prints the table of ``docs/upstream.md``; a test holds the page to it.
 """
@@ -32,7 +32,7 @@ DEFINITIONS = ("memref.global",)
 
 
 def state_of(name: str) -> str:
-    """What becomes of an op: ``elementwise``, ``value``, ``buffer``, ``affine``, ``request``, ``part``, or ``refused``."""
+    """The fate of an op: ``elementwise``, ``value``, ``buffer``, ``affine``, ``request``, ``part``, or ``refused``."""
     import_module("wengert.transforms.upstream.convert.handlers")
     if name in ON_BUFFERS or name in VIEWS or name in WRITES or name in DEFINITIONS:
         return "buffer"

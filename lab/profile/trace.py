@@ -20,7 +20,7 @@ class Event:
 
 
 class Timed(Protocol):
-    """What a trace says of a kernel."""
+    """A kernel in a trace."""
 
     @property
     def name(self) -> str: ...

@@ -1,1 +1,1 @@
-"""Where ops come from and what became of them: the check that nothing is lost, and explanations of ops."""
+"""Provenance of ops: the check that none is lost, and explanations of where they come from and what became of them."""

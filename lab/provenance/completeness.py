@@ -49,7 +49,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What became of the ops of one program.
+    """The fates of the ops of one program.
 
     Attributes:
         ops: how many ops were written.
@@ -91,7 +91,7 @@ class Completeness:
 
 
 def check_provenance(program: Program, request: Request | None = None) -> Completeness:
-    """What became of every op of a program in a derivative (the VJP if none is asked for). Raises what the derivative raises."""
+    """Traces every op of a program in a derivative (the VJP if none is asked for). Raises what the derivative raises."""
     return completeness(record(program, request or Request("vjp")))
 
 

@@ -1,4 +1,4 @@
-"""What is said of an op: where it comes from, its rule, its operands and users, and what passes did to it; as text, JSON and HTML."""
+"""The explanation of an op: where it comes from, its rule, its operands and users, and what passes did to it; as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known of one op.
+    """All that is known of one op.
 
     Attributes:
         name: its first result as it is printed, or its name.
@@ -139,7 +139,7 @@ def _listed(values: Sequence[Value]) -> list[str]:
 
 @dataclass(frozen=True)
 class Explanations:
-    """What is known of the ops that a selector names."""
+    """All that is known of the ops that a selector names."""
 
     title: str
     selector: str

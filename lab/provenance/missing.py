@@ -30,7 +30,7 @@ from wengert.transforms.optimize.flows import flow_of
 
 @dataclass(frozen=True)
 class End:
-    """Where a path ends.
+    """The end of a path.
 
     Attributes:
         place: ``file:line:column``; empty for the value itself.

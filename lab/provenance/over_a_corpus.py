@@ -34,7 +34,7 @@ class ProvenanceTask:
 
 @dataclass(frozen=True)
 class ProvenanceOutcome:
-    """What became of the ops of a program in one derivative; ``result`` is None where there is no derivative, for the reason."""
+    """The fates of a program's ops in one derivative; ``result`` is None where there is no derivative, for the reason."""
 
     program: str
     precision: str

@@ -22,7 +22,7 @@ from wengert.transforms.pipelines import OPTIMIZE, joined, parse_pipeline
 
 @dataclass(frozen=True)
 class Recording:
-    """What was recorded.
+    """A record of what passes did.
 
     Attributes:
         written: the program as it was written, its entry named ``@main``.

@@ -1,4 +1,4 @@
-"""Where something was run: the commit, the machine, and the versions of what takes part."""
+"""The environment of a run: the commit, the machine, and the versions of what takes part."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Environment:
-    """Where something was run.
+    """The environment of a run.
 
     Attributes:
         machine: the machine.

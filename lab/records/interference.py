@@ -1,4 +1,4 @@
-"""What else the machine did while times were taken: how often and how long the process was kept from running.
+"""Measures what else the machine did while times were taken: how often and how long the process was kept from running.
 
 Sources: ``getrusage`` (involuntary context switches), ``/proc/self/schedstat`` (time in the run queue), ``/proc/stat`` (time that a hypervisor gave to
 others). What the system does not say is left out.
@@ -26,7 +26,7 @@ def moment() -> Moment:
 
 
 def interference(since: Moment) -> dict[str, float]:
-    """What happened since a moment.
+    """The interference since a moment.
 
     ``seconds``: that went by. ``preempted``: how often another process took the core. ``queued``: seconds in which this one was ready and had no core.
     ``stolen``: seconds that the hypervisor took from the cores which the process may use. ``core``: the one that it is bound to, if there is one.

@@ -20,7 +20,7 @@ and ``peak`` in bytes). Less is better in all of them."""
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes:
         status: ``ok``; ``refused``: a diagnostic says what is not covered, or what does not fit; ``wrong``: results are not the expected ones; ``failed``:

@@ -1,4 +1,4 @@
-"""Which records are meant: those of a file, of a run, or of a commit.
+"""Selects records: those of a file, of a run, or of a commit.
 
 ``a.db``
     the records of a file

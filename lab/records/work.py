@@ -1,4 +1,4 @@
-"""What is run: a program, what is derived from it and how, and the inputs. Its hash names the task on every machine.
+"""The work of a task: a program, what is derived from it and how, and the inputs. Its hash names the task on every machine.
 
 The hash covers the program's normalised text (values and functions renamed, no locations), so that moving a function in its file, or renaming what is
 in it, leaves the task what it is, and changing what it computes does not.
@@ -33,7 +33,7 @@ SYNONYMS = {"transpose": "reverse"}
 
 @dataclass(frozen=True)
 class Work:
-    """What is run.
+    """The work of a task: what is run.
 
     Attributes:
         program: the hash of the program's normalised text.
@@ -113,7 +113,7 @@ def plugin_of(mode: str, pipeline: str | None = None) -> str:
 
 
 def derived(program: Program, mode: str, wrt: Sequence[int], of: Sequence[int]) -> Program:
-    """What a mode makes of a program. Raises InputError for a mode that is not known, and what making derivatives raises."""
+    """Derives what a mode makes of a program. Raises InputError for a mode that is not known, and what making derivatives raises."""
     mode = check_mode(mode)
     if mode == "primal":
         return program

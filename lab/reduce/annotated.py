@@ -23,11 +23,6 @@ def annotated(inputs: Sequence[Array]) -> list[str]:
     return [f"input {i}: {_type(x)} = {json.dumps(_plain(np.asarray(x)))}" for i, x in enumerate(inputs)]
 
 
-def has_inputs(text: str) -> bool:
-    """Whether the text of a program holds inputs."""
-    return _LINE.search(text) is not None
-
-
 def read_annotated(text: str, signature: Signature) -> list[Array]:
     """The inputs in a text, for a program of this signature. Raises ValueError where one is missing, or does not fit."""
     rows = {int(number): row for number, row in _LINE.findall(text)}

@@ -35,7 +35,7 @@ COMMAND_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Predicate:
-    """What makes a program interesting.
+    """The condition that makes a program interesting.
 
     Attributes:
         is_interesting: tells of a program with inputs.

@@ -1,4 +1,4 @@
-"""What the page shows, as one JSON document.
+"""The page's contents, as one JSON document.
 
 The document is versioned: a page reads the version that it was built with. Its entries are what the commands print with ``--json``, beside the stages, which
 are texts with columns of ops (:mod:`wengert.lab.report.operation_table`).

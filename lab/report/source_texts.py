@@ -38,7 +38,7 @@ class SourceText:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a location says, by numbers.
+    """The contents of a location, by numbers.
 
     Attributes:
         places: the numbers of the places that ops came from, those of the calls around them last.

@@ -18,7 +18,7 @@ def library(name: str) -> Any:
 
 
 def after(request: dict[str, str]) -> bytes:
-    """What passes leave of a module."""
+    """Runs passes on a module; what they leave."""
     module = library("ir").Module.parse(request["text"])
     module.operation.verify()
     if request["pipeline"]:

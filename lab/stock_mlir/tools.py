@@ -24,7 +24,7 @@ MISSING = "neither mlir-opt-22 nor mlir-opt is on the path (Debian: mlir-22-tool
 
 
 class StockError(RuntimeError):
-    """What stock MLIR said about a text that it did not take."""
+    """The message of stock MLIR about a text that it did not take."""
 
 
 class StockMLIR(ABC):

@@ -1,4 +1,4 @@
-"""How often the choice is right: over a corpus, batched plans are compiled, checked and timed in turns.
+"""Measures how often the choice is right: over a corpus, batched plans are compiled, checked and timed in turns.
 
 A batched plan is one call that computes the whole Jacobian; others are slower but for single directions. A program counts as right if the chosen plan's time is
 at most 1.05 times the smallest one. Jacobians of more than 40,000 elements or more than 1,500 rows or columns are left out, and so are complex

@@ -1,4 +1,4 @@
-"""Which row to use: the one that takes the least time, with its margin over the next one; a tie, a condition, or no answer where that is the truth."""
+"""Chooses a row: the one that takes the least time, with its margin over the next one; a tie, a condition, or no answer where that is the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``p.jacobian()`` and ``p.hessian()`` do: the plan that was chosen before for this program on this machine, else the one that is chosen now.
+"""The choice behind ``p.jacobian()`` and ``p.hessian()``: the plan that was chosen before for this program on this machine, else the one that is chosen now.
 
 ``measure`` says by what: False, by prediction alone; True, by measuring the plans that the prediction cannot tell apart, if there are several; None, by that
 too, unless their runs take long. What was measured once on a machine is not measured again.

@@ -28,7 +28,7 @@ machine, not a fit."""
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of a plan.
+    """The measurements of a plan.
 
     Attributes:
         times: seconds of the whole plan, interleaved with the other rows.
@@ -42,7 +42,7 @@ class Measured:
 
 
 class PlanCosts:
-    """What a plan's program costs for each call, computed when it is asked for; symbols are what only a run tells."""
+    """The costs of a plan's program for each call, computed when they are asked for; symbols are what only a run tells."""
 
     def __init__(self, plan: Plan, unknowns: Unknowns):
         self.plan = plan

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from wengert.lab.costs.rows import amount
+from wengert.lab.costs.rows import amount, check_symbols
 from wengert.lab.draw.escaping import markup
 from wengert.lab.inputs import Shapes, random_inputs, shaped
 from wengert.lab.strategies.choice import UNDECIDED, Choice, choose
@@ -115,7 +115,7 @@ class StrategyTable:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        head = {"program": self.program, "of": self.wanted, "arguments": list(self.wrt), "results": list(self.of), "budget": self.budget}
+        head = {"program": self.program, "derivative": self.wanted, "arguments": list(self.wrt), "results": list(self.of), "budget": self.budget}
         symbols = {symbol.name: str(symbol) for row in self._possible for symbol in row.counted.unknown}
         by = {"by": "measurement" if self._is_measured else "prediction", "measured": [row.name for row in self.rows if row.measured is not None]}
         choice = {**self.choice.to_json(), "line": self.decision, **by, "predicted": self.predicted.to_json()}
@@ -123,10 +123,11 @@ class StrategyTable:
 
     def __str__(self) -> str:
         shown = sorted(self.usable, key=_order)
-        lines = [f"strategies for the {self.wanted} of {self.program}, d results {_listed(self.of)} / d arguments {_listed(self.wrt)}", ""]
+        lines = [f"strategies for the {self.wanted} of {self.program}, d results {_listed(self.of)} / d arguments {_listed(self.wrt)}"]
         width = max((len(row.name) for row in shown), default=0)
         cells = [self._cells(row) for row in shown]
-        lines += table(self._header, [[f"{name:{width + 2}}  {row.plan.how}", *rest] for row, (name, *rest) in zip(shown, cells, strict=True)]) if shown else []
+        named = [[f"{name:{width + 2}}  {row.plan.how}", *rest] for row, (name, *rest) in zip(shown, cells, strict=True)]
+        lines += ["", *table(self._header, named)] if shown else []
         lines += ["", *self._notes(), self.decision]
         return "\n".join(lines)
 
@@ -167,9 +168,9 @@ def strategies(
     program: Any,
     inputs: Sequence[Any] | None = None,
     *,
-    of: Wanted = "jacobian",
+    derivative: Wanted = "jacobian",
     wrt: Positions = None,
-    results: Positions = None,
+    of: Positions = None,
     measure: bool | Literal["ties"] = "ties",
     budget: int | None = None,
     strategies: Sequence[str] | None = None,
@@ -183,9 +184,9 @@ def strategies(
     Args:
         program: a :class:`wengert.Program`, or what has one (``wg.from_jax(f, x)``); of a traced function it is ``f.program(x)``.
         inputs: the point at which loops and branches are counted, and times measured; drawn with the seed if it is needed.
-        of: "jacobian", "gradient" (of one number) or "hessian".
+        derivative: "jacobian", "gradient" (of one number) or "hessian".
         wrt: positions of the arguments; every float one by default.
-        results: positions of the results; every float one by default.
+        of: positions of the results; every float one by default.
         measure: which rows to compile and run, whose measured times then decide. By default ("ties") those that are predicted within 50 per cent of the best,
             which is closer than the model tells, if there are several; none where the prediction depends on what only a run tells, and no inputs are given.
             True: all but those that are predicted to take eight times as long as the best. False: none.
@@ -197,7 +198,7 @@ def strategies(
         seed: for inputs.
 
     Raises:
-        InputError: no such derivative; complex arguments or results.
+        InputError: no such derivative; complex arguments or results; a value of what is no symbol.
         DiagnosticError: the program is wrong.
     """
     program = own_program(program)
@@ -205,9 +206,11 @@ def strategies(
         raise InputError(f"strategies takes a program, found {type(program).__name__}: wg.load, wg.parse, wg.from_jax and wg.jit(f).program(x) make them")
     check_values(program.module)
     program = shaped(program, inputs, shapes)
-    moved, asked = program.resolve(wrt=wrt, of=results)
+    moved, asked = program.resolve(wrt=wrt, of=of)
     unknowns = Unknowns()
-    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget, estimates)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, derivative, moved, asked, strategies, budget, estimates)]
+    if values:
+        check_symbols(values, dict.fromkeys(symbol.name for row in rows if not row.problem for symbol in row.costs.counted.unknown))
     reference = ""
     given = bind(program.signature, inputs) if inputs is not None else random_inputs(program.signature, seed) if measure is not False else None
     if given is not None and (inputs is not None or measure is True):
@@ -221,8 +224,8 @@ def strategies(
             timed, reference = measured(worth, given)
             rows = [timed.get(row.name, row) for row in rows]
     if reference:
-        keep_measured(program, "hessian" if of == "hessian" else "jacobian", moved, asked, [row for row in rows if not row.plan.off])
-    return StrategyTable(program.name, of, moved, asked, tuple(rows), budget, reference, measure == "ties")
+        keep_measured(program, "hessian" if derivative == "hessian" else "jacobian", moved, asked, [row for row in rows if not row.plan.off])
+    return StrategyTable(program.name, derivative, moved, asked, tuple(rows), budget, reference, measure == "ties")
 
 
 def _undecided(rows: Sequence[Row], at_inputs: bool) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What a sweep goes over: ``n=2..4096``, ``n=2..64:+2``, ``n=3..3000:*10``, ``n=4,8,32``, ``mode=forward,reverse``."""
+"""Axes of a sweep: ``n=2..4096``, ``n=2..64:+2``, ``n=3..3000:*10``, ``n=4,8,32``, ``mode=forward,reverse``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two modes take the same time for a full derivative, and which is faster on which side."""
+"""Finds where two modes take the same time for a full derivative, and which is faster on which side."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Crossover:
-    """How the figures of two modes compare over all sizes.
+    """The comparison of two modes' figures over all sizes.
 
     Attributes:
         first, second: the modes.

@@ -52,7 +52,7 @@ class Sweep:
 
 @dataclass
 class _Collected:
-    """What one task has told so far."""
+    """The messages of one task so far."""
 
     made: Made | None = None
     cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
@@ -120,7 +120,7 @@ def _report(sweep: Sweep, collected: Sequence[_Collected]) -> SweepReport:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a result comes from, and where it is written."""
+    """The origin of a result, and where it is written."""
 
     environment: Environment
     load: float

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "of": (list,),
     "measure": (bool,),
     "rounds": (int,),
-    "budget": (int, float),
+    "seconds": (int, float),
     "seed": (int,),
     "backend": (str,),
     "pipeline": (str, list),
@@ -56,7 +56,7 @@ _FILES = ("records", "plot")
 
 @dataclass(frozen=True)
 class Spec:
-    """What a file says: the programs, the axes, and values of options by name."""
+    """The contents of a sweep's file: the programs, the axes, and values of options by name."""
 
     programs: tuple[str, ...]
     axes: tuple[Axis, ...]

@@ -1,4 +1,4 @@
-"""What is swept: a Python function, or a program that leaves extents open, at given sizes.
+"""The subject of a sweep: a Python function, or a program that leaves extents open, at given sizes.
 
 ``model.py:layer`` and ``package.module:layer``
     a function that is called with the sizes, ``layer(n=64)``, and returns a program, a function with its arguments, ``(f, (x, w))``, or StableHLO text;
@@ -32,7 +32,7 @@ from wengert.runtime.program import Program
 
 @dataclass(frozen=True)
 class Subject:
-    """What is swept.
+    """The subject of a sweep.
 
     Attributes:
         text: as the command line names it.

@@ -54,7 +54,7 @@ class BadOp:
 
 @dataclass(frozen=True)
 class FirstBad:
-    """Where NaN or infinity begin.
+    """The places where NaN or infinity begin.
 
     Attributes:
         begins: the op, constant or argument at which they do.

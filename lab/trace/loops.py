@@ -1,4 +1,4 @@
-"""Which iteration of which loops a run is in."""
+"""Follows which iteration of which loops a run is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where NaN and infinity begin, and which results they reach.
+"""Finds where NaN and infinity begin, and which results they reach.
 
 An op at which they *begin* has one in a result and in none of its operands. From there on every value that is not finite is known to come from the origins
 of the operands that are not finite, through loops, branches and calls by the positions of arguments, so that an infinity that comes to nothing (a mask, an
@@ -149,7 +149,7 @@ class Origins:
 
 
 def event_of(op: Operation, value: SSAValue, array: Any, operands: Sequence[Any], iteration: Iteration) -> Event:
-    """What an op did when it made a value that is not finite."""
+    """The event of an op that made a value which is not finite."""
     result = np.asarray(array)
     at = _first_bad(result)
     inputs = tuple([_element(operand, at, result.shape) for operand in operands])

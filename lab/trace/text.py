@@ -70,7 +70,7 @@ def iteration_text(iteration: Iteration) -> str:
 
 
 def render_first(first: FirstBad) -> str:
-    """Where NaN or infinity begin, what the op was given, and what came of it."""
+    """Writes where NaN or infinity begin, what the op was given, and what came of it."""
     lines = [f"{first.begins.what} begins {_where(first.begins)}", *_described(first.begins)]
     if first.times > 1:
         lines.append(f"  this happens {first.times} times")

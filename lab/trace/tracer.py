@@ -38,7 +38,7 @@ class Execution:
 
 @dataclass
 class Record:
-    """What is known of one value.
+    """All that is known of one value.
 
     Attributes:
         value: the value.

@@ -1,4 +1,4 @@
-"""What is derived of a program: derivatives, Jacobians, batches, each a program again."""
+"""Programs that are derived of a program: derivatives, Jacobians, batches."""
 
 from __future__ import annotations
 

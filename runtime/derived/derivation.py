@@ -75,7 +75,7 @@ def derive(core: ModuleOp, mode: Mode, wrt: Sequence[int], of: Sequence[int], st
 
 
 def applied(text: str, module: ModuleOp, observer: Observer | None = None) -> ModuleOp:
-    """What a pipeline makes of a module, as a new module. Warns (UndoneWarning) where a later pass undoes what that of a plug-in did."""
+    """Runs a pipeline on a copy of a module. Warns (UndoneWarning) where a later pass undoes what that of a plug-in did."""
     pipeline = parse_pipeline(text)
     if not any(is_foreign(pass_) or getattr(pass_, "strategy", DEFAULT) not in (DEFAULT, "direct") for pass_ in pipeline.passes):
         return pipeline.applied(module, observer=observer)
@@ -102,7 +102,7 @@ def derive_with_dumps(
 
 
 def apply(module: ModuleOp, text: str, folder: Path | None) -> ModuleOp:
-    """What a pipeline makes of a module, as a new module, verified; with dumps where there is a folder. Warns as :func:`applied`.
+    """Runs a pipeline on a copy of a module and verifies what it leaves; with dumps where there is a folder. Warns as :func:`applied`.
 
     Raises:
         InputError: the pipeline ends in text that is no MLIR.

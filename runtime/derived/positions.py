@@ -33,7 +33,7 @@ def _position(option: str, kind: str, given: Any, index: int, positions: tuple[A
         raise InputError(f"{option} takes positions of {kind}s, found {given!r}")
     value = int(given)
     if not 0 <= value < len(parameters):
-        available = f"0 to {len(parameters) - 1}" if parameters else "none"
+        available = f"0 to {len(parameters) - 1}" if len(parameters) > 1 else f"{kind} 0 alone" if parameters else "none"
         raise InputError(f"{option}: there is no {kind} {value}; the program has {available}")
     if value in positions[:index]:
         raise InputError(f"{option} names {kind} {value} twice")

@@ -160,7 +160,7 @@ class CutHessian(SparseJacobian):
         return pattern_of(gradient, self.wrt, range(len(gradient.signature.results)))
 
     @staged_property
-    def _found(self) -> SparsePlan | None:
+    def _cut_plan(self) -> SparsePlan | None:
         module = copy_module(self.primal.optimized_module)
         prepare(module)
         return hessian_plan(make_request(function_named(module, "main"), self.wrt, self.of), self.colouring)
@@ -168,13 +168,13 @@ class CutHessian(SparseJacobian):
     @property
     def is_cut(self) -> bool:
         """Whether a cut makes the pattern smaller."""
-        return self._found is not None
+        return self._cut_plan is not None
 
     @staged_property
     def plan(self) -> SparsePlan:
         """The directions."""
-        assert self._found is not None, "asked of what is cut"
-        return self._found
+        assert self._cut_plan is not None, "asked of what is cut"
+        return self._cut_plan
 
     @staged_property
     def program(self) -> Program:
@@ -198,9 +198,9 @@ def sparse_hessian(program: Program, wrt: tuple[int, ...], of: tuple[int, ...], 
     if sum(_size(program.signature.results[j].shape) for j in of) != 1:
         raise InputError("a sparse Hessian is that of one number; choose a result with of=")
     if colouring in HESSIANS and has_computed_reads(make_request(function_named(program.optimized_module, "main"), wrt, of)):
-        found = CutHessian(program, wrt, of, colouring)
-        if found.is_cut:
-            return found
+        cut = CutHessian(program, wrt, of, colouring)
+        if cut.is_cut:
+            return cut
     gradient = program.jacrev(wrt, of)
     every = tuple(range(len(gradient.signature.results)))
     if colouring != "best":

@@ -1,4 +1,4 @@
-"""What a device is asked for: memory, copies, kernels from an object, launches. One class for each kind of driver."""
+"""The interface of devices: memory, copies, kernels from an object, launches. One class for each kind of driver."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from wengert.runtime.devices.interface import Buffer
 
 
 class Slot:
-    """Where a value of the host's program lies at the moment."""
+    """The place of a value of the host's program at the moment."""
 
     __slots__ = ("buffer",)
 

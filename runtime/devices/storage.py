@@ -19,7 +19,7 @@ _NUMBER = np.dtype(np.int64)
 
 
 class Storage:
-    """Where the memory of a program lies.
+    """The memory of a program.
 
     Attributes:
         scratch: the arena and the cells of loops that the host drives.

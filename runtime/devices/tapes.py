@@ -64,7 +64,7 @@ class Tape:
 
 
 class Part(Struct, frozen=True):
-    """What a handle stands for: a tape from a position on."""
+    """The part of a tape that a handle stands for: from a position on."""
 
     tape: Tape
     start: int = 0

@@ -1,4 +1,4 @@
-"""Which bytes of the interpreter's memory have been written: a mark for each byte of what :func:`allocate` makes.
+"""Marks the bytes of the interpreter's memory that have been written: a mark for each byte of what :func:`allocate` makes.
 
 A part of memory finds its marks by the array that owns it, so that views need not carry anything. Memory that somebody else made, such as the arrays of the
 caller, counts as written. Kernels of devices are checked against the marks; ops of the host keep them up to date.
@@ -20,7 +20,7 @@ _MARKS: dict[int, Array] = {}
 
 
 def address(array: Array) -> int:
-    """Where an array's memory begins."""
+    """The address of an array's memory."""
     return array.__array_interface__["data"][0]
 
 

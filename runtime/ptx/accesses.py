@@ -38,7 +38,7 @@ def split_generic(addresses: Array, lanes: Lanes) -> list[tuple[str, Array, Lane
 
 
 class AccessPath:
-    """How one instruction reaches one space: ``count`` words of ``width`` bytes at each address.
+    """The path by which one instruction reaches one space: ``count`` words of ``width`` bytes at each address.
 
     Nobody looks at the words ``unread`` of what is loaded: they may lie behind a buffer, as LLVM loads four words where three are wanted.
     """

@@ -1,4 +1,4 @@
-"""Which registers may be read before anything was written to them.
+"""Finds registers that may be read before anything was written to them.
 
 A forward analysis over the branches of a kernel: a register is surely written at an instruction if it is on every way there. Only reads for which
 that does not hold are checked while the kernel runs.
@@ -16,7 +16,7 @@ _WITHOUT_RESULT = ("bra", "brx", "nanosleep")
 
 @dataclass(frozen=True)
 class Definitions:
-    """What is known of the registers of a kernel.
+    """The registers of a kernel, and what is known of them.
 
     Attributes:
         undefined: by position, the registers that the instruction there may read too early.

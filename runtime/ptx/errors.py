@@ -14,7 +14,7 @@ class UnsupportedError(DiagnosticError):
 
 
 class Fault(DiagnosticError):
-    """What a launch did that it must not do, found while it ran.
+    """An action of a launch that it must not take, found while it ran.
 
     Attributes:
         kind: ``out of bounds``, ``misaligned``, ``read only``, ``uninitialized``, ``race``, ``divergence``, ``deadlock``, ``undefined register``,

@@ -22,7 +22,7 @@ from wengert.runtime.ptx.types import UNSIGNED, Array, Scalar
 
 @dataclass(frozen=True)
 class Checks:
-    """What is looked for while a kernel runs. An access outside of all memory is an error in any case, and so is a misaligned one.
+    """The checks while a kernel runs. An access outside of all memory is an error in any case, and so is a misaligned one.
 
     Attributes:
         bounds: accesses outside of allocations and variables, and writes to constants.

@@ -52,7 +52,7 @@ class Clocks:
 
 
 class Shadow:
-    """What was done to each unit of a space in this launch."""
+    """The accesses to each unit of a space in this launch."""
 
     def __init__(self, units: int):
         self.write: Array = np.zeros(units, np.int64)

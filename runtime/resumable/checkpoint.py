@@ -32,7 +32,7 @@ _DIGEST = 32
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         about: what is run, on what, by which version: a run goes on only from one that says the same.

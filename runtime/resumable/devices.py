@@ -1,4 +1,4 @@
-"""Where the segments of a program run: on one device, on threads that are devices, or on one device for each MPI process.
+"""The devices that run the segments of a program: one device, threads that are devices, or one device for each MPI process.
 
 The values of the devices that are in this process are its *own*. Decisions must be the same everywhere, so process 0 makes them.
 """
@@ -21,7 +21,7 @@ Step = Callable[[Sequence[Sequence[Array]]], list[list[Array]]]
 
 
 class Devices(Protocol):
-    """Where segments run."""
+    """The devices that run segments."""
 
     @property
     def writes(self) -> bool:

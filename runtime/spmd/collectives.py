@@ -55,7 +55,7 @@ def all_to_all(device: Device, group: Group, x: Array, split: int, concat: int, 
 
 
 def permute(device: Device, pairs: Sequence[tuple[int, int]], x: Array, call: Call) -> Array:
-    """What another device sends here; zeros where nobody does."""
+    """Receives what another device sends here; zeros where nobody does."""
     here = device.number
     source = next((s for s, t in pairs if t == here), None)
     target = next((t for s, t in pairs if s == here), None)

@@ -114,7 +114,7 @@ _SECONDS = 300
 
 
 def partitioned(module: ModuleOp, name: str) -> Local:
-    """What each device runs, of a module with sharding annotations whose entry is ``@main``.
+    """The program that each device runs, of a module with sharding annotations whose entry is ``@main``.
 
     Raises:
         InputError: the module names no mesh with devices, jaxlib is not there, or Shardy's passes refuse the program.

@@ -36,7 +36,7 @@ class _Meeting(Struct):
 
 
 class Hub:
-    """Where the devices of one run meet: all its state is behind one lock."""
+    """The meeting point of the devices of one run: all its state is behind one lock."""
 
     def __init__(self, grid: Grid):
         self.grid = grid
@@ -176,7 +176,7 @@ class ThreadDevice:
 
 
 def run_on_threads(grid: Grid, run: Callable[[ThreadDevice], Any], sent: list[int] | None = None) -> list[Any]:
-    """What a function returns on each device, each on a thread of its own; ``sent`` is filled with the bytes that each has sent.
+    """Runs a function on each device, each on a thread of its own; ``sent`` is filled with the bytes that each has sent.
 
     Raises:
         CommunicationError: devices wait for each other, or are at different collectives; says which, and where.

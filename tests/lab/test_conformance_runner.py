@@ -84,16 +84,16 @@ def test_only_and_what(corpus: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (["--only", "wright"], "has no program wright"),
-        (["--what", "vpj"], "there is no kind 'vpj'"),
-        (["--backend", "cup"], "did you mean 'cpu'?"),
-        (["--dtype", "f16"], "no programs in 'f16'"),
+        (["--only", "wright"], 1, "has no program wright"),
+        (["--what", "vpj"], 1, "there is no kind 'vpj'"),
+        (["--backend", "cup"], 2, "did you mean 'cpu'?"),
+        (["--dtype", "f16"], 1, "no programs in 'f16'"),
     ],
 )
-def test_wrong_requests(corpus: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", str(corpus), *arguments]) == 1
+def test_wrong_requests(corpus: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", str(corpus), *arguments]) == code
     assert message in capsys.readouterr().err
 
 

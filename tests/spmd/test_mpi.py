@@ -59,7 +59,7 @@ def test_a_program_with_a_mesh_takes_whole_arrays(tmp_path: Path) -> None:
 
 
 def test_the_network_is_calibrated(tmp_path: Path) -> None:
-    done = two(*WENGERT, "calibrate", "--mpi", "--json", "--out", str(tmp_path / "network.json"))
+    done = two(*WENGERT, "calibrate", "--mpi", "--json", "--output", str(tmp_path / "network.json"))
     assert done.returncode == 0, done.stderr
     fitted = json.loads(done.stdout)
     assert fitted == json.loads((tmp_path / "network.json").read_text())

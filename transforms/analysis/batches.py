@@ -1,4 +1,4 @@
-"""Which batches are computed with lanes across batch elements: those of many batch elements of few elements each."""
+"""Finds batches that are computed with lanes across batch elements: those of many batch elements of few elements each."""
 
 from __future__ import annotations
 

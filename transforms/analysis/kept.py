@@ -1,4 +1,4 @@
-"""What the forward part of a reverse derivative makes for the reverse part, at any level on tensors.
+"""Finds what the forward part of a reverse derivative makes for the reverse part, at any level on tensors.
 
 The reverse part begins with the first op whose location gives it the role of a cotangent or of an accumulation, or with the barrier in front of what is
 computed again, which is at the place of the function as a whole. (``wengert kept`` says who needs each of these values, and why it is kept.)

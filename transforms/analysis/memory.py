@@ -104,7 +104,7 @@ def arena_spans(values: list[SSAValue]) -> list[Span]:
 
 
 class _Live:
-    """Which parts of the arena are live, between the places at which any buffer begins or ends; ``count``: how many units."""
+    """The live parts of the arena between the places at which any buffer begins or ends; ``count``: how many units."""
 
     def __init__(self, spans: Iterable[Span]):
         places = sorted({place for span in spans for place in span})

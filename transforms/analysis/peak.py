@@ -1,4 +1,4 @@
-"""What is live where the most bytes are: the values behind :func:`wengert.transforms.analysis.liveness.peak_bytes`, which says how they are counted."""
+"""The values that are live at the peak, behind :func:`wengert.transforms.analysis.liveness.peak_bytes`, which says how they are counted."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _BESIDE_KERNELS = (core.ForOp, core.WhileOp, core.CaseOp, stablehlo.ConstantOp, 
 
 
 class Needs(Protocol):
-    """What a target's kernels need of memory."""
+    """The memory that a target's kernels need."""
 
     @property
     def alignment(self) -> int:

@@ -60,7 +60,7 @@ class WidenNarrowElementsPass(ModulePass):
 
 
 def widening(op: Operation) -> dict[Attribute, Attribute]:
-    """What each element type is computed in instead; nothing if the op stays as it is."""
+    """The element types that an op's are computed in instead; nothing if the op stays as it is."""
     if isinstance(op, _CONTRACTING):
         return _of_contraction(op)
     if isinstance(op, _INDEXED) and (types := {element(value) for value in _indices(op)} & set(_FOUR_BITS)):

@@ -51,7 +51,7 @@ from wengert.ir.traversal import all_ops, operands_of
 
 
 class Role(Enum):
-    """How an op takes part in fusion."""
+    """The role of an op in fusion."""
 
     VIEW = auto()
     SOURCE = auto()

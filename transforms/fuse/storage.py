@@ -32,7 +32,7 @@ is fetched before, and written back."""
 
 
 class Demand(Struct):
-    """Which groups use a value: at the same element, at an element of outer loops only, or at others."""
+    """The groups that use a value: at the same element, at an element of outer loops only, or at others."""
 
     same: set[int] = field(default_factory=set[int])
     hoisted: set[int] = field(default_factory=set[int])

@@ -22,7 +22,7 @@ MOST_UNROLLED, MOST_COMPLEX_UNROLLED = 8, 5
 
 @dataclass(frozen=True)
 class System:
-    """Which system is solved: ``op(a) x = b``, or ``x op(a) = b`` if not ``left``, where a is one triangle of a matrix, and op may transpose and conjugate."""
+    """A triangular system: ``op(a) x = b``, or ``x op(a) = b`` if not ``left``, where a is one triangle of a matrix, and op may transpose and conjugate."""
 
     lower: bool
     left: bool = True

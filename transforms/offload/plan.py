@@ -1,4 +1,4 @@
-"""Which values of a reverse derivative are offloaded.
+"""Chooses the values of a reverse derivative that are offloaded.
 
 A candidate is a result of the forward part that the reverse part reads, and that the function does not return. Taken away, it is in memory up to its last
 use in the forward part, and again from its first use in the reverse part. Whether that makes the arena smaller only the compiled program tells, since fusion

@@ -125,6 +125,6 @@ def default(op: str, name: str, given: Given) -> Attribute | None:
 
 
 def lacking_default(op: str, name: str, given: Given) -> Attribute:
-    """What a property stands for that the first version of an op lacks."""
+    """The default of a property that the first version of an op lacks."""
     known = default(op, name, given)
     return integers([]) if known is None else known

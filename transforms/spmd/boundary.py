@@ -61,5 +61,5 @@ def _share(b: Rewriter, x_bar: Value, count: int) -> None:
 
 
 def argument_knowledge(specs: Sequence[Spec], mesh: Mesh) -> list[Known]:
-    """What is known of the arguments of what each device runs: devices with the same block have the same value."""
+    """Facts about the arguments of what each device runs: devices with the same block have the same value."""
     return [Known(numbered(places(spec, mesh)), any(spec)) for spec in specs]

@@ -38,7 +38,7 @@ from wengert.transforms.spmd.blocks import along, parts, places
 
 
 class Local(Struct, frozen=True):
-    """What each device runs.
+    """The program that each device runs.
 
     Attributes:
         module: the program on blocks, as ``@main``.

@@ -1,4 +1,4 @@
-"""Which values are the same on which devices: a forward analysis of a program that all devices run.
+"""Finds values that are the same on several devices: a forward analysis of a program that all devices run.
 
 A value has a *label* for each device; devices with one label have the same value. A constant has one label, the number of a device as many as there are
 devices, and the result of an op those of its operands together: devices agree on it if they agree on all operands. A collective depends on whole groups:
@@ -37,7 +37,7 @@ _FEW = 64
 
 
 class Known(Struct, frozen=True):
-    """What is known of a value.
+    """Facts about a value.
 
     Attributes:
         labels: one for each device; devices with the same one have the same value.

@@ -49,7 +49,7 @@ class Callee(Struct, frozen=True):
 
 
 class Context(Protocol):
-    """What goes through a function with the contents of its buffers."""
+    """The values that go through a function with the contents of its buffers."""
 
     buffers: Buffers
 

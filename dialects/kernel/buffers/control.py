@@ -47,7 +47,7 @@ class EndOp(DialectOperation):
 
 
 class Loop(DialectOperation):
-    """What loops on buffers have in common: constants, and two buffers for each value that is carried.
+    """The base class of loops on buffers: constants, and two buffers for each value that is carried.
 
     ``outs`` receive what is carried last; ``initial`` hold what is carried first, and are copied to the ``outs`` unless they are the
     same. The body reads ``now`` and writes ``next``, and ends in the buffer in which the value then is: ``next`` (then the two change places, and

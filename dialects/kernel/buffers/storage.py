@@ -97,7 +97,7 @@ class CopyOp(DialectOperation):
 
 
 def location(value: SSAValue) -> tuple[SSAValue, int]:
-    """Where a buffer begins: what it is a view of, and how many bytes from there."""
+    """The beginning of a buffer: what it is a view of, and how many bytes from there."""
     at = 0
     while type(value.owner) is ViewOp:
         at += int_of(value.owner.offset)

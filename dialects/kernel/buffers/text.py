@@ -34,7 +34,7 @@ Operand = tuple[tuple[str, int, int], Attribute]
 
 
 class _Head:
-    """What is read of an op's head: operands group by group, and the arguments of its regions."""
+    """The head of an op as it was read: operands group by group, and the arguments of its regions."""
 
     def __init__(self, reader: Reader):
         self.reader = reader

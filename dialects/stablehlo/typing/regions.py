@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects.quant import quantized
 from wengert.dialects.stablehlo.control import ReturnOp
-from wengert.dialects.stablehlo.typing.checks import Tensor, as_tensor, compatible, expect_scalar, fail, infer, is_promotable, result_name, tensors
+from wengert.dialects.stablehlo.typing.checks import Tensor, compatible, expect_scalar, fail, infer, is_promotable, result_name, tensors
 from wengert.ir.tensor_types import i1, tensor
 
 
@@ -75,8 +75,3 @@ def expect_results(op: Operation, types: Sequence[Attribute], why: str) -> None:
         infer(i, type)
         if result.type is not type and not compatible(result.type, type):
             fail(f"{result_name(op, i)} type {result.type} does not match the type {type} {why}")
-
-
-def scalar_of(type: Attribute, role: str) -> Tensor:
-    """The type of one element as a tensor of rank 0."""
-    return tensor((), as_tensor(role, type).element_type)

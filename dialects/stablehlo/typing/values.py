@@ -1,4 +1,4 @@
-"""What kinds of values ops take that hand on anything: control flow, calls, tuples and barriers.
+"""Kinds of values that ops take which hand on anything: control flow, calls, tuples and barriers.
 
 Tensors are ranked but in calls, which also take buffers (``memref``) and futures; a tuple has no futures in it.
 Control flow takes tuples, which StableHLO's own verifier refuses there: they are taken apart before anything is compiled.

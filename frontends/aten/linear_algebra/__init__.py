@@ -1,1 +1,1 @@
-"""What ATen's products, factorisations, systems of equations and functions of matrices mean."""
+"""Meanings of ATen's products, factorisations, systems of equations and functions of matrices."""

@@ -1,1 +1,1 @@
-"""What ATen's transforms, grids and pooling of signals and images mean."""
+"""Meanings of ATen's transforms, grids and pooling of signals and images."""

@@ -1,1 +1,1 @@
-"""What ATen's special functions mean: Bessel functions, incomplete gamma functions, orthogonal polynomials and others."""
+"""Meanings of ATen's special functions: Bessel functions, incomplete gamma functions, orthogonal polynomials and others."""

@@ -1,4 +1,4 @@
-"""What may be read from and put into the attributes ``grad``, ``grad_dtype`` and ``data`` of a tensor."""
+"""Reads and assigns the attributes ``grad``, ``grad_dtype`` and ``data`` of a tensor, and refuses what they cannot be."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def set_grad_dtype(x: Tensor, dtype: Any) -> None:
 
 
 def in_gradient_dtype(x: Tensor, cotangent: Tensor) -> Tensor:
-    """What arrives at a leaf in the dtype of its gradient."""
+    """A leaf's gradient as it arrives, in the dtype of the gradient."""
     dtype = x.gradient_dtype
     if dtype is None or cotangent.array.dtype == (x.array.dtype if dtype is OWN else dtype):
         return cotangent

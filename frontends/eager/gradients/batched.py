@@ -53,7 +53,7 @@ MOST_PROGRAMS = 256
 
 @dataclass(frozen=True)
 class _Tape:
-    """What a pass goes over, as one piece: the tensors asked for are among its ends and observed results."""
+    """The part of a tape that a pass goes over, as one piece: the tensors asked for are among its ends and observed results."""
 
     piece: Piece
     needed: set[Record]

@@ -24,7 +24,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """Where the gradient of a tensor arrives: at the node that made it, or that of the leaf.
+    """The edge at which the gradient of a tensor arrives: of the node that made it, or that of the leaf.
 
     Raises:
         NotTrackedError: the tensor requires no gradient.

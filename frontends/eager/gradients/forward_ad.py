@@ -18,8 +18,8 @@ import numpy as np
 
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pushforward import pushforward
-from wengert.eager.operations import layout
-from wengert.eager.operations.inplace import DETACH
+from wengert.eager.operations.memory import layout
+from wengert.eager.operations.memory.inplace import DETACH
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation
@@ -27,7 +27,7 @@ from wengert.eager.recording.program import Array
 
 if TYPE_CHECKING:
     from wengert.eager.function import Context, Function
-    from wengert.eager.operations.views import View
+    from wengert.eager.operations.memory.views import View
     from wengert.eager.tensor import Tensor
 
 
@@ -50,7 +50,7 @@ class _Dual:
 
 
 class _Rules:
-    """What the tangents that a custom ``jvp`` returns must be, so that changes in place reach them as they reach the results.
+    """Requirements on the tangents that a custom ``jvp`` returns, so that changes in place reach them as they reach the results.
 
     Args:
         name: of the function.
@@ -265,7 +265,7 @@ def _zeros_like(x: Tensor) -> Tensor:
 
 
 def _seen(op: Operation, params: Any, tangent: Any) -> Tensor:
-    from wengert.eager.operations.views import see
+    from wengert.eager.operations.memory.views import see
 
     return see(op, tangent, params)
 

@@ -1,4 +1,4 @@
-"""What ``torch.autograd.graph`` has: nodes and edges of the graph of gradients, hooks on what a tape keeps and on several tensors."""
+"""Functions of ``torch.autograd.graph``: nodes and edges of the graph of gradients, hooks on what a tape keeps and on several tensors."""
 
 from wengert.eager.gradients.edges import GradientEdge, get_gradient_edge
 from wengert.eager.gradients.several_hooks import register_multi_grad_hook

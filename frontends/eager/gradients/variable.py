@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Engine:
-    """What runs backward passes, as far as one can talk to it."""
+    """The engine of backward passes, as far as one can talk to it."""
 
     def queue_callback(self, callback: Callable[[], Any]) -> None:
         """Calls a function without arguments once the outermost backward pass that is running is done.
@@ -66,5 +66,5 @@ class set_multithreading_enabled(ContextDecorator):  # noqa: N801  (the name und
 
 
 def is_multithreading_enabled() -> bool:
-    """What :func:`set_multithreading_enabled` was last told."""
+    """The last setting of :func:`set_multithreading_enabled`."""
     return STATE.multithreading

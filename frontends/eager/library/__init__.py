@@ -23,7 +23,7 @@ def functions() -> Mapping[str, Function]:
     from wengert.eager.library.shapes import SHAPES
     from wengert.eager.library.signals import SIGNALS
     from wengert.eager.library.statistics import STATISTICS
-    from wengert.eager.operations.memory_layout import MEMORY
+    from wengert.eager.operations.memory.memory_layout import MEMORY
 
     return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY, **SIGNALS}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from wengert.eager.containers import Found, listed
+from wengert.eager.containers import ValuesAndIndices, listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.by_hand import arrays, made
 from wengert.eager.library.calling import Function, aten
@@ -19,7 +19,7 @@ from wengert.eager.recording import dispatch
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element, the smallest of several, and the last position at which it stands."""
     if x.array.ndim == 0:
-        return Found(x, dispatch.new(numpy.zeros((), numpy.int64)))
+        return ValuesAndIndices(x, dispatch.new(numpy.zeros((), numpy.int64)))
     rows = numpy.moveaxis(seen(x), dim, -1)
     places = numpy.empty(rows.shape[:-1], numpy.int64)
     for at in numpy.ndindex(places.shape):
@@ -27,7 +27,7 @@ def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
         places[at] = numpy.flatnonzero(rows[at] == values[counts.argmax()])[-1]
     index = dispatch.new(numpy.expand_dims(places, dim % x.array.ndim))
     values = x.gather(dim, index)
-    return Found(values, index) if keepdim else Found(values.squeeze(dim), index.squeeze(dim))
+    return ValuesAndIndices(values, index) if keepdim else ValuesAndIndices(values.squeeze(dim), index.squeeze(dim))
 
 
 def _unique_consecutive(x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:

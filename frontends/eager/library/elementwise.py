@@ -11,9 +11,9 @@ from typing import Any
 import numpy
 
 from wengert.eager.library.calling import Function, aten
-from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import divide, where
+from wengert.eager.operations.memory import complex_views
 from wengert.eager.operations.promotion import floating
 from wengert.eager.recording import dispatch
 

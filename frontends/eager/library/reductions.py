@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from wengert.eager.containers import Found
+from wengert.eager.containers import ValuesAndIndices
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten, in_dtype
 from wengert.eager.operations.creation import as_tensor
@@ -24,12 +24,12 @@ inf = float("inf")
 
 def _running_extreme(name: str) -> Function:
     op = aten(name)
-    return lambda x, dim: Found(*op(x, dim))
+    return lambda x, dim: ValuesAndIndices(*op(x, dim))
 
 
 def median(x: Any, dim: int | None = None, keepdim: bool = False, *, name: str = "median") -> Any:
     """The middle element, the lower of two; along a dimension also its position."""
-    return aten(f"{name}.default")(x) if dim is None else Found(*aten(f"{name}.dim")(x, dim, keepdim))
+    return aten(f"{name}.default")(x) if dim is None else ValuesAndIndices(*aten(f"{name}.dim")(x, dim, keepdim))
 
 
 def cumprod(x: Any, dim: int, *, dtype: Any = None) -> Any:
@@ -194,7 +194,7 @@ REDUCTIONS: dict[str, Function] = {
     "logcumsumexp": aten("logcumsumexp.default"),
     "median": median,
     "nanmedian": lambda x, dim=None, keepdim=False: median(x, dim, keepdim, name="nanmedian"),
-    "kthvalue": lambda x, k, dim=-1, keepdim=False: Found(*aten("kthvalue.default")(x, k, dim, keepdim)),
+    "kthvalue": lambda x, k, dim=-1, keepdim=False: ValuesAndIndices(*aten("kthvalue.default")(x, k, dim, keepdim)),
     "quantile": quantile,
     "nansum": nansum,
     "nanmean": nanmean,

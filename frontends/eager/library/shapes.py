@@ -15,9 +15,9 @@ import numpy
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten
-from wengert.eager.operations import complex_views
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
+from wengert.eager.operations.memory import complex_views
 from wengert.eager.recording import dispatch
 
 
@@ -225,13 +225,6 @@ def put_along(x: Any, view: Function, source: Any) -> Any:
     made = x.clone()
     view(made).copy_(source)
     return made
-
-
-def gradient_of_samples(x: Any, dim: int) -> Any:
-    """Differences of neighbours, halved inside."""
-    n = x.array.shape[dim]
-    inner = (x.narrow(dim, 2, n - 2) - x.narrow(dim, 0, n - 2)) / 2
-    return cat([x.narrow(dim, 1, 1) - x.narrow(dim, 0, 1), inner, x.narrow(dim, n - 1, 1) - x.narrow(dim, n - 2, 1)], dim)
 
 
 def diff(x: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:

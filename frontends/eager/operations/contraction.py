@@ -9,8 +9,9 @@ import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import kernels, views
+from wengert.eager.operations import kernels
 from wengert.eager.operations.elementwise import broadcast
+from wengert.eager.operations.memory import views
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.ir.tensor_types import shape

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.eager.errors import AutogradError
 from wengert.eager.operations import elementwise
-from wengert.eager.operations.inplace import DETACH
+from wengert.eager.operations.memory.inplace import DETACH
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 

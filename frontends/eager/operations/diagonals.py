@@ -10,9 +10,9 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import inplace, views
 from wengert.eager.operations.indexing import read, written
-from wengert.eager.operations.views import dimension
+from wengert.eager.operations.memory import inplace, views
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.recording.program import Array

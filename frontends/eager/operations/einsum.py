@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import operators, reduction, views
+from wengert.eager.operations import operators, reduction
 from wengert.eager.operations.contraction import BMM
 from wengert.eager.operations.diagonals import diagonal
+from wengert.eager.operations.memory import views
 from wengert.eager.recording import dispatch
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo import attributes as sa
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import inplace, kernels, reading, views
+from wengert.eager.operations import kernels, reading
 from wengert.eager.operations.elementwise import broadcast
+from wengert.eager.operations.memory import inplace, views
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.operations.promotion import BOOL, INT64
-from wengert.eager.operations.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.ir.attributes import int_attr

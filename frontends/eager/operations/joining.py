@@ -9,9 +9,10 @@ import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import kernels, views
+from wengert.eager.operations import kernels
+from wengert.eager.operations.memory import views
+from wengert.eager.operations.memory.views import SELECT, SLICE, dimension
 from wengert.eager.operations.promotion import result_dtype
-from wengert.eager.operations.views import SELECT, SLICE, dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation, register

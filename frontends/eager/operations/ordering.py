@@ -12,10 +12,10 @@ import numpy as np
 
 from wengert.dialects import ad
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager.containers import Found
+from wengert.eager.containers import ValuesAndIndices
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations.indexing import along
-from wengert.eager.operations.views import dimension
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.recording.program import Array
@@ -73,10 +73,10 @@ TOPK = register(OPERATIONS, "topk", "TopkBackward0", _largest, kernel=_largest_a
 # -- as functions of tensors
 
 
-def sort(x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Found:
+def sort(x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> ValuesAndIndices:
     """The elements in order along a dimension, and their positions. The order is stable in any case."""
     op = SORT if stable is None else SORT_STABLE
-    return Found(*dispatch.apply_many(op, (x,), (dimension(dim, x.array.ndim, "sort"), bool(descending))))
+    return ValuesAndIndices(*dispatch.apply_many(op, (x,), (dimension(dim, x.array.ndim, "sort"), bool(descending))))
 
 
 def argsort(x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Tensor:
@@ -84,10 +84,10 @@ def argsort(x: Tensor, dim: int = -1, descending: bool = False, *, stable: bool 
     return sort(x.detach(), dim, descending).indices
 
 
-def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
+def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The k largest (or smallest) elements along a dimension, in order, and their positions."""
     d = dimension(dim, x.array.ndim, "topk")
     if not 0 <= k <= (x.array.shape[d] if x.array.ndim else 1):
         raise ShapeError(f"topk: there are no {k} elements along dimension {dim} of a tensor of shape {list(x.array.shape)}")
     params: Any = (int(k), d, bool(largest))
-    return Found(*dispatch.apply_many(TOPK, (x,), params))
+    return ValuesAndIndices(*dispatch.apply_many(TOPK, (x,), params))

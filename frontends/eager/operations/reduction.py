@@ -9,11 +9,11 @@ import numpy as np
 
 from wengert.dialects import ad, core
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.eager.containers import Found
+from wengert.eager.containers import ValuesAndIndices
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations import kernels
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.operations.promotion import INT64, category, floating
-from wengert.eager.operations.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.eager.recording.program import Array
@@ -245,8 +245,8 @@ def _extremes(all_of: Operation, along: Operation, x: Tensor, dim: int | None, k
         return dispatch.apply(all_of, (x,), (_dims(x, None, all_of.name), False))
     if not x.array.ndim:
         dimension(dim, 0, along.name)
-        return Found(x.clone(), dispatch.new(np.zeros((), np.int64)))
-    return Found(*dispatch.apply_many(along, (x,), ((dimension(dim, x.array.ndim, along.name),), keepdim)))
+        return ValuesAndIndices(x.clone(), dispatch.new(np.zeros((), np.int64)))
+    return ValuesAndIndices(*dispatch.apply_many(along, (x,), ((dimension(dim, x.array.ndim, along.name),), keepdim)))
 
 
 def maximum(x: Tensor, dim: int | None, keepdim: bool) -> Any:

@@ -13,10 +13,11 @@ import numpy as np
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import inplace, kernels
+from wengert.eager.operations import kernels
 from wengert.eager.operations.elementwise import where
 from wengert.eager.operations.indexing import coordinates, full_index, vector_index, written
-from wengert.eager.operations.views import dimension
+from wengert.eager.operations.memory import inplace
+from wengert.eager.operations.memory.views import dimension
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
 from wengert.ir.tensor_types import element, shape, tensor

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wengert.eager.containers import extents
-from wengert.eager.operations import joining, views
+from wengert.eager.operations import joining
+from wengert.eager.operations.memory import views
 
 if TYPE_CHECKING:
     from wengert.eager.tensor import Tensor

@@ -1,4 +1,4 @@
-"""What define-by-run code spends its time on: ``torch.autograd.profiler``."""
+"""Profiles of define-by-run code: ``torch.autograd.profiler``."""
 
 from wengert.eager.profiling.events import EventList, FunctionEvent, FunctionEventAvg
 from wengert.eager.profiling.profile import profile, profiler_enabled, record_function

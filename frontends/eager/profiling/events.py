@@ -1,4 +1,4 @@
-"""What a profile consists of: spans of time with a name, inside of each other, and their sums by name. Times are in microseconds."""
+"""Events of a profile: spans of time with a name, inside of each other, and their sums by name. Times are in microseconds."""
 
 from __future__ import annotations
 

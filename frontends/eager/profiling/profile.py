@@ -22,7 +22,8 @@ from wengert.eager.containers import listed
 from wengert.eager.errors import AutogradError
 from wengert.eager.gradients.pull import pull
 from wengert.eager.graph import Entry
-from wengert.eager.operations import inplace, joining, views
+from wengert.eager.operations import joining
+from wengert.eager.operations.memory import inplace, views
 from wengert.eager.profiling.events import EventList, FunctionEvent
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.record import Output, Record

@@ -6,7 +6,6 @@ The paths for one and two operands are written out, because this is what every s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,8 +19,6 @@ from wengert.eager.recording.program import Array, Type
 from wengert.eager.recording.record import Output, Record, Saved, Source, Storage
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from wengert.eager.tensor import Tensor
 
 _ndarray = np.ndarray
@@ -40,12 +37,6 @@ def results_are(cls: type[Tensor]) -> None:
 
 
 # -- floating point exceptions
-
-
-@contextmanager
-def _quiet_slowly() -> Generator[None]:
-    with np.errstate(all="ignore"):
-        yield
 
 
 class _Quiet:

@@ -1,4 +1,4 @@
-"""What a node of the graph of gradients keeps, by the names that PyTorch gives it: ``grad_fn._saved_self`` and the like.
+"""Values that a node of the graph of gradients keeps, by the names that PyTorch gives them: ``grad_fn._saved_self`` and the like.
 
 A node keeps operands and results, as its derivative reads them; ``self`` is the first operand, ``other`` the second, ``result`` the first result.
 """

@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.eager.checkpoint import Frame
 from wengert.eager.errors import AutogradError
-from wengert.eager.operations.inplace import DETACH, copy_slices
+from wengert.eager.operations.memory.inplace import DETACH, copy_slices
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.function_record import FunctionRecord
 from wengert.eager.recording.modes import STATE

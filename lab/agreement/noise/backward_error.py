@@ -1,4 +1,4 @@
-"""What factorizations and systems of equations leave open: how far the matrix whose factors are returned may be from the one that was given.
+"""Backward errors of factorizations and systems of equations: how far the matrix whose factors are returned may be from the one that was given.
 
 Small elements beside large ones are not computed to their own precision: the error is bounded by the size of a column or of the matrix
 (Higham, "Accuracy and Stability of Numerical Algorithms", 2002: theorems 9.3, 10.5, 19.4; Golub and Van Loan, "Matrix Computations", section 8.3).

@@ -48,7 +48,7 @@ def finfo(dtype: Any) -> Any:
 
 
 def has_few_bits(x: Array) -> Array:
-    """Which elements have few significant bits, so that sums and products of them are exact."""
+    """The mask of elements with few significant bits, so that sums and products of them are exact."""
     near = in_64_bits(np.ascontiguousarray(x)).reshape(x.shape)
     bits = np.ascontiguousarray(near).view(f"u{near.dtype.itemsize}").reshape(x.shape)
     return ((bits & ((1 << FEW.get(near.dtype, 1)) - 1)) == 0) & ((near == x) | ~np.isfinite(x) if near.dtype != x.dtype else np.True_)

@@ -1,4 +1,4 @@
-"""What may be off in each kind of op: ops that are exact, rounded correctly, combine many elements, or have several formulas."""
+"""Kinds of ops by the error they may have: exact, rounded correctly, combining many elements, or with several formulas."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
 

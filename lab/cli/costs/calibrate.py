@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mpi", action="store_true", help="fit the network instead, as 'mpiexec -n 2 wengert calibrate --mpi': the time of a message and of a byte"
     )
-    parser.add_argument("--out", metavar="FILE", help="write the model there (default: the cache folder, where it is used from then on)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the model there (default: the cache folder, where it is used from then on)")
     parser.add_argument("--json", action="store_true", help="print the model as JSON")
 
 
@@ -35,9 +35,9 @@ def execute(options: argparse.Namespace) -> int:
     if options.show:
         _print(options, machine_model())
         return Exit.OK
-    path = Path(options.out) if options.out else model_path()
+    path = Path(options.output) if options.output else model_path()
     if path is None:
-        raise InputError("the cache is off (WENGERT_CACHE=off): name a file with --out")
+        raise InputError("the cache is off (WENGERT_CACHE=off): name a file with -o")
     model, samples = calibrate(lambda name: output.progress(f"timing {name}"))
     output.end_progress()
     write_model(model, path)
@@ -57,9 +57,9 @@ def _network(options: argparse.Namespace) -> int:
             raise InputError("the network of this machine was not calibrated: mpiexec -n 2 wengert calibrate --mpi")
         _print_network(options, known)
         return Exit.OK
-    path = Path(options.out) if options.out else network.network_path()
+    path = Path(options.output) if options.output else network.network_path()
     if path is None:
-        raise InputError("the cache is off (WENGERT_CACHE=off): name a file with --out")
+        raise InputError("the cache is off (WENGERT_CACHE=off): name a file with -o")
     fitted = network.calibrate_network()
     if fitted is None:
         return Exit.OK

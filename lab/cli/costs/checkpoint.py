@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from wengert.ir.byte_counts import byte_count
 from wengert.lab.checkpoint.table import checkpoints_of
-from wengert.lab.cli import output
+from wengert.lab.cli import arguments, output
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, read_program, request_of
 from wengert.lab.inspection.subject import asked
@@ -17,9 +16,9 @@ from wengert.runtime.errors import InputError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    add_subject(parser, ("vjp", "hvp"), pipeline=False)
+    add_subject(parser, ("vjp", "hvp"), pipeline=False, default="vjp")
     parser.add_argument("--inputs", metavar="FILE.npz", help="example arguments of a Python function, in place of --shapes")
-    parser.add_argument("--budget", type=_bytes, metavar="64MB", help="the largest arena: all memory beside inputs, results and constants")
+    parser.add_argument("--budget", type=arguments.byte_amount, metavar="64MB", help="the largest arena: all memory beside inputs, results and constants")
     parser.add_argument("--pareto", action="store_true", help="print all plans that no other one beats (the default without -o)")
     parser.add_argument("--plot", metavar="FILE.svg", help="draw these plans: arena over flops")
     parser.add_argument("-o", "--output", metavar="FILE.mlir", help="write the derivative within the budget there; - for stdout, in place of the table")
@@ -42,10 +41,3 @@ def execute(options: argparse.Namespace) -> int:
     elif table.chosen is None or options.output != "-":
         print(table.decision)
     return Exit.DIAGNOSTIC if options.budget is not None and table.chosen is None else Exit.OK
-
-
-def _bytes(text: str) -> int:
-    try:
-        return byte_count(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

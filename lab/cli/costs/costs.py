@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategy", type=arguments.names, default=(), metavar="A,B", help=strategies)
     parser.add_argument("--strategies", action="store_true", help="show those by all strategies")
     parser.add_argument("--max", type=_bound, action="append", default=[], metavar="[ROW.]FIGURE=N", help=_MAX)
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="what runs them: cpu (default), interpreter, opencl or ptx-interpreter")
+    arguments.add_backend(parser, "what runs them")
     parser.add_argument("--device", metavar="NAME", help=f"predict the time of every kernel on a GPU, by its published figures: {', '.join(PUBLISHED)}")
     ranks = "of a program for many devices: what its collectives cost on so many ranks, by the best algorithm of each, and how it scales"
     parser.add_argument("--ranks", type=arguments.positive, metavar="N", help=ranks)

@@ -24,7 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="what is kept: auto, save-all, recompute-cheap, recompute-all, sqrt, binomial-8 (any number), or what --load brings",
         )
         parser.add_argument(
-            "--memory", metavar="64MB", help="the largest arena of the compiled derivative: values are computed again (wengert checkpoint shows how)"
+            "--memory",
+            type=arguments.byte_amount,
+            metavar="64MB",
+            help="the largest arena of the compiled derivative: values are computed again (wengert checkpoint shows how)",
         )
     spmd = "of a program with a mesh: the derivative of what each device runs, as one sdy.manual_computation, instead of that of the whole tensors"
     parser.add_argument("--spmd", action="store_true", help=spmd)

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     arguments.add_program(parser)
     arguments.add_inputs(parser)
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
+    arguments.add_backend(parser)
     many_devices.add_devices(parser)
     resuming.add_checkpoints(parser)
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="write the results as out_0, out_1, ... instead of printing them")

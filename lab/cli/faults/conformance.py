@@ -23,12 +23,14 @@ from wengert.runtime.errors import InputError
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("folder", metavar="DIR", help="a corpus: manifest.json and a folder per program")
-    parser.add_argument("--backend", default="cpu", metavar="NAME", help="cpu (default), interpreter, opencl or ptx-interpreter")
+    arguments.add_backend(parser)
     arguments.add_strategy(parser)
     parser.add_argument("--dtype", type=arguments.names, default=("f64", "f32"), metavar="f64,f32", help="precisions (default: both)")
     kinds = f"of {', '.join(KINDS)}; all (default) is the first five, text the others"
     parser.add_argument("--what", type=arguments.names, default=("all",), metavar="KINDS", help=kinds)
-    parser.add_argument("--costs", action="store_true", help="compare predicted counts, memory and times instead, by all strategies: exact, and within 2")
+    parser.add_argument(
+        "--costs", action="store_true", help="compare predicted counts and memory (exact) and times (within a factor of 2) instead, by all strategies"
+    )
     parser.add_argument("--provenance", action="store_true", help="check that every op is traced in the derivatives, or that a pass says why it is gone")
     parser.add_argument("--only", type=arguments.names, metavar="A,B", help="programs by name")
     parser.add_argument("--form", choices=("pretty", "generic"), default="pretty", help="which text to read")

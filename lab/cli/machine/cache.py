@@ -50,7 +50,7 @@ def execute(options: argparse.Namespace) -> int:
         print(f"removed {removed} entries")
     if reason := cache.distrusted(home):
         print(f"{home} is not used: {reason}")
-    print(f"{home}: {objects} objects, {len(entries) - objects} records of programs, {size / 2**20:.1f} MB of at most {cache.limit() / 2**20:.0f}")
+    print(f"{home}: {objects} objects, {len(entries) - objects} records of programs, {size / 2**20:.1f} MiB of at most {cache.limit() / 2**20:.0f} MiB")
     if entries:
         print(f"last used: {_ago(entries[-1][0])}; not used for longest: {_ago(entries[0][0])}")
     return Exit.OK
@@ -61,4 +61,4 @@ def _ago(moment: float) -> str:
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit} ago"
-    return f"{seconds:.0f} seconds ago"
+    return f"{seconds:.0f} second{'s' * (round(seconds) != 1)} ago"

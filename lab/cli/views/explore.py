@@ -14,7 +14,6 @@ from wengert.ir.installation import command
 from wengert.ir.parsing.sources import read_standard_input
 from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
-from wengert.lab.costs.bounds import read_bytes
 from wengert.lab.explore.examples import examples
 from wengert.runtime.bytecode import program_text
 from wengert.runtime.errors import InputError
@@ -30,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--pass-pipeline", default="", metavar="PIPELINE", help="passes to begin with, behind the derivative")
     parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port on 127.0.0.1 (default: one that is free)")
     parser.add_argument("--seconds", type=arguments.positive, default=10, metavar="N", help="what one run of the passes may take (default: 10)")
-    parser.add_argument("--memory", type=_bytes, default=4 << 30, metavar="4GiB", help="memory that the passes may use (default: 4 GiB)")
+    parser.add_argument("--memory", type=arguments.byte_amount, default=4 << 30, metavar="4GiB", help="memory that the passes may use (default: 4 GiB)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
 
 
@@ -88,10 +87,3 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"expected a port, 0 to 65535, found {text!r}")
     return int(text)
-
-
-def _bytes(text: str) -> int:
-    try:
-        return read_bytes(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

@@ -18,7 +18,7 @@ from wengert.lab.kept.policies import compare_policies
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    add_subject(parser, ("vjp", "hvp"), pipeline=False)
+    add_subject(parser, ("vjp", "hvp"), pipeline=False, default="vjp")
     parser.add_argument("--inputs", metavar="FILE.npz", help="example arguments of a Python function, in place of --shapes")
     parser.add_argument("--compare", action="store_true", help="one row for each residual policy: what it keeps, and what that costs")
     parser.add_argument("--all", action="store_true", help=f"show all rows, not the {SHOWN} largest")

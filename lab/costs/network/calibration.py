@@ -33,7 +33,7 @@ _ROUNDS, _SHORT, _LONG = 15, 200, 8
 
 
 class Calibration(Struct, frozen=True):
-    """What was fitted.
+    """The figures that were fitted.
 
     Attributes:
         alpha, beta: seconds for a message, and for a byte.

@@ -59,7 +59,7 @@ class Level(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """How a collective is done: the algorithm, or those of its steps; rounds, the bytes that a rank sends one round after the other, seconds."""
+    """The way in which a collective is done: the algorithm, or those of its steps; rounds, the bytes that a rank sends one round after the other, seconds."""
 
     algorithm: str
     rounds: int

@@ -78,7 +78,7 @@ class Point(Struct, frozen=True):
 
 
 class CommunicationReport(Struct, frozen=True):
-    """What a program exchanges on a network, and how it scales."""
+    """The messages of a program on a network, and how they scale."""
 
     name: str
     devices: int

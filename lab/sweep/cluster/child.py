@@ -29,7 +29,7 @@ _START = 120.0
 
 @dataclass(frozen=True)
 class Setup:
-    """What all tasks of a sweep have in common.
+    """The settings that all tasks of a sweep share.
 
     Attributes:
         work: what is called with a task and yields what there is to tell, pickled: it may be in one of the folders.
@@ -48,7 +48,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes:
         values: what it told, pickled.

@@ -51,7 +51,7 @@ def check_address(address: str) -> None:
 
 @dataclass(frozen=True)
 class DaskTasks:
-    """What runs tasks, as :func:`wengert.lab.workers.run_tasks` does, on a Dask cluster.
+    """Runs tasks, as :func:`wengert.lab.workers.run_tasks` does, on a Dask cluster.
 
     Attributes:
         address: of the scheduler; ``local`` for a cluster of this machine.

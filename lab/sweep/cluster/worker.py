@@ -1,4 +1,4 @@
-"""What a worker of Dask does: it runs tasks one after the other in a child process, which it keeps for the next ones."""
+"""A worker of Dask: it runs tasks one after the other in a child process, which it keeps for the next ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CORES = usable_cores()
 
 
 def run_batch(setup: bytes, tasks: Sequence[bytes], timeout: float) -> list[Outcome]:
-    """What came of some tasks.
+    """Runs some tasks; their outcomes.
 
     Args:
         setup: a pickled :class:`~wengert.lab.sweep.cluster.child.Setup`.

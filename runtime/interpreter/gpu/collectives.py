@@ -1,4 +1,4 @@
-"""What the threads of a group do together, and where each of them is."""
+"""Runs ops of several threads of a group, and tells each thread its place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBERS: dict[type[Operation], Callable[[Batch], Any]] = {
 
 @steps_of(*_ALONG)
 def along(op: Any, code: Code) -> Step:
-    """Where a thread is along an axis."""
+    """The place of a thread along an axis."""
     number, axis, slot = _ALONG[type(op)], _AXES[op.dimension.data], code.slot(op.result)
 
     def step(batch: Batch, mask: Mask) -> None:
@@ -46,7 +46,7 @@ def along(op: Any, code: Code) -> Step:
 
 @steps_of(*_NUMBERS)
 def number(op: Any, code: Code) -> Step:
-    """Where a thread is among subgroups."""
+    """The number of a thread among subgroups."""
     number, slot = _NUMBERS[type(op)], code.slot(op.result)
 
     def step(batch: Batch, mask: Mask) -> None:

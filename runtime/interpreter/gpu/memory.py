@@ -21,7 +21,7 @@ from wengert.runtime.interpreter.written_bytes import POISON, marks_of
 
 
 class Tracked(Struct):
-    """Where a buffer's accesses are kept: its first element is element ``offset`` there, and each is so many there."""
+    """The record of a buffer's accesses: its first element is element ``offset`` there, and each is so many there."""
 
     races: Races
     offset: int = 0

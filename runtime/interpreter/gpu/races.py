@@ -48,7 +48,7 @@ class _Last:
 
 
 class _By(Struct):
-    """Who makes an access: for each of its lanes the thread's number in the grid, its group's, and that group's epoch."""
+    """The author of an access: for each of its lanes the thread's number in the grid, its group's, and that group's epoch."""
 
     thread: Array
     group: Array

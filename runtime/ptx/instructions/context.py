@@ -1,4 +1,4 @@
-"""What a builder has at hand to make an instruction executable: its modifiers, and readers and writers of its operands.
+"""The context in which a builder makes an instruction executable: its modifiers, and readers and writers of its operands.
 
 A reader gives the values of an operand for a set of threads, with the NumPy dtype of a type, or one value that they share; a writer
 takes them. Every modifier must be taken: what is left over is not modelled, and the instruction is refused.

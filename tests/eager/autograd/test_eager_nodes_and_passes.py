@@ -9,7 +9,7 @@ import pytest
 from eager_sides import SIDES
 
 import wengert.eager as eager
-from wengert.eager.gradient_check import get_analytical_jacobian, get_numerical_jacobian
+from wengert.eager.gradient_jacobians import get_analytical_jacobian, get_numerical_jacobian
 
 fwd = eager.autograd.forward_ad
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from record_programs import OPEN
 
+from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.main import main
 from wengert.lab.records.database import Database
 from wengert.lab.sweep.cluster.cores import split, take_core, usable_cores
@@ -166,15 +167,15 @@ def test_refusals_are_recorded_and_not_tried_again(folder: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "code", "told"),
     [
-        ("sine.mlir --over n=4 --dask 127.0.0.1", "takes the address of a scheduler"),
-        ("sine.mlir --over n=4 --dask tcp://127.0.0.1:1", "there is no scheduler at tcp://127.0.0.1:1"),
-        ("sine.mlir --over n=4 --pipeline cs", "did you mean 'cse'"),
+        ("sine.mlir --over n=4 --dask 127.0.0.1", Exit.DIAGNOSTIC, "takes the address of a scheduler"),
+        ("sine.mlir --over n=4 --dask tcp://127.0.0.1:1", Exit.DIAGNOSTIC, "there is no scheduler at tcp://127.0.0.1:1"),
+        ("sine.mlir --over n=4 --pipeline cs", Exit.USAGE, "did you mean 'cse'"),
     ],
 )
-def test_what_is_asked_wrongly(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", *words.split()]) == 1
+def test_what_is_asked_wrongly(words: str, code: Exit, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", *words.split()]) == code
     assert told in capsys.readouterr().err
 
 

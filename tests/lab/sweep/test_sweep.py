@@ -157,7 +157,6 @@ def test_sizes_of_which_there_is_no_program(capsys: pytest.CaptureFixture[str]) 
         ("sine.mlir --over n=2 --over m=2", "as in --shapes nxd,d"),
         ("sine.mlir --over dtype=a", "are numbers"),
         ("sine.mlir --over n=2 --resume", "name their file with --records"),
-        ("sine.mlir --over n=2 --backend gpux", "there is no backend 'gpux'"),
         ("sine.mlir --over n=2 --plot nowhere/s.svg", "there is no folder nowhere"),
         ("sine.mlir --over n=2 --plot s.svg --figure tme", "there is no figure 'tme' to plot"),
         ("none.mlir --over n=2", "No such file"),
@@ -173,6 +172,7 @@ def test_what_is_wrong(words: str, message: str, capsys: pytest.CaptureFixture[s
 
 
 def test_a_mode_that_is_none_is_a_mistake_in_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no backend 'gpux'" in error_of("sine.mlir --over n=2 --backend gpux", capsys, 2)
     error = error_of("sine.mlir --over n=2 --over mode=forwrd", capsys, 2)
     assert "there is no mode 'forwrd'; did you mean 'forward'?" in error
 

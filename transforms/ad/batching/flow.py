@@ -1,4 +1,4 @@
-"""Which values are batched: a forward data-flow analysis, to a fixed point over loops.
+"""Finds the batched values: a forward data-flow analysis, to a fixed point over loops.
 
 It runs before a loop is emitted, because a carried value must have one type in all iterations. It may call a value batched that turns
 out not to depend on the batch element, never the reverse.

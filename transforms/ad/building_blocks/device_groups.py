@@ -1,4 +1,4 @@
-"""What derivatives of collectives are made of: everybody's value, one's own place in a group, what goes back to the source of a broadcast.
+"""Building blocks for derivatives of collectives: everybody's value, one's own place in a group, what goes back to the source of a broadcast.
 
 An op that is differentiated may stand in no module yet, and so not know how many devices there are; what needs to know is written out before
 (:mod:`wengert.transforms.ad.rewrites.collective_regions`).
@@ -83,7 +83,7 @@ def own_place(b: OpBuilder, op: Operation) -> Value:
 
 
 def inside(b: OpBuilder, op: Operation) -> Value:
-    """Which rows of :func:`gathered` are those of a device (``i1[g]``)."""
+    """The mask of the rows of :func:`gathered` that are those of a device (``i1[g]``)."""
     groups = members(op)
     sizes = _entry(b, _own_number(b, op), _by_device(groups, lambda group: [len(group)] * len(group)))
     return b.compare("LT", *_numbered(b, sizes, groups))

@@ -1,4 +1,4 @@
-"""Where the elements of a sparse matrix are, in the derivatives along coloured directions.
+"""Recovers the elements of a sparse matrix from derivatives along coloured directions.
 
 ``forward[c, i]`` is the sum of row i over the columns of colour c, ``reverse[c, j]`` the sum of column j over the rows of colour c. An element is read where
 it is the only one in such a sum. In a symmetric matrix that was coloured without cycles it is a sum from which others are taken away, which were read before:

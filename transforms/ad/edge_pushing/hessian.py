@@ -50,7 +50,7 @@ B = TypeVar("B")
 
 
 class Variables(Struct, frozen=True):
-    """What the vertices of the graph of a gradient are.
+    """The vertices of the graph of a gradient by what they are.
 
     Attributes:
         cotangents: for each variable that has one the vertex of its cotangent.
@@ -60,7 +60,7 @@ class Variables(Struct, frozen=True):
 
 
 class Pushed(Struct, frozen=True):
-    """What was done: the variables, and the multiplications of pushing."""
+    """The outcome of pushing: the variables, and the multiplications."""
 
     variables: int
     multiplications: int

@@ -1,4 +1,4 @@
-"""What symmetry asks of edges beside products and sums: transposes, halves, and whether a block is its own transpose."""
+"""Operations on symmetric edges beside products and sums: transposes, halves, and whether a block is its own transpose."""
 
 from __future__ import annotations
 

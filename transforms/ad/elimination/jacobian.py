@@ -56,7 +56,7 @@ MOST_NUMBERS = 4000
 
 
 class Eliminated(Struct, frozen=True):
-    """What was done: the graph's size, and the elimination."""
+    """The outcome of elimination: the graph's size, and the elimination."""
 
     vertices: int
     edges: int

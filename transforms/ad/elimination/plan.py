@@ -1,4 +1,4 @@
-"""Which elimination of a graph: by what is eliminated, the order, and the budget of a search."""
+"""Plans of elimination: what is eliminated, the order, and the budget of a search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAYS = {"vertices": (by_vertices, searched_vertices), "edges": (by_edges, searc
 
 
 class Wanted(Struct, frozen=True):
-    """How to eliminate.
+    """A request for an elimination.
 
     Attributes:
         method: what is eliminated.

@@ -115,7 +115,7 @@ def untied(structure: Structure, kept: Sequence[tuple[int, int]] = ()) -> Struct
 
 
 class Contraction(Struct, frozen=True):
-    """How the labels of two blocks meet in their product ``outer inner``.
+    """The labels by which two blocks meet in their product ``outer inner``.
 
     Attributes:
         outer, inner: for each label of a factor, its label among those of both.

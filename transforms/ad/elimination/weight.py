@@ -1,4 +1,4 @@
-"""What stands on an edge of the linearised graph: a block, or a product that is kept as its factors.
+"""The weight of an edge of the linearised graph: a block, or a product that is kept as its factors.
 
 Many linear ops have no block worth writing down: a slice, a gather, a convolution, a loop. Such an op is a *map*, which is applied to a dense block from
 either side, in a batch. As long as no dense block is there, the product stays a *chain* of maps and blocks::

@@ -1,4 +1,4 @@
-"""How many multiplications a map takes for one direction."""
+"""Counts the multiplications that a map takes for one direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which growing tapes have the same length, so that a loop around them records once where each of its iterations begins on all of them.
+"""Finds growing tapes of the same length, so that a loop around them records once where each of its iterations begins on all of them.
 
 A loop pushes one value in each of its iterations on every tape that it writes, so these are as long as each other. A loop around it appends them to tapes of
 its own; those are as long as each other again, and their beginnings are positions that are pushed in every iteration. With positions of its own for each

@@ -1,4 +1,4 @@
-"""Which types have tangents, and explicit zeros for structurally zero tangents."""
+"""Types that have tangents, and explicit zeros for structurally zero tangents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is run in place of implicit functions: calls of their solvers.
+"""Replaces implicit functions by calls of their solvers.
 
 Before and after, of a root that is differentiated no more::
 

@@ -94,7 +94,7 @@ def size_of(type: Type) -> int:
 
 
 def starts_of(types: Sequence[Type]) -> list[int]:
-    """Where the elements of each type begin among those of all."""
+    """The beginnings of each type's elements among those of all."""
     return [sum(size_of(type) for type in types[:k]) for k in range(len(types))]
 
 

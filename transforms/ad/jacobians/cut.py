@@ -40,7 +40,7 @@ class Cut(Struct, frozen=True):
 
 
 class Sides(Struct, frozen=True):
-    """What a cut has to leave on either side of it: loops and branches, by their number among those of the function.
+    """The requirements on the sides of a cut: loops and branches, by their number among those of the function.
 
     Attributes:
         before: what has to lie before the cut, and so is differentiated in reverse.

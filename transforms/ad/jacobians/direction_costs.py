@@ -1,4 +1,4 @@
-"""What each op of a function costs for one direction: its tangents in forward mode, its cotangents in reverse mode, and what reverse mode records for it.
+"""Costs of each op of a function for one direction: its tangents in forward mode, its cotangents in reverse mode, and what reverse mode records for it.
 
 The linear part of the function and its transpose are made, and the flops of their ops are counted for the op that they are derived from, which their locations
 name. They are polynomials in the iterations that nobody knows, evaluated at :data:`ITERATIONS`. (A linear map and its transpose take the same multiplications

@@ -41,7 +41,7 @@ NAME = "sparse-jacobian"
 
 
 class SparsePlan(Struct, frozen=True):
-    """How a sparse Jacobian is computed: its directions, and where the function is cut before, if anywhere."""
+    """The plan of a sparse Jacobian: its directions, and where the function is cut before, if anywhere."""
 
     compression: Compression
     cut: Cut | None

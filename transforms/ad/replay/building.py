@@ -1,4 +1,4 @@
-"""What the loops of a replay are made of: counted loops, rows of stacks, entries of tables."""
+"""Builds the parts of a replay's loops: counted loops, rows of stacks, entries of tables."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Rule:
-    """What the derivative rule of an op emits, in a block of its own: arguments are what the op uses, then the tangents of what changes."""
+    """The ops of an op's derivative rule, in a block of their own: arguments are what the op uses, then the tangents of what changes."""
 
     def __init__(self, sweep: TaylorSweep, op: Operation, series: dict[SSAValue, Series]):
         self.used = list(dict.fromkeys([*operands_of(op), *(free_values(op.regions) if op.regions else ())]))

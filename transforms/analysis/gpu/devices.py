@@ -1,4 +1,4 @@
-"""What is published of GPUs: bandwidth, peaks, caches. Nothing in this table was measured by us.
+"""Published figures of GPUs: bandwidth, peaks, caches. Nothing in this table was measured by us.
 
 Sources: NVIDIA, "H100 Tensor Core GPU Architecture" (2022), "H100 Tensor Core GPU" and "H200 Tensor Core GPU" (data sheets, SXM), "A100 Tensor Core GPU
 Architecture" (2020) and "A100 80GB Tensor Core GPU" (data sheet, SXM); AMD, "Instinct MI210 Accelerator" and "Instinct MI300X Accelerator" (data sheets),

@@ -1,4 +1,4 @@
-"""What a kernel at the gpu level does, read from its text: bytes of memory, strides and widths of accesses, flops, threads.
+"""The work of a kernel at the gpu level, read from its text: bytes of memory, strides and widths of accesses, flops, threads.
 
 Positions are evaluated for threads of some groups (:mod:`wengert.transforms.analysis.gpu.lanes`); nothing is run, and no time is measured.
 
@@ -42,7 +42,7 @@ SECTOR = 32
 
 @dataclass(frozen=True)
 class Access:
-    """What the threads of a kernel do at one place of it.
+    """The accesses of a kernel's threads at one place of it.
 
     Attributes:
         buffer: the number of the buffer among the arguments, or ``shared0``, ``shared1``, ... for those of the group.
@@ -80,7 +80,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What is moved between a buffer of global memory and a kernel, in bytes: what warps read and write, and what is touched of the buffer, once."""
+    """The bytes moved between a buffer of global memory and a kernel: what warps read and write, and what is touched of the buffer, once."""
 
     read: float
     written: float

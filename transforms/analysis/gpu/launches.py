@@ -27,7 +27,7 @@ class Launched:
 
 @dataclass
 class Launches:
-    """What one run of a program launches.
+    """The launches of one run of a program.
 
     Attributes:
         kernels: the launches by kernel and grid, in the order of the program.

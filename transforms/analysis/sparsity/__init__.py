@@ -1,1 +1,1 @@
-"""Which elements of values depend on which elements of the arguments: index sets, propagated through a function before any number is known."""
+"""Finds which elements of values depend on which elements of the arguments: index sets, propagated through a function before any number is known."""

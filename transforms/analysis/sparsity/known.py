@@ -1,4 +1,4 @@
-"""What is known of values before the program runs: integers, masks and other numbers that follow from its constants alone.
+"""Finds what is known of values before the program runs: integers, masks and other numbers that follow from its constants alone.
 
 They decide where computed positions are, which elements a mask takes, how often a loop runs and which branch is taken, as far as that does not depend on the
 arguments. Whoever has the arguments evaluates ops by them instead (:class:`Evaluator`), and gets the pattern at this point.

@@ -14,7 +14,7 @@ from wengert.transforms.analysis.sparsity.propagation import Propagation
 
 
 def jacobian_pattern(request: Request, inputs: Sequence[Array] | None = None, evaluate: Evaluator = from_constants) -> Pattern:
-    """Which elements of the results in ``of`` (rows, one result after the other) may depend on which of the arguments in ``wrt`` (columns).
+    """The pattern of a Jacobian: which elements of the results in ``of`` (rows, one result after another) may depend on which of those in ``wrt`` (columns).
 
     Args:
         request: the function, at core level, and what is differentiated.

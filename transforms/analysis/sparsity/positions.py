@@ -31,7 +31,7 @@ def slice_positions(extents: Sequence[int], starts: Sequence[int], sizes: Sequen
 
 
 class Windowed:
-    """How a gather or a scatter maps the dimensions of its indices and of its result (or updates) to those of its operand.
+    """The maps by which a gather or a scatter takes the dimensions of its indices and of its result (or updates) to those of its operand.
 
     Args:
         extents: of the operand.

@@ -1,4 +1,4 @@
-"""How each op passes index sets on: from those of its operands to those of its results.
+"""Rules that propagate index sets through ops, from those of operands to those of results.
 
 A rule may take a set too large, never one too small. An op without one gives every element of its results all that its operands depend on.
 """

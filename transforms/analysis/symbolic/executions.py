@@ -1,4 +1,4 @@
-"""How often each block of a program runs, as a polynomial.
+"""Counts how often each block of a program runs, as a polynomial.
 
 A block in loops whose iterations are known runs as often as the sum of the innermost one's iterations over those of all around it (for triangular
 loops: Faulhaber's formula), or as the tables of constants say that its iterations are read from. A loop of which nothing is known has a symbol for its
@@ -27,7 +27,7 @@ from wengert.transforms.analysis.symbolic.unknowns import Unknown, Unknowns, pat
 
 
 class Context(Struct, frozen=True):
-    """Where a block stands: inside of something that runs ``times`` in all, and there in loops, by the symbol of their index with their iterations."""
+    """The surroundings of a block: inside of something that runs ``times`` in all, and there in loops, by the symbol of their index with their iterations."""
 
     times: Polynomial
     loops: tuple[tuple[str, Polynomial], ...] = ()
@@ -46,7 +46,7 @@ class Context(Struct, frozen=True):
 
 
 class Executions(Struct):
-    """How often each block of a program runs.
+    """The number of times that each block of a program runs.
 
     Attributes:
         blocks: each block with the number of times that it runs.

@@ -75,9 +75,9 @@ def merged(kernels: Mapping[str, str]) -> tuple[dict[str, str], str]:
 def _taken_apart(match: re.Match[str]) -> _Function:
     numbers: list[str] = []
 
-    def number(found: re.Match[str]) -> str:
-        numbers.append(found[0])
-        return "\1" if found.string.startswith("store i32") else "\0"
+    def number(digits: re.Match[str]) -> str:
+        numbers.append(digits[0])
+        return "\1" if digits.string.startswith("store i32") else "\0"
 
     form = _LINE.sub(lambda line: _NUMBER.sub(number, line[0]), match[4])
     return _Function(match[1], match[2], match[3], form, tuple(numbers))

@@ -21,7 +21,7 @@ _ARENA, _NULL = -1, -2
 
 
 class Place(Struct, frozen=True):
-    """Where a pointer lies: so many bytes behind the pointer of the table with this number, or the beginning of the arena (-1), or nowhere (-2)."""
+    """The place of a pointer: so many bytes behind the pointer of the table with this number, or the beginning of the arena (-1), or nowhere (-2)."""
 
     base: int
     offset: int = 0

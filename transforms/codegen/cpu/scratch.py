@@ -1,4 +1,4 @@
-"""How much scratch memory the kernels of a program need, under their schedules."""
+"""The scratch memory that the kernels of a program need, under their schedules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wengert.transforms.schedule.target import Target
 
 
 class MemoryNeeds(Struct, frozen=True):
-    """What kernels need of memory on this processor."""
+    """The memory that kernels need on this processor."""
 
     target: Target
 

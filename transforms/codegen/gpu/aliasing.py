@@ -1,4 +1,4 @@
-"""What is known of the buffers that a launch captures: which of them a kernel only reads, and which nobody else's writes or its own writes can meet.
+"""Aliasing of the buffers that a launch captures: which of them a kernel only reads, and which nobody else's writes or its own writes can meet.
 
 LLVM moves and joins accesses by it, and on NVIDIA's devices reads what is both by the cache for data that does not change (``ld.global.nc``).
 

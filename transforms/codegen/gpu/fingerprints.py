@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 
 def fingerprint(region: Region) -> tuple[Hashable, ...]:
-    """What a closed region does: two with equal fingerprints may take each other's place. Places and names do not count."""
+    """A fingerprint of what a closed region does: two with equal fingerprints may take each other's place. Places and names do not count."""
     numbers: dict[SSAValue, int] = {}
     return _region(region, numbers)
 

@@ -12,7 +12,7 @@ from wengert.transforms.codegen.gpu.functions import Functions
 
 
 class Ids(Struct, frozen=True):
-    """Where a thread is: the number of its group, its number in the group, and the memory that the group shares."""
+    """The place of a thread: the number of its group, its number in the group, and the memory that the group shares."""
 
     group: SSAValue
     thread: SSAValue

@@ -197,7 +197,7 @@ class _Nest:
 
 
 class _Work:
-    """What one thread does in its iterations."""
+    """The work of one thread in its iterations."""
 
     def __init__(self, nest: _Nest, functions: Functions, lanes: int = 0, body: Body | None = None):
         self.nest, self.functions, self.code = nest, functions, functions.code

@@ -36,7 +36,7 @@ def padded(type: TensorType[Any]) -> int:
 
 
 class GpuNeeds(Struct, frozen=True):
-    """What kernels of a GPU need of memory."""
+    """The memory that kernels of a GPU need."""
 
     @property
     def alignment(self) -> int:

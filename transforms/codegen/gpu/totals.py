@@ -1,4 +1,4 @@
-"""What the writes of a nest combine: in registers over the loops inside of those that a position depends on, in memory over those outside."""
+"""The sums and other combinations that a nest writes: in registers over the loops inside of those that a position depends on, in memory over those outside."""
 
 from __future__ import annotations
 

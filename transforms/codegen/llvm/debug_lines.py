@@ -31,7 +31,7 @@ def mark(location: LocationAttr) -> str | None:
 
 
 def described(location: LocationAttr) -> str:
-    """What a location says of a function, for its symbol: ``.multiply.block.mlir.118``; empty for one without a place."""
+    """A description of a location for a function's symbol: ``.multiply.block.mlir.118``; empty for one without a place."""
     place = origin(location)
     if not isinstance(place, FileLineColLoc):
         return ""

@@ -18,7 +18,7 @@ class AddressSpaces(Struct, frozen=True):
 
 
 class Abilities(Struct, frozen=True):
-    """Which of LLVM's instructions a target's back end has, and right; what it has not is written out.
+    """The instructions of LLVM that a target's back end has, and right; what it has not is written out.
 
     Attributes:
         i128: integers of 128 bits.

@@ -33,7 +33,7 @@ Values = Sequence[Value]
 
 
 class Order(Protocol):
-    """What a network sorts by."""
+    """The order by which a network sorts."""
 
     @property
     def captured(self) -> Values:

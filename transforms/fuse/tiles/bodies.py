@@ -40,7 +40,7 @@ GENERATED_DEPTH = 12
 
 
 class Shape(Struct, frozen=True):
-    """How a cluster is cut: ``splits`` ranges of ``rows`` rows for each element of the batch, in blocks of ``block`` rows."""
+    """The cut of a cluster: ``splits`` ranges of ``rows`` rows for each element of the batch, in blocks of ``block`` rows."""
 
     splits: int
     rows: int

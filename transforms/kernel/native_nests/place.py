@@ -19,7 +19,7 @@ from wengert.transforms.kernel.native_nests.body import Body
 
 @dataclass(frozen=True)
 class Place:
-    """Where nests go instead of an op."""
+    """The place where nests go instead of an op."""
 
     op: Operation
 

@@ -52,7 +52,7 @@ def cumulative(place: Place, op: core.CumulativeOp, operands: Sequence[SSAValue]
 
 
 class _Line(NamedTuple):
-    """Where the elements of a line lie in a flat tensor: how many there are, how far lines and elements lie apart, and where the first one is."""
+    """The places of a line's elements in a flat tensor: how many there are, how far lines and elements lie apart, and where the first one is."""
 
     length: int
     between: int

@@ -38,7 +38,7 @@ def check(op: MatmulOp, schedule: ProductSchedule, target: Target, *, parallel: 
 
 
 def problem_of(product: Product, schedule: ProductSchedule, target: Target | None = None, *, parallel: bool = True, room: int | None = None) -> Problem:
-    """What a schedule asks for, and why a product cannot run so; None if it can.
+    """The reason why a product cannot run as a schedule asks; None if it can.
 
     Args:
         product: the product.

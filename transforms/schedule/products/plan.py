@@ -1,4 +1,4 @@
-"""What a product becomes under a schedule: one matrix product C = A B, the loops around it, and the scratch memory that both need.
+"""The plan of a product under a schedule: one matrix product C = A B, the loops around it, and the scratch memory that both need.
 
 The innermost m, n and k form the matrix product; what cannot be merged becomes a loop around it, except contracted dimensions, which
 need a copy of the operand.  The result is contiguous in the order of dot_general: batch, m, n. Nothing is chosen here.

@@ -1,4 +1,4 @@
-"""How the result of a matrix product is cut into tiles that fit the vector registers.
+"""Cuts the result of a matrix product into tiles that fit the vector registers.
 
 A tile of r rows by v vectors keeps r v accumulators, v vectors of B and one broadcast element of A in registers.  Columns that do not
 fill a vector are covered by a last vector that overlaps its neighbour (both store the same values), so no mask is needed; fewer columns

@@ -15,7 +15,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad import RequestOp
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.upstream import UpstreamOp
-from wengert.ir.tensor_types import DYNAMIC, element, i64, is_complex, is_float, is_integer, rank, shape, tensor
+from wengert.ir.tensor_types import DYNAMIC, i64, is_complex, is_float, is_integer, rank, shape, tensor
 from wengert.ir.unregistered import written_name
 from wengert.transforms.core.counting import constant_integer
 from wengert.transforms.upstream.convert.errors import needs_constant, not_elementwise, refusal
@@ -225,8 +225,3 @@ def fitting(op: Operation, type: Attribute, value: Value) -> Value:
     if len(declared) != len(actual) or any(m not in (n, DYNAMIC) for m, n in zip(declared, actual, strict=True)):
         raise refusal(op, f"the shape {'x'.join(map(str, actual))} does not fit {type}")
     return value
-
-
-def is_scalar_integer(value: Value) -> bool:
-    """Whether a value is a single integer or boolean."""
-    return rank(value) == 0 and isinstance(element(value), IntegerType)

@@ -1,4 +1,4 @@
-"""What a converter refuses, and what it asks for."""
+"""Errors and requirements of converters: what they refuse, and what they ask for."""
 
 from __future__ import annotations
 

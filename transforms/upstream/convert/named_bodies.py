@@ -131,7 +131,7 @@ def elementwise_body(op: UpstreamOp, kind: str) -> Block:
 
 
 def elementwise_kind(op: UpstreamOp) -> str | None:
-    """What a ``linalg.elementwise`` computes; None for a word that is not known."""
+    """The function that a ``linalg.elementwise`` computes; None for a word that is not known."""
     written = str(op.attributes.get("kind"))
     return next((name for name in sorted((*UNARY, *BINARY, *TERNARY), key=len, reverse=True) if re.search(rf"\b{name}\b", written)), None)
 

@@ -17,7 +17,7 @@ from wengert.transforms.upstream.writer import Writer, replaced
 
 
 class Threading(Protocol):
-    """What goes through blocks with the contents of buffers."""
+    """The values that go through blocks with the contents of buffers."""
 
     buffers: Buffers
 

@@ -27,7 +27,7 @@ def tensor_of(type: Attribute) -> Attribute:
 
 
 class Step(Protocol):
-    """How a view is made of what it is a view of (its parent)."""
+    """One step from a view to what it is a view of (its parent)."""
 
     def place(self, w: Writer, at: Sequence[SSAValue], parent: SSAValue) -> list[SSAValue]:
         """Where an element is in the parent, whose contents are ``parent``."""

@@ -1,4 +1,4 @@
-"""What is done with the sums of a product when rows of a block are complete: a task of a nest, called on these rows and the block's columns."""
+"""The task of a nest that finishes rows of a product's block: called on these rows and the block's columns when their sums are complete."""
 
 from __future__ import annotations
 

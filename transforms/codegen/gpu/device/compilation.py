@@ -16,7 +16,7 @@ HINT = "nvvm-attach-target, rocdl-attach-target and spirv-attach-target give it 
 
 
 class Processor(Struct, frozen=True):
-    """What LLVM is told of a target.
+    """The description of a target for LLVM.
 
     Attributes:
         family: the family of devices.

@@ -76,7 +76,7 @@ _processes: list[LLVMProcess] = []
 
 
 def compile(wanted: dict[str, Any], text: str) -> bytes:
-    """What LLVM makes of a text, as :func:`wengert.transforms.codegen.gpu.device.llvm_worker.written` describes it.
+    """Compiles a text with LLVM, as :func:`wengert.transforms.codegen.gpu.device.llvm_worker.written` describes it.
 
     Raises:
         DeviceCompileError: LLVM does not accept the text, or ended its process over it; with what it said.

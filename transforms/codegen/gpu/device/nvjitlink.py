@@ -34,7 +34,7 @@ class AssemblerError(DeviceCompileError):
 
 
 class Usage(Struct, frozen=True):
-    """What a thread of a kernel takes.
+    """The resources that a thread of a kernel takes.
 
     Attributes:
         kernel: its name.
@@ -85,7 +85,7 @@ def assembled(text: str, chip: str) -> Assembled:
 
 
 def usages(log: str) -> list[Usage]:
-    """What each kernel takes, from what the assembler says when it is verbose."""
+    """The resources that each kernel takes, from what the assembler says when it is verbose."""
     heads = list(_ENTRY.finditer(log))
     made: list[Usage] = []
     for number, head in enumerate(heads):

@@ -55,7 +55,7 @@ NAMES = {
 
 
 class Form(Struct, frozen=True):
-    """Which words of an instruction, counted behind its first, are what: ``type``, ``result`` (-1 for none), ``used`` and all from ``rest`` on."""
+    """The meanings of an instruction's words, counted behind its first: ``type``, ``result`` (-1 for none), ``used`` and all from ``rest`` on."""
 
     type: int
     result: int

@@ -20,7 +20,7 @@ _IDS: dict[type[Operation], str] = {gpu.ThreadIdOp: "thread", gpu.BlockIdOp: "bl
 
 
 def position(emitter: KernelEmitter, op: Operation) -> None:
-    """Where a thread is."""
+    """The place of a thread."""
     dimension = "xyz".index(cast("Any", op.properties["dimension"]).data.value)
     what = _IDS[type(op)]
     if what == "block_size":

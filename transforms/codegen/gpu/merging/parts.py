@@ -1,4 +1,4 @@
-"""What a work-group can do in one launch: kernels, copies, loops and branches, one after another.
+"""The parts of a merged launch: kernels, copies, loops and branches, one after another in a work-group.
 
 The buffers of a part are places, whatever regions of the host they were handed to; loops and branches say in which order parts run.
 """
@@ -131,7 +131,7 @@ def kernels_in(parts: Sequence[Part]) -> list[KernelPart]:
 
 
 def accesses_of(parts: Sequence[Part]) -> list[Access]:
-    """What parts and all inside of them read and write."""
+    """The accesses of parts and of all inside of them."""
     accesses: list[Access] = []
     for part in all_parts(parts):
         if isinstance(part, KernelPart | CopyPart):

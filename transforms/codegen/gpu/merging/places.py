@@ -1,4 +1,4 @@
-"""Where the buffers of a group's program lie, who accesses them, and where barriers have to stand between accesses."""
+"""The buffers of a group's program: where they lie, who accesses them, and where barriers have to stand between accesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minimax polynomials, lowest power first.  Written by benchmarks/fit_math_coefficients.py: do not edit."""
+"""Minimax polynomials, lowest power first.  Written by benchmarks/kernels/fit_math_coefficients.py: do not edit."""
 
 # 2/pi in words of 64 bits, most significant first, behind one word of zeros
 TWO_OVER_PI_WORDS: tuple[int, ...] = (

@@ -73,7 +73,7 @@ class Band(Struct, frozen=True):
 
 
 def rows_band(dimension: int, phases: Iterable[Phase], bands: int) -> Band | None:
-    """What a band of output rows reads; None if the phases have not the same number of rows, at the same steps."""
+    """The rows that a band of output rows reads; None if the phases have not the same number of rows, at the same steps."""
     looking = [p for p in phases if p.window]
     if len({(p.count, p.x_step) for p in looking}) != 1 or looking[0].count % bands:
         return None
@@ -83,7 +83,7 @@ def rows_band(dimension: int, phases: Iterable[Phase], bands: int) -> Band | Non
 
 
 def window_band(dimension: int, phase: Phase, bands: int) -> Band:
-    """What a band of a window reads, for all outputs."""
+    """The elements that a band of a window reads, for all outputs."""
     rows, low = phase.window // bands, max(0, -phase.origin)
     return Band(dimension, low + phase.origin + phase.x_step * (phase.count - 1) + phase.x_window * (rows - 1) + 1, phase.x_window * rows, low)
 

@@ -45,7 +45,7 @@ ENOUGH_RANGES = 16
 
 
 class ConvolutionShapes(NativeKernel):
-    """What follows from the shapes, and from the schedule's cut."""
+    """Extents that follow from the shapes, and from the schedule's cut."""
 
     def __init__(self, op: stablehlo.ConvolutionOp, target: Target):
         super().__init__(op, target)

@@ -1,6 +1,6 @@
 """Nanoseconds per element of the generated math functions, of NumPy and SciPy, and of XLA if JAX is installed.
 
-    python benchmarks/vector_math.py [function ...]
+    python benchmarks/kernels/vector_math.py [function ...]
 
 One core, 4096 elements (they stay in the first two cache levels), the best of several rounds; arguments are ordinary for the function.
 XLA runs one compiled program that applies the function to 2^20 elements, single-threaded, so its time contains memory traffic.

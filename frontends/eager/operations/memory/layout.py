@@ -1,4 +1,4 @@
-"""Where a tensor is and how it lies in memory: what code that was written for PyTorch asks of its tensors."""
+"""The device of a tensor and its layout in memory, as code that was written for PyTorch asks for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class device:  # noqa: N801  (the name under which it is known)
 
 
 class _Layout:
-    """How elements are stored."""
+    """A layout of elements in memory."""
 
     def __repr__(self) -> str:
         return "wengert.eager.strided"

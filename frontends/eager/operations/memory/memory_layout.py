@@ -15,7 +15,8 @@ from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.containers import extents
 from wengert.eager.errors import AutogradError, ShapeError
-from wengert.eager.operations import indexing, inplace, layout, views
+from wengert.eager.operations import indexing
+from wengert.eager.operations.memory import inplace, layout, views
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.recording.operation import Operation, register

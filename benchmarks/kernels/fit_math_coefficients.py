@@ -1,6 +1,6 @@
 """Fits the polynomials of transforms/codegen/llvm/math/coefficients.py: run by hand (needs mpmath), never imported by the package.
 
-    python benchmarks/fit_math_coefficients.py > transforms/codegen/llvm/math/coefficients.py
+    python benchmarks/kernels/fit_math_coefficients.py > transforms/codegen/llvm/math/coefficients.py
 
 The Remez exchange algorithm (E. Remez, C. R. Acad. Sci. 199, 1934) in 40 decimal digits finds the polynomial p of a degree that
 minimises max |(p(x) - f(x)) w(x)| on an interval.  Every table is written with its interval, degree and that maximum.
@@ -225,7 +225,7 @@ def two_over_pi_words(count: int = 21) -> list[int]:
 
 def main() -> None:
     mp.mp.dps = 40
-    print('"""Minimax polynomials, lowest power first.  Written by benchmarks/fit_math_coefficients.py: do not edit."""')
+    print('"""Minimax polynomials, lowest power first.  Written by benchmarks/kernels/fit_math_coefficients.py: do not edit."""')
     print("\n# 2/pi in words of 64 bits, most significant first, behind one word of zeros")
     print("TWO_OVER_PI_WORDS: tuple[int, ...] = (")
     for word in two_over_pi_words():

@@ -28,7 +28,7 @@ from wengert.eager.recording.record import Output, Record
 from wengert.ir.tensor_types import element, shape
 
 if TYPE_CHECKING:
-    from wengert.eager.operations.views import Path
+    from wengert.eager.operations.memory.views import Path
     from wengert.eager.tensor import Tensor
 
 OPERATIONS: dict[str, Operation] = {}

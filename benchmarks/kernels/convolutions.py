@@ -1,4 +1,4 @@
-"""Convolutions of many shapes against JAX and PyTorch: ``python -m benchmarks.convolutions``.
+"""Convolutions of many shapes against JAX and PyTorch: ``python -m benchmarks.kernels.convolutions``.
 
 Of each shape the convolution, the gradient of its input and that of its kernel are timed as programs of their own, which is what
 they are made of in a network; we and JAX get the same StableHLO text. Arrays are f32, NHWC and HWIO unless the name says NCHW, on

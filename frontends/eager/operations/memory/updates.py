@@ -1,4 +1,4 @@
-"""The methods that change a tensor in place. How that is done is :mod:`wengert.eager.operations.inplace`'s business."""
+"""The methods that change a tensor in place. How that is done is :mod:`wengert.eager.operations.memory.inplace`'s business."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from wengert.eager.operations import elementwise, inplace, views
+from wengert.eager.operations import elementwise
 from wengert.eager.operations.elementwise import Number
+from wengert.eager.operations.memory import inplace, views
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 

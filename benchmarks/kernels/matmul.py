@@ -1,6 +1,6 @@
 """GFLOP/s of the generated matrix products and of NumPy's BLAS, single-threaded.
 
-    python -m benchmarks.matmul_kernels [size ...]
+    python -m benchmarks.kernels.matmul [size ...]
 
 Square products of f32 and f64 in the layouts NN (both operands as they are), NT (B turned: the product of a cotangent) and TN, then
 batches of small ones; and of bf16 with sums in f32, beside NumPy's products of f32, where the processor adds up pairs. The generated

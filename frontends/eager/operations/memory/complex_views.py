@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.eager.errors import ShapeError
-from wengert.eager.operations import views
+from wengert.eager.operations.memory import views
 from wengert.eager.recording.operation import register
 from wengert.eager.recording.program import Array
 from wengert.ir.tensor_types import shape

@@ -1,0 +1,1 @@
+"""Benchmarks of single kernels: products, convolutions, functions of mathematics and the polynomials of these."""

@@ -1,0 +1,1 @@
+"""Tensors over memory that others share: views, layouts, and changes in place."""
