@@ -39,9 +39,9 @@ class Samples:
     calls: int
 
 
-def measure_times(calls: Sequence[Call], *, rounds: int = 15, seconds: float = 0.5) -> list[Times]:
+def measure_times(calls: Sequence[Call], *, rounds: int = 15, budget: float = 0.5) -> list[Times]:
     """The time of each call, as :func:`measure_samples` takes it."""
-    return [times_of(taken) for taken in measure_samples(calls, rounds=rounds, seconds=seconds)]
+    return [times_of(taken) for taken in measure_samples(calls, rounds=rounds, budget=budget)]
 
 
 def times_of(taken: Samples) -> Times:
@@ -49,10 +49,10 @@ def times_of(taken: Samples) -> Times:
     return Times(min(taken.seconds), median(taken.seconds), len(taken.seconds))
 
 
-def measure_samples(calls: Sequence[Call], *, rounds: int = 15, seconds: float = 0.5) -> list[Samples]:
+def measure_samples(calls: Sequence[Call], *, rounds: int = 15, budget: float = 0.5) -> list[Samples]:
     """Samples of the time of each call. Every round times each of them once, so that all meet the same noise.
 
-    A round repeats a short call until the clock's resolution no longer matters. ``seconds`` bounds the time per call.
+    A round repeats a short call until the clock's resolution no longer matters. ``budget`` bounds the seconds per call.
     """
     repeats = [_repeats(call) for call in calls]
     samples: list[list[float]] = [[] for _ in calls]
@@ -63,7 +63,7 @@ def measure_samples(calls: Sequence[Call], *, rounds: int = 15, seconds: float =
             for _ in range(repeat):
                 call()
             taken.append((time.perf_counter() - begin) / repeat)
-        if done >= 2 and time.perf_counter() - start > seconds * len(calls):
+        if done >= 2 and time.perf_counter() - start > budget * len(calls):
             break
     return [Samples(tuple(taken), repeat) for taken, repeat in zip(samples, repeats, strict=True)]
 

@@ -51,7 +51,7 @@ def edge_pushing() -> tuple[list[str], dict[str, Any]]:
     lines: list[str] = []
     numbers: dict[str, Any] = {}
     for name, (function, inputs) in problems().items():
-        table = wg.strategies(wg.jit(function).program(*inputs), inputs, derivative="hessian", measure=True)
+        table = wg.strategies(wg.jit(function).program(*inputs), inputs, of="hessian", measure=True)
         for row in table.rows:
             if row.name in SHOWN and row.measured is not None:
                 flops, time = float(row.flops.constant or 0), row.measured.times.minimum

@@ -35,7 +35,7 @@ def stochastic() -> Section:
             )
             numbers[f"forward gradient {n} {kind}"] = {"standard errors": float(errors.max()), "variance": variance, "formula": n + sign}
     program = wg.jit(loss).program(np.zeros(1000))
-    for row in wg.strategies(program, derivative="gradient", estimates=16, measure=False).rows:
+    for row in wg.strategies(program, of="gradient", estimates=16, measure=False).rows:
         if row.plan.off or row.name == "vjps":
             lines.append(
                 f"{row.name}, 1000 elements: {float(row.flops.constant or 0):.0f} flops, arena {row.arena} bytes, off by {row.plan.off:.2g} of the norm"

@@ -88,7 +88,7 @@ def run_task(task: CompareTask) -> Iterator[Outcome]:
 def _timed(task: CompareTask, reference: Reference, made: Sequence[_Made]) -> Iterator[Outcome]:
     """The outcomes with the times of calls, and of compiling once more."""
     again = [_derived(_optimized(task), reference, one.outcome.strategy)[2] for one in made]
-    unit, *samples = measure_samples([yardstick(), *(one.call for one in made)], rounds=25, seconds=0.3)
+    unit, *samples = measure_samples([yardstick(), *(one.call for one in made)], rounds=25, budget=0.3)
     for one, second, taken in zip(made, again, samples, strict=True):
         assert one.outcome.compile_seconds is not None
         timed = replace(one.outcome, seconds=min(taken.seconds), samples=taken.seconds, calls=taken.calls, yardstick=unit.seconds)

@@ -65,7 +65,7 @@ def sampled(program: Program) -> list[Sample]:
     variants = list(_variants(program))
     inputs = [random_inputs(variant.signature, 0) for variant in variants]
     calls = [partial(variant.compile(), *given) for variant, given in zip(variants, inputs, strict=True)]
-    times = measure_times(calls, rounds=9, seconds=0.03)
+    times = measure_times(calls, rounds=9, budget=0.03)
     return [Sample(variant.name, program.name, features_of(variant, given), time.minimum) for variant, given, time in zip(variants, inputs, times, strict=True)]
 
 

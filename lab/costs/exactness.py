@@ -117,7 +117,7 @@ def _compared(task: CostTask, form: str, program: Program, inputs: Sequence[Any]
     below = compiled(program, unknowns)
     wrong = _memory_differences(program, below, inputs)
     function = program.compile()
-    (times,) = measure_times([lambda: function(*inputs)], rounds=9, seconds=0.1)
+    (times,) = measure_times([lambda: function(*inputs)], rounds=9, budget=0.1)
     seconds = predicted(program, below).at(values).seconds.constant
     return CostOutcome(
         task.program.name,

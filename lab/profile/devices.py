@@ -20,7 +20,7 @@ from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.naming import SourceNames, plain_name
 from wengert.lab.inspection.subject import Subject
 from wengert.lab.memory.arena_level import Describer, location_of
-from wengert.lab.profile.profile import LEAST_RUNS, MOST_RUNS, SECONDS, KernelTime, Profile
+from wengert.lab.profile.profile import BUDGET, LEAST_RUNS, MOST_RUNS, KernelTime, Profile
 from wengert.lab.profile.trace import Event
 from wengert.runtime.derived.derivation import finishing
 from wengert.runtime.devices.compile import compile as compile_for
@@ -35,7 +35,7 @@ class _Run:
     launches: list[tuple[str, int, int]]
 
 
-def profile_on_opencl(subject: Subject, inputs: Sequence[Any] | None = None, seconds: float = SECONDS) -> Profile:
+def profile_on_opencl(subject: Subject, inputs: Sequence[Any] | None = None, budget: float = BUDGET) -> Profile:
     """Times the kernels of what a command looks at on the first OpenCL device.
 
     Raises:
@@ -53,7 +53,7 @@ def profile_on_opencl(subject: Subject, inputs: Sequence[Any] | None = None, sec
     start = time.perf_counter()
     timed(*given)
     plain(*given)
-    while len(runs) < LEAST_RUNS or (time.perf_counter() - start < seconds and len(runs) < MOST_RUNS):
+    while len(runs) < LEAST_RUNS or (time.perf_counter() - start < budget and len(runs) < MOST_RUNS):
         calls.append(_seconds(lambda: plain(*given)))
         device.launches.clear()
         taken = _seconds(lambda: timed(*given))

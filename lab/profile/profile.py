@@ -53,7 +53,7 @@ from wengert.transforms.lowering import placed
 
 SHOWN = 25
 """Kernels and lines that are listed as text, unless asked otherwise."""
-LEAST_RUNS, MOST_RUNS, SECONDS = 5, 1000, 1.0
+LEAST_RUNS, MOST_RUNS, BUDGET = 5, 1000, 1.0
 """Runs that are made in any case, at most so many, and the seconds within which more are made."""
 _KERNELS = ("time", "share", "runs", "kernel", "at", "Gflop/s", "GB/s", "predicted", "ratio")
 _LINES = ("time", "share", "forward", "reverse", "at", "source")
@@ -217,7 +217,7 @@ def profile(
     of: Positions = None,
     strategy: str = "transpose",
     residuals: str = "auto",
-    seconds: float = SECONDS,
+    budget: float = BUDGET,
 ) -> Profile:
     """Times the kernels of a program, or of a derivative of it.
 
@@ -230,7 +230,7 @@ def profile(
         of: see ``wrt``.
         strategy: see ``wrt``.
         residuals: see ``wrt``.
-        seconds: the time that runs may take.
+        budget: the seconds that runs may take.
 
     Raises:
         InputError: the inputs do not fit; this processor has no counter that programs may read.
@@ -239,10 +239,10 @@ def profile(
     if vjp and jvp:
         raise InputError("profile looks at one program: vjp or jvp, not both")
     request = Request("vjp" if vjp else "jvp", wrt, of, strategy, residuals) if vjp or jvp else None
-    return profile_of_subject(subject_of(program, request), inputs, seconds)
+    return profile_of_subject(subject_of(program, request), inputs, budget)
 
 
-def profile_of_subject(subject: Subject, inputs: Sequence[Any] | None = None, seconds: float = SECONDS) -> Profile:
+def profile_of_subject(subject: Subject, inputs: Sequence[Any] | None = None, budget: float = BUDGET) -> Profile:
     """Times the kernels of what a command looks at. Raises as :func:`profile`."""
     program = subject.program.specialize() if inputs is None else subject.program.specialized_for(inputs)
     given = random_inputs(program.signature, 0) if inputs is None else list(inputs)
@@ -251,7 +251,7 @@ def profile_of_subject(subject: Subject, inputs: Sequence[Any] | None = None, se
     unknowns = Unknowns()
     cost = compiled_cost(module, executions(core, "main", STATIC, unknowns), unknowns)
     timed, plain = TimedProgram(program, module), TimedProgram(program, module, "whole")
-    runs, others = _runs(timed, plain, given, seconds)
+    runs, others = _runs(timed, plain, given, budget)
     best = min(runs, key=lambda run: run.whole)
     logged, per_second = timed.run(given, log=True), timed.ticks_per_second
     kernels = tuple(_kernels(timed, runs, cost, SourceNames(subject.primal, subject.sources), per_second))
@@ -272,13 +272,13 @@ def profile_of_subject(subject: Subject, inputs: Sequence[Any] | None = None, se
     )
 
 
-def _runs(timed: TimedProgram, plain: TimedProgram, inputs: Sequence[Any], seconds: float) -> tuple[list[Run], list[Run]]:
+def _runs(timed: TimedProgram, plain: TimedProgram, inputs: Sequence[Any], budget: float) -> tuple[list[Run], list[Run]]:
     """Runs of both programs by turns, after one of each that is not counted."""
     timed.run(inputs)
     plain.run(inputs)
     runs, others = list[Run](), list[Run]()
     start = time.perf_counter()
-    while len(runs) < LEAST_RUNS or (time.perf_counter() - start < seconds and len(runs) < MOST_RUNS):
+    while len(runs) < LEAST_RUNS or (time.perf_counter() - start < budget and len(runs) < MOST_RUNS):
         others.append(plain.run(inputs))
         runs.append(timed.run(inputs))
     return runs, others

@@ -42,13 +42,13 @@ class Effort:
     Attributes:
         measure: whether they are compiled and run at all.
         rounds: the most samples of each.
-        seconds: time for each, after which there are no more rounds.
+        budget: seconds for each, after which there are no more rounds.
         limit: seconds that a task may take in all.
     """
 
     measure: bool = True
     rounds: int = 25
-    seconds: float = 0.5
+    budget: float = 0.5
     limit: float = float("inf")
 
 
@@ -76,7 +76,7 @@ def run_works(point: Point, works: Sequence[Work], effort: Effort) -> Iterator[t
             ready.append(made)
     if ready:
         begun = moment()
-        unit, *taken = measure_samples([yardstick(), *(one.call for one in ready)], rounds=effort.rounds, seconds=effort.seconds)
+        unit, *taken = measure_samples([yardstick(), *(one.call for one in ready)], rounds=effort.rounds, budget=effort.budget)
         disturbed = interference(begun)
         for one, samples in zip(ready, taken, strict=True):
             yield one.work, replace(one.result, samples=samples.seconds, calls=samples.calls, yardstick=unit.seconds, interference=disturbed)

@@ -244,7 +244,7 @@ def _costs(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
 def _strategies(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:
     moved, asked = program.resolve(**wanted.positions)
     single = len(asked) == 1 and program.signature.results[asked[0]].shape == ()
-    return program.strategies(derivative="gradient" if single else "jacobian", wrt=moved, of=asked, measure=False).to_json()
+    return program.strategies(of="gradient" if single else "jacobian", wrt=moved, results=asked, measure=False).to_json()
 
 
 def _check(program: Program, wanted: Wanted, texts: Mapping[str, str]) -> Any:

@@ -89,7 +89,7 @@ def _compiled(rows: Sequence[Row], inputs: Sequence[Array]) -> tuple[list[tuple[
 
 def _with_times(functions: Sequence[tuple[Row, JacobianFunction]], inputs: Sequence[Array], errors: Sequence[float]) -> dict[str, Row]:
     """Functions are timed in turns: 25 rounds, fewer where these take more than 0.3 s for each row."""
-    times = measure_times([partial(function, *inputs) for _, function in functions], rounds=25, seconds=0.3)
+    times = measure_times([partial(function, *inputs) for _, function in functions], rounds=25, budget=0.3)
     pairs = zip(functions, times, errors, strict=True)
     return {row.name: replace(row, measured=Measured(time, function.compile_seconds, error)) for (row, function), time, error in pairs}
 

@@ -115,7 +115,7 @@ class StrategyTable:
 
     def to_json(self) -> dict[str, Any]:
         """Everything as what JSON holds."""
-        head = {"program": self.program, "derivative": self.wanted, "arguments": list(self.wrt), "results": list(self.of), "budget": self.budget}
+        head = {"program": self.program, "of": self.wanted, "arguments": list(self.wrt), "results": list(self.of), "budget": self.budget}
         symbols = {symbol.name: str(symbol) for row in self._possible for symbol in row.counted.unknown}
         by = {"by": "measurement" if self._is_measured else "prediction", "measured": [row.name for row in self.rows if row.measured is not None]}
         choice = {**self.choice.to_json(), "line": self.decision, **by, "predicted": self.predicted.to_json()}
@@ -168,9 +168,9 @@ def strategies(
     program: Any,
     inputs: Sequence[Any] | None = None,
     *,
-    derivative: Wanted = "jacobian",
+    of: Wanted = "jacobian",
     wrt: Positions = None,
-    of: Positions = None,
+    results: Positions = None,
     measure: bool | Literal["ties"] = "ties",
     budget: int | None = None,
     strategies: Sequence[str] | None = None,
@@ -184,9 +184,9 @@ def strategies(
     Args:
         program: a :class:`wengert.Program`, or what has one (``wg.from_jax(f, x)``); of a traced function it is ``f.program(x)``.
         inputs: the point at which loops and branches are counted, and times measured; drawn with the seed if it is needed.
-        derivative: "jacobian", "gradient" (of one number) or "hessian".
+        of: "jacobian", "gradient" (of one number) or "hessian".
         wrt: positions of the arguments; every float one by default.
-        of: positions of the results; every float one by default.
+        results: positions of the results; every float one by default.
         measure: which rows to compile and run, whose measured times then decide. By default ("ties") those that are predicted within 50 per cent of the best,
             which is closer than the model tells, if there are several; none where the prediction depends on what only a run tells, and no inputs are given.
             True: all but those that are predicted to take eight times as long as the best. False: none.
@@ -206,9 +206,9 @@ def strategies(
         raise InputError(f"strategies takes a program, found {type(program).__name__}: wg.load, wg.parse, wg.from_jax and wg.jit(f).program(x) make them")
     check_values(program.module)
     program = shaped(program, inputs, shapes)
-    moved, asked = program.resolve(wrt=wrt, of=of)
+    moved, asked = program.resolve(wrt=wrt, of=results)
     unknowns = Unknowns()
-    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, derivative, moved, asked, strategies, budget, estimates)]
+    rows = [Row(PlanCosts(plan, unknowns), values or {}) for plan in plans(program, of, moved, asked, strategies, budget, estimates)]
     if values:
         check_symbols(values, dict.fromkeys(symbol.name for row in rows if not row.problem for symbol in row.costs.counted.unknown))
     reference = ""
@@ -224,8 +224,8 @@ def strategies(
             timed, reference = measured(worth, given)
             rows = [timed.get(row.name, row) for row in rows]
     if reference:
-        keep_measured(program, "hessian" if derivative == "hessian" else "jacobian", moved, asked, [row for row in rows if not row.plan.off])
-    return StrategyTable(program.name, derivative, moved, asked, tuple(rows), budget, reference, measure == "ties")
+        keep_measured(program, "hessian" if of == "hessian" else "jacobian", moved, asked, [row for row in rows if not row.plan.off])
+    return StrategyTable(program.name, of, moved, asked, tuple(rows), budget, reference, measure == "ties")
 
 
 def _undecided(rows: Sequence[Row], at_inputs: bool) -> list[Row]:

@@ -48,7 +48,7 @@ def sweep(
     dtype: str = "float64",
     measure: bool = False,
     rounds: int = 25,
-    seconds: float = 0.3,
+    budget: float = 0.3,
     wrt: Sequence[int] | None = None,
     of: Sequence[int] | None = None,
     seed: int = 0,
@@ -66,7 +66,7 @@ def sweep(
         dtype: the type of the elements of such arguments.
         measure: whether programs are compiled and timed.
         rounds: the most samples of each; in each round all modes run once.
-        seconds: time of samples for each, after which there are no more.
+        budget: seconds of samples for each, after which there are no more.
         wrt: positions of the arguments to differentiate by; every float one by default.
         of: positions of the results; every float one by default.
         seed: of inputs that are drawn.
@@ -85,7 +85,7 @@ def sweep(
     named = tuple(dict.fromkeys(map(check_mode, modes)))
     what = Subject(subject, shapes, dtype) if isinstance(subject, str) else GivenFunction(_name(subject), shapes, dtype, given=subject)
     what.check(axes)
-    effort = Effort(measure, rounds, seconds)
+    effort = Effort(measure, rounds, budget)
     like = SweepTask(what, {}, named, _tuple(wrt), _tuple(of), seed, effort=effort, plugins=tuple(LOADED))
     asked = Sweep(what, axes, named, like, resume=resume)
     if records is None:

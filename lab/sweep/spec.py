@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "of": (list,),
     "measure": (bool,),
     "rounds": (int,),
-    "seconds": (int, float),
+    "budget": (int, float),
     "seed": (int,),
     "backend": (str,),
     "pipeline": (str, list),

@@ -140,7 +140,7 @@ class Jacobians(Forms):
     ) -> Program | SparseJacobian:
         """Second derivatives, by the way that is the fastest, chosen as by :meth:`jacobian`: one array for each result in ``of`` and each
         pair of arguments in ``wrt``, of the shape of the result followed by those of both arguments. Arguments and errors are those of :meth:`jacobian`;
-        ``strategy`` is a row of ``wengert strategies --derivative hessian`` that is one program, such as "forward over reverse" or "edge pushing". With
+        ``strategy`` is a row of ``wengert strategies --of hessian`` that is one program, such as "forward over reverse" or "edge pushing". With
         ``sparse=True``, :meth:`sparse_hessian`."""
         if sparse:
             return self.sparse_hessian(wrt, of)

@@ -148,12 +148,12 @@ def test_the_table_measures_what_is_compiled():
 def test_a_row_of_the_strategies():
     program = chain(8)
     full = program.vjp().frontier.best[0].arena
-    table = wg.strategies(program, derivative="gradient", wrt=0, budget=full * 2 // 3)
+    table = wg.strategies(program, of="gradient", wrt=0, budget=full * 2 // 3)
     row = table.row("vjps checkpointed")
     assert row in table.usable
     assert row.arena is not None
     assert row.arena <= full * 2 // 3
     inputs = random_inputs(program.signature, 0)
     assert_same(row.compile()(*inputs), program.jacrev(0)(*inputs))
-    refused = wg.strategies(program, derivative="gradient", wrt=0, budget=1).row("vjps checkpointed")
+    refused = wg.strategies(program, of="gradient", wrt=0, budget=1).row("vjps checkpointed")
     assert "the least is" in refused.problem

@@ -95,7 +95,7 @@ def test_a_budget_moves_as_few_bytes_as_it_takes():
 
 
 def test_the_row_says_what_is_moved():
-    rows = {row.name: row for row in wg.strategies(program(), derivative="gradient", measure=False).rows}
+    rows = {row.name: row for row in wg.strategies(program(), of="gradient", measure=False).rows}
     row = rows["vjps offload-disk"]
     assert row.plan.how.startswith("VJP, kept values on disk, ")
     assert row.plan.how.endswith(" moved")

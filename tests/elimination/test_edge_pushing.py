@@ -125,7 +125,7 @@ def test_pushing_takes_fewer_multiplications_than_the_columns_of_a_chain():
 def test_the_row_and_the_strategy_by_name():
     inputs = (np.float64(1.0), np.float64(2.0), np.float64(3.0))
     program = program_of(lambda a, b, c: wnp.sin(a * b) * wnp.exp(c * a) / (1 + b * b), inputs)
-    row = wg.strategies(program, derivative="hessian", measure=False).row("edge pushing")
+    row = wg.strategies(program, of="hessian", measure=False).row("edge pushing")
     assert largest_error(row.compile()(*inputs), nested(program)(*inputs)) < 1e-13
     named = program.hessian(strategy="edge pushing")
     assert largest_error(named(*inputs), nested(program)(*inputs)) < 1e-13
@@ -133,7 +133,7 @@ def test_the_row_and_the_strategy_by_name():
     with pytest.raises(InputError, match="did you mean 'edge pushing'"):
         program.hessian(strategy="edge pushin")
     several = program_of(lambda x: x * x, (np.ones(2),))
-    assert "edge pushing" not in [row.name for row in wg.strategies(several, derivative="hessian", measure=False).rows]
+    assert "edge pushing" not in [row.name for row in wg.strategies(several, of="hessian", measure=False).rows]
 
 
 def test_what_it_is_not_for_is_refused():

@@ -91,7 +91,7 @@ def test_an_imported_function_stands_for_its_program() -> None:
     assert f.apply("to-core,cse").signature.results == f.compile().program.signature.results
     assert f.costs(wrt=(1,)).wrt == (1,)
     assert f.check(W, X).ok
-    assert wg.strategies(f, wrt=(1,), of=(1,)).row("jacrev").name == "jacrev"
+    assert wg.strategies(f, wrt=(1,), results=(1,)).row("jacrev").name == "jacrev"
     assert "stablehlo.sine" in str(f) == f.text() == f.ir()
     assert "sine" in wg.draw(f).dot == f.draw().dot
     assert {"vjp", "jacfwd", "save", "program", "name"} <= set(dir(f))

@@ -45,7 +45,7 @@ def test_every_row_computes_the_hessian():
     program = wg.parse(LAYER)
     inputs = _inputs(program)
     expected = program.hessian()(*inputs)
-    rows = wg.strategies(program, derivative="hessian").rows
+    rows = wg.strategies(program, of="hessian").rows
     assert {"forward over reverse", "reverse over forward", "reverse over reverse", "forward over forward", "hvps"} <= {row.name for row in rows}
     for row in rows:
         for block, reference in zip(row.compile()(*inputs), expected, strict=True):
@@ -56,7 +56,7 @@ def test_every_row_computes_the_gradient():
     program = wg.parse(LAYER)
     inputs = _inputs(program)
     expected = program.vjp(of=(1,))(*inputs, 1.0)[-2:]
-    rows = wg.strategies(program, derivative="gradient", of=1).rows
+    rows = wg.strategies(program, of="gradient", results=1).rows
     assert "vjps recompute-all" in {row.name for row in rows}
     for row in rows:
         for block, reference in zip(row.compile()(*inputs), expected, strict=True):
@@ -66,7 +66,7 @@ def test_every_row_computes_the_gradient():
 def test_positions_choose_blocks():
     program = wg.parse(LAYER)
     inputs = _inputs(program)
-    seen = wg.strategies(program, wrt=0, of=0)
+    seen = wg.strategies(program, wrt=0, results=0)
     assert seen.rows[0].plan.calls == 5
     (block,) = seen.compile()(*inputs)
     np.testing.assert_allclose(block, program.jacrev((0,), (0,))(*inputs)[0])
@@ -116,9 +116,9 @@ def test_what_only_a_run_tells():
 def test_refusals():
     program = wg.parse(LAYER)
     with pytest.raises(InputError, match="gradient is that of one number"):
-        wg.strategies(program, derivative="gradient")
+        wg.strategies(program, of="gradient")
     with pytest.raises(InputError, match="there is no derivative"):
-        wg.strategies(program, derivative="laplacian")  # pyright: ignore[reportArgumentType]
+        wg.strategies(program, of="laplacian")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="no row 'jacfws'"):
         wg.strategies(program).row("jacfws")
     with pytest.raises(InputError, match="takes a program"):
@@ -144,8 +144,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path.write_text(LAYER)
     assert main(["strategies", str(path)]) == 0
     assert "jacfwd" in capsys.readouterr().out
-    assert main(["strategies", str(path), "--derivative", "hessian", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["derivative"] == "hessian"
+    assert main(["strategies", str(path), "--of", "hessian", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["of"] == "hessian"
     assert main(["strategies", "--measure", str(path), "--json"]) == 0
     assert any(row.get("measured") for row in json.loads(capsys.readouterr().out)["rows"])
     assert main(["strategies", str(path), "--budget", "1B"]) == 1
@@ -186,7 +186,7 @@ def test_jacobian_takes_a_mode_that_is_there():
 
 
 def test_a_tie_is_called_one():
-    seen = wg.strategies(wg.parse(LAYER), of=1, strategies=["transpose"])
+    seen = wg.strategies(wg.parse(LAYER), results=1, strategies=["transpose"])
     same = [row for row in seen.rows if row.name in ("jacrev", "vjps")]
     assert choose(same[:1]).verdict == "only"
     twice = choose([same[0], same[0]])
@@ -225,7 +225,7 @@ def test_rows_with_fewer_directions_are_chosen_where_there_are_such(text: str, w
 
 def test_a_hessian_by_the_order_that_is_predicted_to_be_faster():
     program = wg.jit(lambda x: wnp.sum(wnp.sin(x[1:] * x[:-1]))).program(np.zeros(20))
-    assert wg.strategies(program, derivative="hessian").best.name == "edge pushing"
+    assert wg.strategies(program, of="hessian").best.name == "edge pushing"
     x = np.linspace(0.1, 1.0, 20)
     hessian = program.hessian()
     assert hessian is program.hessian()

@@ -83,14 +83,14 @@ def test_timed_code_computes_the_same() -> None:
 
 
 def test_what_runs_in_the_interpreter_is_timed_too() -> None:
-    report = profile(wg.parse(INTERPRETED), seconds=0)
+    report = profile(wg.parse(INTERPRETED), budget=0)
     assert report.kernels
     assert all(kernel.least > 0 for kernel in report.kernels)
 
 
 def test_a_profile() -> None:
     program = wg.parse(LOOP, "p.mlir")
-    report = program.profile(vjp=True, seconds=0.05)
+    report = program.profile(vjp=True, budget=0.05)
     assert report.calls >= 5
     assert {kernel.line[0] for kernel in report.kernels if kernel.line[1]} == {"p.mlir"}
     assert any(kernel.reverse for kernel in report.kernels)
@@ -106,7 +106,7 @@ def test_a_profile() -> None:
 
 
 def test_traces() -> None:
-    report = profile(wg.parse(LOOP, "p.mlir"), seconds=0)
+    report = profile(wg.parse(LOOP, "p.mlir"), budget=0)
     trace = json.loads(json.dumps(report.trace()))
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     (call,) = [event for event in events if event["name"] == "call"]
@@ -121,7 +121,7 @@ def test_traces() -> None:
 
 
 def test_json_and_html() -> None:
-    report = profile(wg.parse(LOOP, "<b>.mlir"), seconds=0)
+    report = profile(wg.parse(LOOP, "<b>.mlir"), budget=0)
     data = json.loads(json.dumps(report.to_json()))
     assert len(data["kernels"]) == len(report.kernels)
     html = report._repr_html_()  # pyright: ignore[reportPrivateUsage]
@@ -131,7 +131,7 @@ def test_json_and_html() -> None:
 
 
 def test_programs_without_kernels() -> None:
-    report = profile(wg.parse("func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> { return %x : tensor<3xf64> }"), seconds=0)
+    report = profile(wg.parse("func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> { return %x : tensor<3xf64> }"), budget=0)
     assert [kernel.name for kernel in report.kernels] == ["copy"]
 
 
@@ -145,7 +145,7 @@ def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text(LOOP)
     program = wg.load(path)
     try:
-        report = profile_on_opencl(subject_of(program, Request("vjp")), seconds=0)
+        report = profile_on_opencl(subject_of(program, Request("vjp")), budget=0)
     except InputError as error:
         pytest.skip(str(error))
     assert report.kernels
@@ -153,25 +153,25 @@ def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(kernel.runs for kernel in report.kernels) == len(report.events)
     assert {kernel.line[0] for kernel in report.kernels if kernel.line[1]} == {str(path)}
     assert len(report.trace()["traceEvents"]) == 2 + len(report.events)
-    assert main(["profile", str(path), "--backend", "opencl", "--random", "0", "--seconds", "0"]) == 0
+    assert main(["profile", str(path), "--backend", "opencl", "--random", "0", "--budget", "0"]) == 0
     assert capsys.readouterr().out.startswith(f"profile of {path} on ")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, trace = tmp_path / "p.mlir", tmp_path / "trace.json"
     path.write_text(LOOP)
-    assert main(["profile", str(path), "--vjp", "--random", "0", "--seconds", "0", "--trace", str(trace)]) == 0
+    assert main(["profile", str(path), "--vjp", "--random", "0", "--budget", "0", "--trace", str(trace)]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"profile of vjp of {path}: ")
     assert "%p = stablehlo.dot_general" in out
     assert json.loads(trace.read_text())["traceEvents"]
-    assert main(["profile", str(path), "--random", "0", "--seconds", "0", "--json"]) == 0
+    assert main(["profile", str(path), "--random", "0", "--budget", "0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kernels"]
     assert main(["profile", str(path), "--backend", "interpreter"]) == 1
     assert "of 'interpreter' nothing says when a kernel ran" in capsys.readouterr().err
     assert main(["profile", str(path), "--backend", "cpuu"]) == 2
     assert "did you mean 'cpu'" in capsys.readouterr().err
-    assert main(["profile", str(path), "--seconds", "-1"]) == 2
+    assert main(["profile", str(path), "--budget", "-1"]) == 2
 
 
 ATTENTION = """func.func public @main(%q: tensor<2x1024x16xf32>, %k: tensor<2x1024x16xf32>) -> tensor<2x1024x16xf32> {
@@ -186,6 +186,6 @@ ATTENTION = """func.func public @main(%q: tensor<2x1024x16xf32>, %k: tensor<2x10
 
 
 def test_tiles_count_once_for_each_block_of_rows() -> None:
-    report = profile(wg.parse(ATTENTION), seconds=0)
+    report = profile(wg.parse(ATTENTION), budget=0)
     products = 2 * 2 * 2 * 1024 * 1024 * 16
     assert products <= sum(kernel.flops for kernel in report.kernels) <= 1.2 * products

@@ -1,4 +1,4 @@
-"""``wengert strategies p.mlir [--derivative jacobian|gradient|hessian] [--budget 64MB]``: every way to compute a derivative, and which one to use."""
+"""``wengert strategies p.mlir [--of jacobian|gradient|hessian] [--measure] [--budget 64MB]``: every way to compute a derivative, and which one to use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wengert.lab.strategies.table import strategies
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     arguments.add_program(parser)
-    parser.add_argument("--derivative", choices=WANTED, default="jacobian", help="jacobian (default), gradient of one number, or hessian")
+    parser.add_argument("--of", choices=WANTED, default="jacobian", help="the derivative: jacobian (default), gradient of one number, or hessian")
     parser.add_argument("--wrt", type=arguments.integers, metavar="I,J", help="positions of the arguments (default: every float one)")
-    parser.add_argument("--of", type=arguments.integers, metavar="I,J", help="positions of the results (default: every float one)")
+    parser.add_argument("--results", type=arguments.integers, metavar="I,J", help="positions of the results (default: every float one)")
     arguments.add_inputs(parser)
     parser.add_argument("--sizes", type=sizes, default={}, metavar="T0=9", help="values for symbols: iterations, branches taken")
     parser.add_argument("--strategy", type=arguments.names, default=(), metavar="A,B", help="strategies of reverse mode, by name (default: all)")
@@ -37,9 +37,9 @@ def execute(options: argparse.Namespace) -> int:
     table = strategies(
         program,
         inputs,
-        derivative=options.derivative,
-        wrt=options.wrt,
         of=options.of,
+        wrt=options.wrt,
+        results=options.results,
         measure=True if options.measure else False if options.predict else "ties",
         budget=options.budget,
         strategies=options.strategy or None,

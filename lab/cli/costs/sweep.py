@@ -34,7 +34,7 @@ DEFAULTS = {
     "entry": "main",
     "measure": False,
     "rounds": 25,
-    "seconds": 0.5,
+    "budget": 0.5,
     "seed": 0,
     "backend": "cpu",
     "resume": False,
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.add_positions(parser)
     parser.add_argument("--measure", action="store_true", default=None, help="compile and run, and take samples of times")
     parser.add_argument("--rounds", type=arguments.positive, metavar="N", help="the most samples of each (default: 25)")
-    parser.add_argument("--seconds", type=float, metavar="N", help="seconds of samples for each, after which there are no more (default: 0.5)")
+    parser.add_argument("--budget", type=float, metavar="S", help="seconds of samples for each, after which there are no more (default: 0.5)")
     parser.add_argument("--seed", type=int, metavar="N", help="of inputs that are drawn (default: 0)")
     parser.add_argument("--backend", type=arguments.backend, metavar="NAME", help="what runs them: cpu (default), interpreter, opencl, cuda or ptx-interpreter")
     parser.add_argument(
@@ -135,7 +135,7 @@ def sweeps_of(options: argparse.Namespace) -> list[Sweep]:
     subjects = [Subject(program, options.shapes, options.dtype, options.entry) for program in dict.fromkeys(programs)]
     for subject in subjects:
         subject.check(over)
-    effort = Effort(options.measure, options.rounds, options.seconds, options.timeout)
+    effort = Effort(options.measure, options.rounds, options.budget, options.timeout)
     pipelines: Sequence[str | None] = options.pipeline or [None]
     likes = [
         SweepTask(subject, {}, modes, options.wrt, options.of, options.seed, options.backend, pipeline, effort, plugins=tuple(LOADED))

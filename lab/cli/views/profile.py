@@ -11,7 +11,7 @@ from wengert.lab.cli import arguments
 from wengert.lab.cli.exit_codes import Exit
 from wengert.lab.cli.subject import add_subject, read_subject
 from wengert.lab.inspection.terminal import width_of_output
-from wengert.lab.profile.profile import SECONDS, SHOWN, profile_of_subject
+from wengert.lab.profile.profile import BUDGET, SHOWN, profile_of_subject
 from wengert.runtime.errors import InputError
 
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_subject(parser)
     arguments.add_inputs(parser)
     parser.add_argument("--backend", type=arguments.backend, default="cpu", metavar="NAME", help="cpu (default) or opencl")
-    parser.add_argument("--seconds", type=_seconds, default=SECONDS, metavar="N", help=f"how long to repeat the run (default: {SECONDS:g})")
+    parser.add_argument("--budget", type=_seconds, default=BUDGET, metavar="SECONDS", help=f"how long to repeat the run (default: {BUDGET:g})")
     parser.add_argument("--trace", metavar="FILE.json", help="write a run as a trace in Chrome's format, which ui.perfetto.dev opens")
     parser.add_argument("--all", action="store_true", help=f"list all kernels and lines, not the {SHOWN} longest")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -35,9 +35,9 @@ def execute(options: argparse.Namespace) -> int:
     if options.backend == "opencl":
         from wengert.lab.profile.devices import profile_on_opencl
 
-        profile = profile_on_opencl(subject, inputs, options.seconds)
+        profile = profile_on_opencl(subject, inputs, options.budget)
     else:
-        profile = profile_of_subject(subject, inputs, options.seconds)
+        profile = profile_of_subject(subject, inputs, options.budget)
     if options.trace is not None:
         Path(options.trace).write_text(json.dumps(profile.trace()))
     print(json.dumps(profile.to_json(), indent=1) if options.json else profile.text(width_of_output(), None if options.all else SHOWN))

@@ -45,7 +45,7 @@ def test_rows_of_the_table() -> None:
     assert table.row("jacfwd").measured.error < 1e-12  # pyright: ignore[reportOptionalMemberAccess]
     assert "16 random directions, off by 0.71 of the norm" in str(table)
     with pytest.raises(InputError, match="of first derivatives only"):
-        wg.strategies(program(), derivative="hessian", estimates=16)
+        wg.strategies(program(), of="hessian", estimates=16)
     with pytest.raises(InputError, match="needs a direction"):
         wg.strategies(program(), estimates=0)
 

@@ -193,7 +193,7 @@ def test_replay_says_that_nothing_differs(file: Path, capsys: pytest.CaptureFixt
 def test_replay_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     here, at = environment(), point()
-    [real] = recorded(tmp_path / "real.db", [at], ["reverse"], Effort(rounds=3, seconds=0.01))
+    [real] = recorded(tmp_path / "real.db", [at], ["reverse"], Effort(rounds=3, budget=0.01))
     result = replace(real.result, counts={**real.result.counts, "flops": 1}, derived="0" * 32, samples=(1e-9,) * 30)
     away = replace(here, machine=Machine("far", "Abacus", "abacus", 1, 0, "none"), versions={**here.versions, "LLVM": "3.0"})
     written(tmp_path / "records.db", {"reverse": result}, environment=away, load=99.0)

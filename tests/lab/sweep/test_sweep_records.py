@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_records_and_resuming(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "model.py:layer --over mode=primal,reverse --measure --rounds 3 --seconds 0.01 --records r.db"
+    words = "model.py:layer --over mode=primal,reverse --measure --rounds 3 --budget 0.01 --records r.db"
     first = sweep(f"{words} --over n=2..4", capsys)
     assert all(len(cell["result"]["samples"]) == 3 and not cell["again"] for cell in first["cells"])
     with Database(folder / "r.db") as database:

@@ -22,7 +22,7 @@ SINE = """func.func public @main(%x: tensor<{n}xf64>) -> tensor<{n}xf64> {{
 }}
 """
 OPEN = SINE.format(n="?")
-QUICK = Effort(rounds=3, seconds=0.01)
+QUICK = Effort(rounds=3, budget=0.01)
 
 
 def point(n: int = 3, given: Sequence[float] | None = None) -> Point:
