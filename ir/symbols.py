@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import OpTrait
@@ -92,6 +92,20 @@ def _references(value: Attribute) -> Generator[SymbolRefAttr]:
                 yield item
     elif isinstance(value, NamesMesh) and isinstance(value.mesh, SymbolRefAttr):
         yield value.mesh
+
+
+def functions_used(root: Operation, module: ModuleOp) -> list[Operation]:
+    """The functions of a module that an op refers to, by properties or attributes of what is in it, and those that these refer to."""
+    defined, pending = symbols_of(module.body.block), [root]
+    used: dict[str, Operation] = {}
+    while pending:
+        for op in all_ops(pending.pop()):
+            for value in (*op.properties.values(), *op.attributes.values()):
+                for name in (reference.string_value() for reference in _references(value)):
+                    if name in defined and name not in used:
+                        used[name] = defined[name]
+                        pending.append(defined[name])
+    return list(used.values())
 
 
 def rename_references(root: Operation, names: Mapping[str, str]) -> None:

@@ -82,7 +82,7 @@ class CustomFunctions:
         return closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
 
     def _replaced(self, jaxpr: Any, levels: Levels) -> Any:
-        flow, solving = Flow(jaxpr, levels), _only_for_solving(jaxpr)
+        flow, (factored, solving) = Flow(jaxpr, levels), linear_solves.solved_by_factors(jaxpr)
         eqns: list[Any] = []
         for eqn in jaxpr.eqns:
             levels = flow.of(eqn.invars)
@@ -91,7 +91,7 @@ class CustomFunctions:
             elif foreign.is_foreign(eqn.primitive):
                 eqns += self._foreign(eqn, levels)
             else:
-                eqns.append(self._equation(eqn, levels))
+                eqns.append(eqn if id(eqn) in factored else self._equation(eqn, levels))
         same = len(eqns) == len(jaxpr.eqns) and all(new is old for new, old in zip(eqns, jaxpr.eqns, strict=True))
         return jaxpr if same and not callbacks.has_tokens(jaxpr.effects) else callbacks.with_effects(jaxpr, eqns)
 
@@ -169,7 +169,7 @@ class CustomFunctions:
         if name in PRIMITIVES:
             call = self._inside(lambda: evaluation(eqn))
             return self._call(eqn.replace(params={"call_jaxpr": call, "num_consts": 0}), call, [Level.ACTIVE] * len(levels))
-        if name == linear_solves.NAME and not linear_solves.by_factors(eqn):
+        if name == linear_solves.NAME:
             return self._call(eqn, self.replaced(linear_solves.solver_of(eqn), levels), levels)
         if name == "stop_gradient" and moving_positions([eqn.outvars[0].aval]):
             self.stops = True
@@ -263,22 +263,6 @@ def _refused(avals: Sequence[Any], rule: Rule) -> Sequence[str]:
     constant = "was constant where the function was imported"
     said = [rule.refused[i] or constant if i in moving_positions(avals) and i not in rule.active else "" for i in range(len(avals))]
     return said if any(said) else ()
-
-
-def _only_for_solving(jaxpr: Any) -> set[int]:
-    """The variables, by identity, that come from a ``stop_gradient`` of this jaxpr and that nothing takes but the ``solve`` functions of linear solves."""
-    if not any(eqn.primitive.name == linear_solves.NAME and linear_solves.by_factors(eqn) for eqn in jaxpr.eqns):
-        return set()
-    taken = {id(v) for v in jaxpr.outvars}
-    for eqn in reversed(jaxpr.eqns):
-        operands = eqn.invars
-        if eqn.primitive.name == linear_solves.NAME and linear_solves.by_factors(eqn):
-            matvec, vecmat, *solves = eqn.params["const_lengths"]
-            operands = [*operands[: matvec + vecmat], *operands[matvec + vecmat + sum(solves) :]]
-        elif not eqn.effects and not any(id(v) in taken for v in eqn.outvars):
-            continue
-        taken.update(id(v) for v in operands)
-    return {id(eqn.outvars[0]) for eqn in jaxpr.eqns if eqn.primitive.name == "stop_gradient"} - taken
 
 
 def _key(kind: str, body: Any, rules: Sequence[Any], refused: Sequence[str], own: str = "") -> Any:

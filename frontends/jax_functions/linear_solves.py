@@ -26,10 +26,75 @@ KIND = "ad.custom_linear_solve"
 """What calls of the solver become."""
 
 
-def by_factors(eqn: Any) -> bool:
-    """Whether a system is solved by triangular factors, without a loop."""
+_OTHERWISE = frozenset(("while", "scan", "cond", "stop_gradient", "custom_jvp_call", "custom_vjp_call", "pure_callback", "io_callback", NAME))
+"""What a solver by triangular factors does not do: its solution is differentiated as it is computed."""
+
+
+def solved_by_factors(jaxpr: Any) -> tuple[set[int], set[int]]:
+    """The systems of a jaxpr that are solved by triangular factors of their own map, and the stopped gradients that only these take.
+
+    Both by identity: of equations, and of the variables behind a ``stop_gradient``. JAX stops gradients in front of factors, since its rule goes through the
+    map. Differentiating the solution as it is computed is that rule where the factors are made of nothing but what the map takes, and no gradient stays
+    stopped on the way; all other systems keep their map.
+    """
+    stops = {id(eqn): _stops_before(eqn, jaxpr) for eqn in jaxpr.eqns if eqn.primitive.name == NAME and _has_factors(eqn)}
+    factored = {key for key, stopped in stops.items() if stopped is not None}
+    while factored:
+        passed = _only_for_solving(jaxpr, factored)
+        left = {key for key in factored if (stops[key] or set()) <= passed}
+        if left == factored:
+            return factored, passed
+        factored = left
+    return set(), set()
+
+
+def _has_factors(eqn: Any) -> bool:
+    """Whether the solver of a system does nothing but solving triangular ones."""
     names = set(_primitives(eqn.params["jaxprs"].solve))
-    return "triangular_solve" in names and not names & {"while", "scan"}
+    return "triangular_solve" in names and names.isdisjoint(_OTHERWISE)
+
+
+def _stops_before(solve: Any, jaxpr: Any) -> set[int] | None:
+    """The variables behind a ``stop_gradient`` from which the factors of a system are made; None if they are made of other values than its map takes."""
+    variable = import_module("jax.extend.core").Var
+    makers = {id(v): eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    matvec, factors = _operands(solve, "matvec"), _operands(solve, "solve")
+    ends, stopped, seen = {id(v) for v in matvec}, set[int](), set[int]()
+    pending = [v for v in factors if isinstance(v, variable) and id(v) not in ends]
+    while pending:
+        v = pending.pop()
+        if id(v) in seen:
+            continue
+        seen.add(id(v))
+        if (maker := makers.get(id(v))) is None:
+            return None
+        if maker.primitive.name == "stop_gradient":
+            stopped.add(id(v))
+        elif not {maker.primitive.name, *_primitives(tuple(maker.params.values()))}.isdisjoint(_OTHERWISE):
+            return None
+        pending += [x for x in maker.invars if isinstance(x, variable) and id(x) not in ends]
+    return stopped
+
+
+def _operands(eqn: Any, part: str) -> list[Any]:
+    """The operands of a system that one of its functions takes from outside."""
+    lengths = eqn.params["const_lengths"]
+    start = sum(lengths[: lengths._fields.index(part)])
+    return list(eqn.invars[start : start + getattr(lengths, part)])
+
+
+def _only_for_solving(jaxpr: Any, factored: set[int]) -> set[int]:
+    """The variables from a ``stop_gradient`` of this jaxpr that nothing takes but the solvers of these systems."""
+    taken = {id(v) for v in jaxpr.outvars}
+    for eqn in reversed(jaxpr.eqns):
+        operands = eqn.invars
+        if id(eqn) in factored:
+            matvec, vecmat, *solves = eqn.params["const_lengths"]
+            operands = [*operands[: matvec + vecmat], *operands[matvec + vecmat + sum(solves) :]]
+        elif not eqn.effects and not any(id(v) in taken for v in eqn.outvars):
+            continue
+        taken.update(id(v) for v in operands)
+    return {id(eqn.outvars[0]) for eqn in jaxpr.eqns if eqn.primitive.name == "stop_gradient"} - taken
 
 
 def _primitives(value: Any) -> Iterator[str]:

@@ -17,7 +17,7 @@ from wengert.frontends.jax_functions.jaxprs import constants_of, jax_module, mov
 from wengert.frontends.jax_functions.shard_maps import Around, varying, varying_axes
 from wengert.runtime.errors import InputError
 
-PRIMITIVES = frozenset(("igamma", "igammac", BETA))
+PRIMITIVES = frozenset(("igamma", "igammac", "random_gamma", BETA))
 """Primitives whose rule is kept."""
 
 
@@ -154,6 +154,8 @@ def _jvp_parts(call: Call, active: Sequence[int]) -> list[Any]:
             return call.evaluate(*(by_position.get(i, x) for i, x in enumerate(primals)))
 
         y, y_dots = jax.jvp(along, tuple(primals[i] for i in active), tuple(x_dots[i] for i in active))
+        if [v.shape for v in y] != [v.shape for v in call.outputs]:  # vmap, which JAX stages by the function alone
+            raise InputError(f"the rule of {call.name} depends on batched values that the function itself does not depend on")
         return [*y, *(y_dots[j] for j in of)]
 
     return [jax.make_jaxpr(rule)(*map(spec_of, call.inputs), *(spec_of(call.inputs[i]) for i in moving))]

@@ -375,3 +375,26 @@ def test_roots_by_matrix_free_solvers() -> None:
     y = root(X)
     np.testing.assert_allclose(wg.jacrev(root)(X), np.diag(1 / (3 * y**2 + 1)), rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(wg.jacfwd(root)(X), np.diag(1 / (3 * y**2 + 1)), rtol=1e-10, atol=1e-13)
+
+
+def test_a_rule_whose_results_are_batched_where_those_of_its_function_are_not() -> None:
+    """``vmap`` of a function that is constant, by its rule it is not: JAX stages the function alone, and has no derivative of that either."""
+    constant = jax.custom_jvp(lambda x: jnp.zeros(x.shape))
+    constant.defjvp(lambda p, t: (jnp.zeros(p[0].shape), t[0]))
+    program = wg.from_jax(lambda x: jax.vmap(constant)(x), X).program
+    np.testing.assert_array_equal(program(X)[0], np.zeros(3))
+    for derivative in (program.jvp, program.vjp):
+        with pytest.raises(DiagnosticError, match="depends on batched values that the function itself does not depend on"):
+            str(derivative())
+
+
+def test_forward_mode_of_a_reverse_rule_that_calls_another() -> None:
+    """It is refused by the name of the function whose rule says nothing about tangents, as JAX refuses all of these."""
+    inner = jax.custom_vjp(jnp.sin)
+    inner.defvjp(lambda x: (jnp.sin(x), x), lambda x, y_bar: (jnp.cos(x) * y_bar,))
+    outer = jax.custom_vjp(jnp.sin)
+    outer.defvjp(lambda x: (jnp.sin(x), x), lambda x, y_bar: (inner(y_bar) * x,))
+    program = wg.from_jax(outer, X).program
+    np.testing.assert_allclose(program.vjp()(X, X)[1], np.sin(X) * X, rtol=1e-12)
+    with pytest.raises(DiagnosticError, match=r"of @sin\w*, which declares its own derivative, is not linear: it has no transpose"):
+        str(program.jvp())

@@ -1,7 +1,8 @@
 """Batching of calls that are not inlined, because the function declares its own derivative.
 
 The batched function declares the batched derivative as its own. All arguments and results of both are batched, so that their types
-agree.
+agree. A declared derivative that is not there (rules of rules, deeper than were imported) is none of the batched function either: an error for
+whoever asks for it, not for a batch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute
 from wengert.dialects import ad
 from wengert.transforms.ad.batching.function import Axes, batch_function
 from wengert.transforms.ad.batching.rule import Batching, Functions, Operands, Results, batches
-from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP, CUSTOM_VJP, REFUSED, SYMBOLIC_ZEROS
 from wengert.transforms.ad.requests.request import function_named
 
 
@@ -48,8 +49,9 @@ def batched_function(functions: Functions, name: str, in_axes: Axes | None = Non
     for kind in (CUSTOM_JVP, CUSTOM_VJP):
         if (declared := original.attributes.get(kind)) is not None:
             function.attributes[kind] = _batched_symbols(functions, declared)
-    if (refused := original.attributes.get(REFUSED)) is not None:
-        function.attributes[REFUSED] = refused
+    for attribute in (REFUSED, SYMBOLIC_ZEROS):
+        if (stated := original.attributes.get(attribute)) is not None:
+            function.attributes[attribute] = stated
     return new_name
 
 
@@ -61,4 +63,6 @@ def _fresh_name(functions: Functions, base: str) -> str:
 def _batched_symbols(functions: Functions, declared: Attribute) -> Attribute:
     if isinstance(declared, ArrayAttr):
         return ArrayAttr([_batched_symbols(functions, item) for item in cast("ArrayAttr[Attribute]", declared)])
+    if not any(isinstance(op, FuncOp) and op.sym_name == cast(SymbolRefAttr, declared).root_reference for op in functions.module.ops):
+        return declared
     return SymbolRefAttr(batched_function(functions, cast(SymbolRefAttr, declared).string_value()))

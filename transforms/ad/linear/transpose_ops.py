@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.builder import OpBuilder
@@ -74,6 +75,14 @@ def affine_op(op: Operation) -> DiagnosticError:
     return refuse(op, "adds something that does not depend on a tangent, so that the function is affine, not linear, and has no transpose")
 
 
+def not_linear(op: Operation) -> DiagnosticError:
+    """The error to raise for an op that has no transpose. A call that is left has a rule of its own, which says nothing about tangents."""
+    if isinstance(op, CallOp):
+        hint = "functions with a reverse rule have forward derivatives only where that rule is written in linear ops of its cotangents"
+        return refuse(op, f"of @{op.callee.string_value()}, which declares its own derivative, is not linear: it has no transpose", hint)
+    return refuse(op, "is not a linear op: it has no transpose")
+
+
 def _is_linear(op: Operation, flags: Sequence[bool]) -> bool:
     """Whether an op is linear in the flagged operands jointly; an op without a transpose is refused elsewhere."""
     facts = facts_of(type(op))
@@ -99,7 +108,7 @@ def transpose_ops(b: OpBuilder, ops: Iterable[Operation], linear: set[SSAValue],
         step = TRANSPOSE_STEPS.get(type(op))
         rule: Any = TRANSPOSES.get(type(op))
         if step is None and rule is None:
-            raise refuse(op, "is not a linear op: it has no transpose")
+            raise not_linear(op)
         if not _is_linear(op, is_linear):
             raise refuse(op, "is not linear in its operands that depend on a tangent, so it has no transpose")
         with b.at(_transposed(op, b.pass_name)):

@@ -72,8 +72,14 @@ def function_named(module: ModuleOp, name: str) -> FuncOp:
     """The function of this name. Raises a DiagnosticError that suggests the most similar name."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     if name not in functions:
-        raise error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, functions))
+        raise no_function(module, name)
     return functions[name]
+
+
+def no_function(module: ModuleOp, name: str) -> DiagnosticError:
+    """The error to raise for a name that no function of the module has."""
+    functions = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)]
+    return error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, functions))
 
 
 def fresh_name(module: ModuleOp, base: str) -> str:

@@ -16,18 +16,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import append
+from wengert.ir.symbols import functions_used, symbols_of
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.linear_builder import LinearBuilder
 from wengert.transforms.ad.forward.sweep import ForwardSweep
 from wengert.transforms.ad.forward.tangents import has_tangent
 from wengert.transforms.ad.function import terminator_operands
+from wengert.transforms.ad.requests.custom import CUSTOM_JVP
+from wengert.transforms.ad.requests.request import function_named, no_function
 from wengert.transforms.ad.rule import RULES, STEPS, Tangent
 from wengert.transforms.ad.taylor.series import Compute, Series, times
 from wengert.transforms.core.closing import free_values
@@ -54,16 +57,16 @@ class _Rule:
         self.tangents: list[Tangent] = [forward.tangent(result) for result in op.results]
         append(self.block, ReturnOp.create(operands=[*self.primals, *(y for y in self.tangents if y is not None)]))
         if any(type(each) not in RULES and type(each) not in STEPS for each in ops_in(self.block)[:-1]):
-            self._to_core()
+            self._to_core(sweep.module)
         self.ops = ops_in(self.block)[:-1]
 
-    def _to_core(self) -> None:
-        """Brings what the rule emits to core level: a few rules emit ops that have rules there only."""
+    def _to_core(self, module: ModuleOp) -> None:
+        """Brings what the rule emits to core level: a few rules emit ops that have rules there only. Declared derivatives call functions of the module."""
         from wengert.transforms.ad.derive import prepare
 
         flags = [y is not None for y in self.tangents]
         function = FuncOp("rule", ([a.type for a in self.block.args], [v.type for v in terminator_operands(self.block)]), Region([self.block]))
-        prepare(ModuleOp([function]))
+        prepare(ModuleOp([function, *(used.clone() for used in functions_used(function, module))]))
         self.block = function.body.block
         self.dots = self.block.args[len(self.used) :]
         values = list(terminator_operands(self.block))
@@ -114,7 +117,13 @@ def results(sweep: TaylorSweep, op: Operation, new: Operation, series: dict[SSAV
 
 def step(sweep: TaylorSweep, op: Operation, series: dict[SSAValue, Series]) -> list[Series]:
     """The series of the results of an op that the forward sweep differentiates as a whole: a call whose function declares its derivative, a sort. Values and
-    equation are what the sweep makes."""
+    equation are what the sweep makes. A declared derivative that is not there is an error for whoever asks for a coefficient: rules of rules end somewhere."""
+    if (missing := _missing_rule(sweep, op)) is not None:
+
+        def refused(j: int) -> Tangent:
+            raise no_function(sweep.module, missing)
+
+        return [Series(y, refused if has_tangent(y.type) else None) for y in sweep.primal(op, series).results]
     rule = _Rule(sweep, op, series)
     inside = _arguments(sweep, rule, series)
     plain: dict[SSAValue, Series] = {value: Series(x.primal) for value, x in inside.items()}
@@ -135,6 +144,15 @@ def step(sweep: TaylorSweep, op: Operation, series: dict[SSAValue, Series]) -> l
             inside.update((value, plain[value]) for value in beside)
     _follow(sweep, rule, inside)
     return made
+
+
+def _missing_rule(sweep: TaylorSweep, op: Operation) -> str | None:
+    """The name of the declared derivative of the function that an op calls, if the module has no such function."""
+    if not isinstance(op, CallOp):
+        return None
+    declared = function_named(sweep.module, op.callee.string_value()).attributes.get(CUSTOM_JVP)
+    name = declared.string_value() if isinstance(declared, SymbolRefAttr) else None
+    return None if name is None or name in symbols_of(sweep.module.body.block) else name
 
 
 def _arguments(sweep: TaylorSweep, rule: _Rule, series: dict[SSAValue, Series]) -> dict[SSAValue, Series]:
