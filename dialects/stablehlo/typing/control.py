@@ -23,7 +23,7 @@ _OP_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(?:\.[a-zA-Z0-9_$]+)+")
 @typing_rule(ops.WhileOp)
 def check_while(op: ops.WhileOp) -> None:
     """Operands, region arguments, returned values and results all have the same types."""
-    expect_values(op, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE)
+    expect_values(op, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE | Kind.TAPE)
     carried = [v.type for v in op.operands]
     check_predicate(op.regions[0], "cond", carried, "of the loop's operand")
     block, returned = body(op.regions[1], "body")
@@ -34,7 +34,7 @@ def check_while(op: ops.WhileOp) -> None:
 
 def check_branches(op: Operation, names: Sequence[str]) -> None:
     """No arguments, and every branch returns what the others return and the op gives."""
-    expect_result_values(op, Kind.TOKEN | Kind.TUPLE)
+    expect_result_values(op, Kind.TOKEN | Kind.TUPLE | Kind.TAPE)
     first: Sequence[Attribute] | None = None
     for region, name in zip(op.regions, names, strict=True):
         block, returned = body(region, name)
@@ -64,8 +64,7 @@ def check_if(op: ops.IfOp) -> None:
 def check_return(op: ops.ReturnOp) -> None:
     """Values that regions may return; the rule of the op around it checks their types (and for a function the verifier: JAX ends some with it)."""
     for i, value in enumerate(op.operands):
-        if not value.type.name.startswith("core."):
-            expect_value(f"value #{i}", value.type, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE)
+        expect_value(f"value #{i}", value.type, Kind.TOKEN | Kind.BUFFER | Kind.TUPLE | Kind.TAPE)
 
 
 @typing_rule(ops.CompositeOp)

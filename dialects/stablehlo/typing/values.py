@@ -1,7 +1,8 @@
 """Kinds of values that ops take which hand on anything: control flow, calls, tuples and barriers.
 
 Tensors are ranked but in calls, which also take buffers (``memref``) and futures; a tuple has no futures in it.
-Control flow takes tuples, which StableHLO's own verifier refuses there: they are taken apart before anything is compiled.
+Control flow takes tuples, which StableHLO's own verifier refuses there: they are taken apart before anything is compiled. It hands on tapes too, which
+reverse mode records loops of unknown length on.
 """
 
 from __future__ import annotations
@@ -26,15 +27,26 @@ class Kind(Flag):
     TUPLE = auto()
     FUTURE = auto()
     UNRANKED = auto()
+    TAPE = auto()
 
 
-_NAMES = {Kind.TOKEN: "tokens", Kind.BUFFER: "buffers", Kind.TUPLE: "tuples", Kind.FUTURE: "futures", Kind.UNRANKED: "tensors of unknown rank"}
+_NAMES = {
+    Kind.TOKEN: "tokens",
+    Kind.BUFFER: "buffers",
+    Kind.TUPLE: "tuples",
+    Kind.FUTURE: "futures",
+    Kind.UNRANKED: "tensors of unknown rank",
+    Kind.TAPE: "tapes",
+}
+_OURS = "core."  # by name, since that dialect is built on this one
 
 
 def _kind(type: Attribute) -> Kind | None:
     """The kind of a type, None for one that no op takes."""
     if isinstance(type, TokenType):
         return Kind.TOKEN
+    if type.name.startswith(_OURS):
+        return Kind.TAPE
     if isinstance(type, TupleType):
         return Kind.TUPLE
     if isinstance(type, FutureType):

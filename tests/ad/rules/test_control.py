@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wengert as wg
 from wengert.dialects import core
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import Counter, run
@@ -32,6 +33,14 @@ def test_first_order(name: str) -> None:
 def test_second_order(name: str) -> None:
     text, inputs = CASES[name]
     check_second_order(parse_module(text), inputs, np.random.default_rng(4))
+
+
+@everything
+def test_what_is_printed_of_a_derivative_is_read_again(name: str) -> None:
+    """With the tapes of loops whose iterations are not counted."""
+    program = wg.parse(CASES[name][0])
+    for derivative in (program.jvp(), program.vjp(), program.vjp(strategy="direct")):
+        assert wg.parse(derivative.text()).text() == derivative.text()
 
 
 @pytest.mark.parametrize("bound", [0, 1])

@@ -30,6 +30,13 @@ def kernels_vjp(case: Case) -> None:
     assert_executes("kernels of the VJP, interpreted", _by_kernels, case.vjp, [*case.inputs, *case.y_bars])
 
 
+@check("verified-lowering", one_in=15, needs="differentiable")
+def verified_lowering(case: Case) -> None:
+    """What each pass leaves of the VJP on the way down is well typed."""
+    module = case.vjp.module.clone()
+    parse_pipeline(f"{LOWER},schedule,bufferize").run(module, verify_each=True)
+
+
 def _by_kernels(program: wg.Program, inputs: Sequence[Any]) -> Any:
     module = runnable(program.optimized_module).clone()
     parse_pipeline(f"{LOWER},schedule,bufferize").run(module)

@@ -9,6 +9,7 @@ from fuzz.execution import assert_executes
 from fuzz.execution import compiled as compiled_code
 from fuzz.judgement import assert_agree
 from wengert.ir.printing.printer import print_module
+from wengert.ir.verification.verifier import verify
 from wengert.lab.agreement.agreement import Mismatch
 
 check = Family()
@@ -30,6 +31,19 @@ def round_trip(case: Case) -> None:
             raise Mismatch(f"printed text changes when it is parsed and printed again (generic={generic})")
         if not again.module.is_structurally_equivalent(case.program.module):
             raise Mismatch(f"printed text parses to another program (generic={generic})")
+
+
+@check("verified-derivatives", one_in=3, needs="differentiable")
+def verified_derivatives(case: Case) -> None:
+    """Derivatives and core forms are well typed, and what is printed of derivatives is read again as what it was."""
+    verify(case.program.core_module)
+    for program in (case.jvp, case.vjp, case.direct):
+        verify(program.module)
+        verify(program.core_module)
+        verify(program.optimized_module)
+        text = program.text()
+        if wg.parse(text).text() != text:
+            raise Mismatch("printed text of a derivative changes when it is parsed and printed again")
 
 
 @check("optimised")
