@@ -11,6 +11,7 @@ import pytest
 from op_checks import assert_close, derivatives, function, inputs_of, tensor, values
 
 import wengert
+from wengert.ir.verification.verifier import verify
 from wengert.transforms.core.compound import EXPANSIONS
 
 Compiled = Callable[[Sequence[Any]], list[Any]]
@@ -245,6 +246,15 @@ SCANS = {
 def test_scans(text: str, xla: Callable[[str], Compiled]) -> None:
     inputs, results = values(text)
     assert_close(results, xla(text)(inputs), 1e-12)
+    derivatives(text)
+
+
+def test_a_scan_over_nothing() -> None:
+    text = SCANS["sums"].replace("2x4xf64", "2x0xf64")
+    verify(wengert.parse(text).core_module)
+    inputs, (rows, carried) = values(text)
+    assert rows.shape == (2, 0)
+    np.testing.assert_array_equal(carried, inputs[1])
     derivatives(text)
 
 

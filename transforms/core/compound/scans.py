@@ -19,6 +19,8 @@ def expand_scan(b: OpBuilder, op: chlo.ScanOp) -> Sequence[Value]:
     dimension, backward = int_of(op.dimension), op.is_reverse is not None and bool(int_of(op.is_reverse))
     extent = shape((*op.inputs, *op.outputs)[0])[dimension]
     initial = [*(b.zeros(type_of(y)) for y in op.outputs), *op.inits]
+    if extent == 0:  # no slice is to be read, and none of one row can be written for a loop without iterations
+        return initial
     block = Block(arg_types=[tensor((), i64), *(v.type for v in (*op.inputs, *initial))])
     inner = OpBuilder(block, location=b.location, pass_name=b.pass_name)
     iteration, *arguments = block.args
