@@ -29,6 +29,7 @@ REFUSALS = (
     "failed to legalize operation",
     "Failed after scan_expander",
     "Shape mismatch between to_apply computation parameter and operand",
+    "Seen floating point types of different precisions",
 )
 """What XLA says of ops that it does not have; a scan over no elements fails in its own expansion, and reductions combine in their operands' types only."""
 
