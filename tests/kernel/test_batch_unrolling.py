@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+import wengert as wg
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind
 from wengert.dialects.kernel import EmptyOp, MatmulOp, NestOp
@@ -353,3 +354,32 @@ def test_random_programs(module: ModuleOp, strict: bool) -> None:
     wide = all(element(r) == f64 for op in ops_of(module, ReturnOp) for r in op.operands)
     verify(lower(module, reassociate=not strict), "")
     compare(module, strict=strict, tolerance=1e-11 if wide else 1e-3)
+
+
+def test_updates_that_begin_as_one_value() -> None:
+    """Two scatters into the same zeros, merged: each has an array of its own."""
+    numbers = "dims = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, sorted = true, unique = true"
+    kinds = "(tensor<784xf64>, tensor<28x1xi64>, tensor<28xf64>) -> tensor<784xf64>"
+    rows = "%x: tensor<28x2xf64>, %z: tensor<28x2xf64>, %y: tensor<2xf64>"
+    updates = "%u: tensor<28xf64>, %v: tensor<28xf64>, %i: tensor<28x1xi64>, %j: tensor<28x1xi64>"
+    updated = wg.parse(f"""func.func @main({rows}, {updates}) -> (tensor<784xf64>, tensor<28xf64>, tensor<784xf64>) {{
+      %0 = stablehlo.add %x, %x : tensor<28x2xf64>
+      %1 = stablehlo.add %z, %0 : tensor<28x2xf64>
+      %2 = stablehlo.divide %y, %y : tensor<2xf64>
+      %3 = stablehlo.broadcast_in_dim %2, dims = [1] : (tensor<2xf64>) -> tensor<28x2xf64>
+      %4 = stablehlo.multiply %1, %3 : tensor<28x2xf64>
+      %5 = stablehlo.slice %4 [0:28, 0:1] : (tensor<28x2xf64>) -> tensor<28x1xf64>
+      %6 = stablehlo.reshape %5 : (tensor<28x1xf64>) -> tensor<28xf64>
+      %zeros = stablehlo.constant dense<0.0> : tensor<784xf64>
+      %few = stablehlo.constant dense<0.0> : tensor<28xf64>
+      %7 = core.scatter add %zeros, %i, %u, {numbers} : {kinds}
+      %8 = core.scatter add %few, %j, %6, {numbers} : {kinds.replace("784", "28")}
+      %9 = core.scatter add %zeros, %i, %v, {numbers} : {kinds}
+      return %7, %8, %9 : tensor<784xf64>, tensor<28xf64>, tensor<784xf64>
+    }}""")
+    rng = np.random.default_rng(0)
+    x, z, u, v = (rng.standard_normal(shape) for shape in ((28, 2), (28, 2), 28, 28))
+    positions = np.arange(28)[:, None]
+    inputs = [x, z, np.ones(2), u, v, 29 * positions, positions]
+    for value, expected in zip(updated(*inputs), updated.compile("interpreter")(*inputs), strict=True):
+        np.testing.assert_array_equal(value, expected)

@@ -315,7 +315,8 @@ class _MergedNest:
         _erase_unused(self.body)
         continued = {value: into for value, number in self.ties.items() if not isinstance((into := self.into[number]).owner, EmptyOp)}
         into = [continued[value] for value in used if value in continued]
-        ties = [into.index(continued[value]) if value in continued else -1 for value in used]
+        numbers = iter(range(len(into)))  # results that begin as one value continue it each on its own
+        ties = [next(numbers) if value in continued else -1 for value in used]
         merged = nest(list(self.inputs), into, [value.type for value in used], self.extents, ties, self.body)
         last = self.members[-1]
         merged.location = merged_all((member.location for member in reversed(self.members)), "unroll-batch")

@@ -12,6 +12,7 @@ from fuzz.case import Case
 from fuzz.checks.batching import batch_of, batched
 from fuzz.checks.check import Family
 from fuzz.execution import assert_executes, compiled
+from wengert.ir.verification.verifier import verify
 from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.interpreter import run
 from wengert.transforms.pipelines import LOWER, parse_pipeline
@@ -59,6 +60,21 @@ def compiled_vjp(case: Case) -> None:
 def compiled_direct(case: Case) -> None:
     given = [*case.inputs, *case.y_bars]
     assert_executes("compiled VJP by adjoints", compiled, case.direct, given)
+
+
+MOST_OF_A_JACOBIAN = 4000
+"""Elements of Jacobians that are made."""
+
+
+@check("chosen-jacobian", one_in=12, needs="differentiable", executes=True)
+def chosen_jacobian(case: Case) -> None:
+    """The Jacobian by the way that is chosen without measuring is well typed, and its compiled code agrees. (Ways agree with each other in ``fuzz.rows``.)"""
+    xs, ys = [case.inputs[i] for i in case.moving], [np.asarray(case.outputs[j]) for j in case.asked]
+    if any(np.iscomplexobj(z) for z in (*xs, *ys)) or sum(x.size for x in xs) * sum(y.size for y in ys) > MOST_OF_A_JACOBIAN:
+        return
+    made = case.program.jacobian(measure=False)
+    verify(made.module)
+    assert_executes("compiled Jacobian", compiled, made, case.inputs)
 
 
 @check("compiled-vmap", one_in=8, executes=True)

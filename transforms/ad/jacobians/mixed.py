@@ -27,7 +27,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.construction import append, copy_op
+from wengert.ir.construction import append, copy_module, copy_op
 from wengert.ir.location.locations import error_at
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.transforms.ad.derive import prepare
@@ -147,6 +147,8 @@ def cuts_at_loops(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: s
 
 def cheapest(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> int | None:
     """How many elements the cheapest cut of a function at core level has; None where it is one of :func:`cuts` or of :func:`cuts_at_loops`, or is empty."""
+    module = copy_module(module)
+    prepare(module)
     request = make_request(function_named(module, fn), wrt, of)
     cut = cheapest_cut(request)
     known = [
