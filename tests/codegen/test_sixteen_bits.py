@@ -13,7 +13,9 @@ from wengert.runtime.cpu.engine import Library
 from wengert.runtime.interpreter import run
 from wengert.transforms.codegen.cpu.entry import ENTRY
 from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.codegen.llvm.half import half_conversions
 from wengert.transforms.lowering import placed
+from wengert.transforms.schedule.host import host
 from wengert.transforms.schedule.target import GENERIC
 
 TYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -81,6 +83,52 @@ def test_processors_without_conversions() -> None:
     table = (ctypes.c_void_p * 3)(x.ctypes.data, actual.ctypes.data, None)
     assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address(ENTRY))(table, None) == 0
     np.testing.assert_array_equal(actual, -x)
+
+
+@pytest.mark.parametrize("shape", ["", "5x", "40x"])
+@pytest.mark.parametrize("op", ["atan2 %0, %x", "atan2 %x, %0", "remainder %0, %x", "divide %0, %x", "power %0, %x"])
+def test_numbers_that_were_f64_and_give_a_sign(shape: str, op: str) -> None:
+    """A power is computed in f64; LLVM takes the sign of the number before it was rounded."""
+    kind = f"tensor<{shape}f16>"
+    x = np.random.default_rng(0).uniform(0.1, 2, [int(n) for n in shape.split("x") if n]).astype(np.float16)
+    check(f"func.func @main(%x: {kind}) -> {kind} {{\n %0 = stablehlo.power %x, %x : {kind}\n %1 = stablehlo.{op} : {kind}\n return %1 : {kind}\n}}", x)
+
+
+@pytest.mark.skipif(not llvm.get_process_triple().startswith("x86_64"), reason="F16C is a feature of x86-64")
+@pytest.mark.parametrize("native", [False, True])
+def test_doubles_are_rounded_once(native: bool) -> None:
+    """As NumPy rounds them: ties and their neighbours, subnormal numbers, overflow, infinities and NaN."""
+    compile(parse_module("func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"))  # sets LLVM up
+    if native and not host().target.has_f16:
+        pytest.skip("this processor has no F16C")
+    text = f"""define i16 @narrowed(double %x) {{
+      %h = call half @__truncdfhf2(double %x)
+      %b = bitcast half %h to i16
+      ret i16 %b
+    }}
+    {half_conversions("half double", native=native)}"""
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu="x86-64", features="+f16c,+avx" if native else "", jit=True)
+    library = Library(machine.emit_object(llvm.parse_assembly(text)))
+    function = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_double)(library.address("narrowed"))
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    ties = (halves[1:] + halves[:-1]) / 2
+    numbers = [
+        *np.nextafter(ties, 0)[::37],
+        *ties[::37],
+        *np.nextafter(ties, 1e9)[::37],
+        *halves[::37],
+        65519.999999,
+        65520.0,
+        1e300,
+        5e-324,
+        1e-40,
+        np.inf,
+        0.0,
+    ]
+    for number in [*numbers, *(-n for n in numbers)]:
+        with np.errstate(over="ignore"):
+            assert function(number) == np.float64(number).astype(np.float16).view(np.uint16), number
+    assert np.isnan(np.uint16(function(np.nan)).view(np.float16))
 
 
 @pytest.mark.parametrize("element", TYPES)

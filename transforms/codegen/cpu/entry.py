@@ -103,11 +103,7 @@ class EntryBuilder:
     def text(self) -> str:
         """The whole program."""
         kernels = self._kernels_and_entry()
-        text = "\n".join([*self.helpers.values(), kernels])
-        if not self.target.has_f16 and "half" in text:
-            from wengert.transforms.codegen.llvm.half import half_conversions  # here, because hardly any program needs it
-
-            text += half_conversions()
+        text = self._with_conversions("\n".join([*self.helpers.values(), kernels]))
         return with_debug_lines(text) if self.debug_lines else text
 
     def divided(self) -> Divided:
@@ -115,7 +111,16 @@ class EntryBuilder:
         if self.debug_lines or not self.target.has_f16:  # marks of lines, and conversions that LLVM calls, belong to one module
             return Divided(self.text(), ())
         kernels = self._kernels_and_entry()
-        return divided(self.helpers, kernels)
+        division = divided(self.helpers, kernels)
+        return Divided(self._with_conversions(division.text), division.functions)
+
+    def _with_conversions(self, text: str) -> str:
+        """The text with the conversions of f16 that LLVM may call."""
+        if "half" not in text:
+            return text
+        from wengert.transforms.codegen.llvm.half import half_conversions  # here, because hardly any program needs it
+
+        return text + half_conversions(text, native=self.target.has_f16)
 
     def _kernels_and_entry(self) -> str:
         """All of the program but what its kernels refer to."""

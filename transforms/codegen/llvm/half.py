@@ -54,18 +54,43 @@ def f16_of_f32(builder: FunctionBuilder, value: str) -> str:
     return builder.cast("trunc", builder.binary("or", "i32", result, sign), "i32", "i16")
 
 
-def half_conversions() -> str:
-    """The functions that LLVM calls on processors that cannot convert f16, to be in the same module.
+def f16_of_f64(builder: FunctionBuilder, value: str, *, native: bool) -> str:
+    """Rounded once: whether bits were dropped is the last bit of the f32 between.
 
-    Without F16C the back end turns conversions into calls of ``__extendhfsf2`` and ``__truncsfhf2``, which belong to a compiler's
-    own run-time library and need not be in the process.
+    This is the rounding to odd of S. Boldo and G. Melquiond, IEEE Transactions on Computers 57 (2008).
     """
-    extends, truncates = FunctionBuilder(), FunctionBuilder()
-    single = f32_of_f16(extends, extends.cast("bitcast", "%x", "half", "i16"))
-    half = truncates.cast("bitcast", f16_of_f32(truncates, "%x"), "i16", "half")
-    return "".join(
-        [
+    bits = builder.cast("bitcast", value, "double", "i64")
+    dropped = builder.binary("and", "i64", bits, str((1 << 29) - 1))
+    sticky = builder.select(builder.icmp("ne", "i64", dropped, 0), "i64", str(1 << 29), "0")
+    kept = builder.binary("or", "i64", builder.binary("and", "i64", bits, str(-(1 << 29))), sticky)
+    single = builder.cast("fptrunc", builder.cast("bitcast", kept, "i64", "double"), "double", "float")
+    return builder.cast("fptrunc", single, "float", "half") if native else builder.cast("bitcast", f16_of_f32(builder, single), "i16", "half")
+
+
+def half_conversions(text: str, *, native: bool) -> str:
+    """The functions that LLVM may call for conversions of f16, to be in the same module.
+
+    They belong to a compiler's own run-time library, and need not be in the process. Without F16C the back end turns conversions into calls of
+    ``__extendhfsf2`` and ``__truncsfhf2``. On all processors that lack f16 arithmetic it may take the sign of a number where it was an f64, and rounds that
+    with ``__truncdfhf2``.
+
+    Args:
+        text: a program.
+        native: whether the processor converts f16 to f32 and back.
+    """
+    if "half" not in text:
+        return ""
+    functions: list[str] = []
+    if not native:
+        extends, truncates = FunctionBuilder(), FunctionBuilder()
+        single = f32_of_f16(extends, extends.cast("bitcast", "%x", "half", "i16"))
+        half = truncates.cast("bitcast", f16_of_f32(truncates, "%x"), "i16", "half")
+        functions += [
             extends.definition("__extendhfsf2", ["half %x"], result="float", returns=single, head="", attributes="nounwind"),
             truncates.definition("__truncsfhf2", ["float %x"], result="half", returns=half, head="", attributes="nounwind"),
         ]
-    )
+    if "double" in text:
+        narrows = FunctionBuilder()
+        half = f16_of_f64(narrows, "%x", native=native)
+        functions.append(narrows.definition("__truncdfhf2", ["double %x"], result="half", returns=half, head="", attributes="nounwind"))
+    return "".join(functions)
