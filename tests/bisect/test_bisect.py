@@ -234,7 +234,7 @@ def test_code_that_crashes_ends_no_process_but_its_own() -> None:
 
 def test_mistakes_in_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = str(files / "p.mlir")
-    assert main(["bisect", program, "-p", "simplfy"]) == 1
+    assert main(["bisect", program, "-p", "simplfy"]) == 2
     assert "did you mean 'simplify'" in capsys.readouterr().err
     assert main(["bisect", program, "--wrt", "0"]) == 2
     assert "add --vjp or --jvp" in capsys.readouterr().err

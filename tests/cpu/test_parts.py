@@ -265,9 +265,10 @@ def test_programs_that_are_known(home: Path) -> None:
 
 
 def test_profilers_are_told_the_functions_of_each_part(small: None) -> None:
+    file = Path(f"/tmp/perf-{os.getpid()}.map")
+    file.unlink(missing_ok=True)  # of other tests
     images = emit_objects(parts_of(TEXT), threads=2)
     library = Library(*images, profiled=True)
-    file = Path(f"/tmp/perf-{os.getpid()}.map")
     lines = [line.split(" ", 2) for line in file.read_text().splitlines()]
     file.unlink()
     functions = {name: int(address, 16) for address, _, name in lines}

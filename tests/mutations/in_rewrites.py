@@ -86,7 +86,7 @@ MUTATIONS = (
     Mutation(
         "to-core: the initial value of a reduction forgotten",
         "wengert.transforms.core.recognisers.reductions:recognise_reduce",
-        "combine_with_scalar(b, kind, reduced, initial)",
+        "combine_with_scalar(b, kind, reduced, b.convert(initial, element(result)))",
         "reduced",
         PRODUCTS.replace("%5 init: %zero", "%5 init: %five").replace("  %low =", "  %five = stablehlo.constant dense<5.0> : tensor<f64>\n  %low ="),
         "to-core",
