@@ -1,0 +1,62 @@
+"""Machine code calls only what is there: LLVM may add calls of its own, to functions of a run-time library that need not be in the process.
+
+Most are added where it looks through one operation at another (a sign that is taken from before a number was rounded), so functions are tried in pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+
+import numpy as np
+import pytest
+
+from wengert.ir.parsing.parser import parse_module
+from wengert.transforms.codegen.cpu.machine_code import emit_object
+from wengert.transforms.codegen.cpu.program import generate
+from wengert.transforms.lowering import placed
+from wengert.transforms.schedule.host import host
+
+UNARY = (
+    *(f"stablehlo.{name}" for name in ("abs", "negate", "sine", "tan", "sqrt", "rsqrt", "cbrt", "exponential", "log", "tanh", "logistic", "sign", "floor")),
+    *(f"stablehlo.{name}" for name in ("ceil", "round_nearest_even", "round_nearest_afz", "exponential_minus_one", "log_plus_one", "cosine")),
+    *(f"chlo.{name}" for name in ("acos", "asin", "atan", "sinh", "cosh", "acosh", "asinh", "atanh", "erf", "erfc", "erf_inv", "lgamma", "digamma", "bessel_i1e")),
+)  # fmt: skip
+BINARY = (*(f"stablehlo.{name}" for name in ("power", "atan2", "remainder", "divide", "maximum")), "chlo.next_after", "chlo.zeta")
+PAIRS = list(itertools.product((*UNARY, *BINARY), repeat=2))
+LIBRARY = {"_GLOBAL_OFFSET_TABLE_", "fmod", "fmodf", "memcpy", "memmove", "memset"}
+"""What the C library that Python itself is linked with has."""
+_SECTION, _SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
+
+
+def undefined(image: bytes) -> set[str]:
+    """The symbols that an ELF object file refers to and does not define."""
+    (at,) = struct.unpack_from("<Q", image, 40)
+    size, count = struct.unpack_from("<HH", image, 58)
+    sections = [_SECTION.unpack_from(image, at + number * size) for number in range(count)]
+    (table,) = (section for section in sections if section[1] == 2)
+    names = sections[table[6]][4]
+    symbols = (_SYMBOL.unpack_from(image, start) for start in range(table[4], table[4] + table[5], _SYMBOL.size))
+    return {image[names + name : image.index(0, names + name)].decode() for name, _, _, section, _, _ in symbols if name and section == 0}
+
+
+def applied(number: int, op: str, x: str, kind: str) -> str:
+    operands = [x, "%x"] if op in BINARY else [x]
+    return f'%{number} = "{op}"({", ".join(operands)}) : ({", ".join([kind] * len(operands))}) -> {kind}'
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("extent", ["", "24x"])
+def test_pairs_of_functions(element: str, extent: str) -> None:
+    kind = f"tensor<{extent}{element}>"
+    chosen = np.random.default_rng(len(extent)).choice(len(PAIRS), 150, replace=False)
+    always = [("stablehlo.power", "stablehlo.atan2")]
+    lines, results = list[str](), list[str]()
+    for number, (first, second) in enumerate([*always, *(PAIRS[i] for i in chosen)]):
+        lines += [applied(2 * number, first, "%x", kind), applied(2 * number + 1, second, f"%{2 * number}", kind)]
+        results.append(f"%{2 * number + 1}")
+    types = ", ".join([kind] * len(results))
+    text = f"func.func @main(%x: {kind}) -> ({types}) {{\n" + "\n".join(lines) + f"\nreturn {', '.join(results)} : {types}\n}}"
+    code = generate(placed(parse_module(text)), host().target)
+    unknown = undefined(emit_object(code.text)) - LIBRARY - set(code.symbols)
+    assert not unknown
