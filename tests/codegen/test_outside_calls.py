@@ -17,12 +17,12 @@ from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import placed
 from wengert.transforms.schedule.host import host
 
-UNARY = (
+UNARY: tuple[str, ...] = (
     *(f"stablehlo.{name}" for name in ("abs", "negate", "sine", "tan", "sqrt", "rsqrt", "cbrt", "exponential", "log", "tanh", "logistic", "sign", "floor")),
     *(f"stablehlo.{name}" for name in ("ceil", "round_nearest_even", "round_nearest_afz", "exponential_minus_one", "log_plus_one", "cosine")),
     *(f"chlo.{name}" for name in ("acos", "asin", "atan", "sinh", "cosh", "acosh", "asinh", "atanh", "erf", "erfc", "erf_inv", "lgamma", "digamma", "bessel_i1e")),
 )  # fmt: skip
-BINARY = (*(f"stablehlo.{name}" for name in ("power", "atan2", "remainder", "divide", "maximum")), "chlo.next_after", "chlo.zeta")
+BINARY: tuple[str, ...] = (*(f"stablehlo.{name}" for name in ("power", "atan2", "remainder", "divide", "maximum")), "chlo.next_after", "chlo.zeta")
 PAIRS = list(itertools.product((*UNARY, *BINARY), repeat=2))
 LIBRARY = {"_GLOBAL_OFFSET_TABLE_", "fmod", "fmodf", "memcpy", "memmove", "memset"}
 """What the C library that Python itself is linked with has."""
