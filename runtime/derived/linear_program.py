@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from wengert.dialects.ad_parts import forget_parts
+from wengert.dialects.ad_parts import forget_parts, mark_linear
 from wengert.ir.pipeline.stages import stage, staged_property
 from wengert.ir.traversal import ops_of
 from wengert.runtime.derived.derivation import transform, with_main
@@ -122,8 +122,10 @@ class LinearProgram:
         if not self.is_split:
             return self._program.vjp(self.wrt, of)
         module, count = _alone(self._module, "main_linear"), len(self.sources)
-        results_to_arguments(function_named(module, "main"), (), [k for k, j in enumerate(self.of) if j not in of])
-        text = f"transpose{{fn=main wrt={_text(range(count, count + len(self.wrt)))}}}"
+        function, tangents = function_named(module, "main"), range(count, count + len(self.wrt))
+        results_to_arguments(function, (), [k for k, j in enumerate(self.of) if j not in of])
+        mark_linear(function, tangents)  # a result that no tangent reaches is zero, also where that is not seen
+        text = f"transpose{{fn=main wrt={_text(tangents)}}}"
         module = transform(module, text, dump_folder(None, "transpose"))
         name_linear(module, count, self._results(of), self._arguments, "cotangent")
         return _made(module, f"transpose of {self._program.name}")

@@ -27,7 +27,19 @@ PADDING_ALONE = """func.func public @main(%x: tensor<2x1xf64>) -> tensor<1x1xf64
 }"""
 
 
-@pytest.mark.parametrize("text", [UNIT_DIAGONAL, PADDING_ALONE], ids=["unit diagonal", "padding alone"])
+CLAMPED_IN_A_SCAN = """func.func public @main(%x: tensor<3x2xf64>) -> tensor<3x2xf64> {
+  %start = stablehlo.constant dense<0.0> : tensor<f64>
+  %r:2 = chlo.scan(%x) inits (%start) dimension=0 {
+    ^bb0(%a: tensor<2xf64>, %b: tensor<f64>):
+      %c = stablehlo.constant dense<0.5> : tensor<f64>
+      %d = stablehlo.clamp %a, %a, %c : (tensor<2xf64>, tensor<2xf64>, tensor<f64>) -> tensor<2xf64>
+      stablehlo.return %d, %b : tensor<2xf64>, tensor<f64>
+    } : (tensor<3x2xf64>, tensor<f64>) -> (tensor<3x2xf64>, tensor<f64>)
+  return %r#0 : tensor<3x2xf64>
+}"""
+
+
+@pytest.mark.parametrize("text", [UNIT_DIAGONAL, PADDING_ALONE, CLAMPED_IN_A_SCAN], ids=["unit diagonal", "padding alone", "clamped in a scan"])
 def test_what_a_result_does_not_depend_on_gets_zeros(text: str):
     program = wg.parse(text)
     x = np.full(program.signature.arguments[0].shape, 0.7)
