@@ -5,7 +5,6 @@ Most are added where it looks through one operation at another (a sign that is t
 
 from __future__ import annotations
 
-import itertools
 import struct
 
 import numpy as np
@@ -23,7 +22,7 @@ UNARY: tuple[str, ...] = (
     *(f"chlo.{name}" for name in ("acos", "asin", "atan", "sinh", "cosh", "acosh", "asinh", "atanh", "erf", "erfc", "erf_inv", "lgamma", "digamma", "bessel_i1e")),
 )  # fmt: skip
 BINARY: tuple[str, ...] = (*(f"stablehlo.{name}" for name in ("power", "atan2", "remainder", "divide", "maximum")), "chlo.next_after", "chlo.zeta")
-PAIRS = list(itertools.product((*UNARY, *BINARY), repeat=2))
+PAIRS = [(first, second) for first in (*UNARY, *BINARY) for second in (*UNARY, *BINARY)]
 LIBRARY = {"_GLOBAL_OFFSET_TABLE_", "fmod", "fmodf", "memcpy", "memmove", "memset"}
 """What the C library that Python itself is linked with has."""
 _SECTION, _SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
@@ -35,7 +34,7 @@ def undefined(image: bytes) -> set[str]:
     size, count = struct.unpack_from("<HH", image, 58)
     sections = [_SECTION.unpack_from(image, at + number * size) for number in range(count)]
     (table,) = (section for section in sections if section[1] == 2)
-    names = sections[table[6]][4]
+    names: int = sections[table[6]][4]
     symbols = (_SYMBOL.unpack_from(image, start) for start in range(table[4], table[4] + table[5], _SYMBOL.size))
     return {image[names + name : image.index(0, names + name)].decode() for name, _, _, section, _, _ in symbols if name and section == 0}
 
@@ -52,7 +51,7 @@ def test_pairs_of_functions(element: str, extent: str) -> None:
     chosen = np.random.default_rng(len(extent)).choice(len(PAIRS), 150, replace=False)
     always = [("stablehlo.power", "stablehlo.atan2")]
     lines, results = list[str](), list[str]()
-    for number, (first, second) in enumerate([*always, *(PAIRS[i] for i in chosen)]):
+    for number, (first, second) in enumerate([*always, *(PAIRS[int(i)] for i in chosen)]):
         lines += [applied(2 * number, first, "%x", kind), applied(2 * number + 1, second, f"%{2 * number}", kind)]
         results.append(f"%{2 * number + 1}")
     types = ", ".join([kind] * len(results))
