@@ -32,9 +32,9 @@ def undefined(image: bytes) -> set[str]:
     """The symbols that an ELF object file refers to and does not define."""
     (at,) = struct.unpack_from("<Q", image, 40)
     size, count = struct.unpack_from("<HH", image, 58)
-    sections = [_SECTION.unpack_from(image, at + number * size) for number in range(count)]
+    sections: list[tuple[int, ...]] = [_SECTION.unpack_from(image, at + number * size) for number in range(count)]
     (table,) = (section for section in sections if section[1] == 2)
-    names: int = sections[table[6]][4]
+    names = sections[table[6]][4]
     symbols = (_SYMBOL.unpack_from(image, start) for start in range(table[4], table[4] + table[5], _SYMBOL.size))
     return {image[names + name : image.index(0, names + name)].decode() for name, _, _, section, _, _ in symbols if name and section == 0}
 
