@@ -146,6 +146,30 @@ def test_the_cheapest_cut_is_the_narrowest_where_directions_cost_the_same():
     assert cheapest(straight.optimized_module, [0], [0]) is None
 
 
+def test_reductions_by_any_region_are_rewritten_before_costs_are_counted():
+    program = wg.parse("""func.func @main(%x: tensor<12xf64>) -> tensor<9xf64> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f64>
+      %0 = "stablehlo.reduce"(%x, %zero) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%a: tensor<f64>, %b: tensor<f64>):
+        %1 = stablehlo.multiply %a, %a : tensor<f64>
+        %2 = stablehlo.multiply %b, %b : tensor<f64>
+        %3 = stablehlo.add %1, %2 : tensor<f64>
+        %4 = stablehlo.sqrt %3 : tensor<f64>
+        stablehlo.return %4 : tensor<f64>
+      }) : (tensor<12xf64>, tensor<f64>) -> tensor<f64>
+      %5 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f64>) -> tensor<9xf64>
+      %6 = stablehlo.iota dim = 0 : tensor<9xf64>
+      %7 = stablehlo.multiply %5, %6 : tensor<9xf64>
+      %8 = stablehlo.sine %7 : tensor<9xf64>
+      return %8 : tensor<9xf64>
+    }""")
+    assert cuts(program.optimized_module, [0], [0])[0] == 1
+    x = np.random.default_rng(0).uniform(0.5, 1.5, 12)
+    (chosen,), (dense,) = program.jacobian(measure=False)(x), program.jacfwd()(x)
+    np.testing.assert_allclose(chosen, dense, rtol=1e-12)
+    np.testing.assert_allclose(chosen, np.outer(np.arange(9) * np.cos(np.arange(9) * np.linalg.norm(x)), x / np.linalg.norm(x)), rtol=1e-12)
+
+
 def test_loops_that_are_not_there_or_on_both_sides_are_refused():
     program, _ = loop_between_cuts()
     with pytest.raises(DiagnosticError, match="there is no loop or branch 1 in @main"):

@@ -85,7 +85,7 @@ def cheapest_cut(request: Request) -> Cut:
     active = _active(request)
     best, least, seen = narrowest_cut(request), inf, set[tuple[SSAValue, ...]]()
     cut = best
-    while cut.values and cut.values not in seen and len(seen) < MOST_ROUNDS:
+    while cut.size and cut.values not in seen and len(seen) < MOST_ROUNDS:  # none of elements, or of arrays without any, costs nothing
         seen.add(cut.values)
         behind = _behind(request, cut)
         direction, recorded = product, 0.0
