@@ -167,12 +167,17 @@ def _interpret(program: Program, example: Example) -> str:
 
 
 def _compile(program: Program, example: Example) -> str:
+    return CALLED if example.op in _compared(program, example, "cpu").interpreted else YES
+
+
+def _compared(program: Program, example: Example, backend: str) -> Any:
+    """The statistics of a compiled run, whose results are the interpreter's unless they are random."""
     inputs = inputs_of(program, example)
-    compiled = program.compile("cpu")
+    compiled = program.compile(backend)
     results = compiled(*inputs)
     if not example.random:
-        _agree(f"{example.op} compiled and interpreted", results, _run(program, inputs))
-    return CALLED if example.op in compiled.stats.interpreted else YES
+        _agree(f"{example.op} compiled ({backend}) and interpreted", results, _run(program, inputs))
+    return compiled.stats
 
 
 def _movable(program: Program) -> bool:
@@ -227,9 +232,4 @@ def _batch(program: Program, example: Example) -> str:
 
 
 def _device(program: Program, example: Example) -> str:
-    inputs = inputs_of(program, example)
-    compiled = program.compile("ptx-interpreter")
-    results = compiled(*inputs)
-    if not example.random:
-        _agree(f"{example.op} compiled to PTX and interpreted", results, _run(program, inputs))
-    return CALLED if compiled.stats.host else YES
+    return CALLED if _compared(program, example, "ptx-interpreter").host else YES

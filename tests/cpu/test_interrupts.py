@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from alarm_checks import Stop, raising_alarm
 
 import wengert as wg
 
@@ -27,19 +28,10 @@ FOREVER = np.int64(1 << 60)
 WITHIN = 0.8
 
 
-class Stop(Exception):
-    """What the handler raises."""
-
-
 @pytest.fixture(autouse=True)
 def _interrupted_soon() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise Stop
-
-    before = signal.signal(signal.SIGALRM, stop)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    with raising_alarm():
+        yield
 
 
 def interrupted(call, *inputs) -> float:

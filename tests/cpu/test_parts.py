@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from alarm_checks import Stop, raising_alarm
 
 import wengert as wg
 from wengert.ir import plugins
@@ -279,19 +280,10 @@ def test_profilers_are_told_the_functions_of_each_part(small: None) -> None:
         assert functions[name] == library.address(name)
 
 
-class Stop(Exception):
-    """What the handler raises."""
-
-
 @pytest.fixture
 def stopping() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise Stop
-
-    before = signal.signal(signal.SIGALRM, stop)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    with raising_alarm():
+        yield
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a handler may raise in a destructor of llvmlite's
