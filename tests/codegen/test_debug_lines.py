@@ -15,7 +15,8 @@ import pytest
 
 import wengert as wg
 from wengert.ir.location.locations import at
-from wengert.runtime.cpu.perf_map import functions_of, write_map
+from wengert.runtime.cpu.object_file import functions_of
+from wengert.runtime.cpu.perf_map import write_map
 from wengert.transforms.codegen.cpu.machine_code import emit_object
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, marked, with_debug_lines
 from wengert.transforms.pipelines import parse_pipeline

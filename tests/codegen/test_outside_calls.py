@@ -5,12 +5,12 @@ Most are added where it looks through one operation at another (a sign that is t
 
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 import pytest
 
 from wengert.ir.parsing.parser import parse_module
+from wengert.runtime.cpu.engine import Library, UnresolvedError
+from wengert.runtime.cpu.object_file import undefined
 from wengert.transforms.codegen.cpu.machine_code import emit_object
 from wengert.transforms.codegen.cpu.program import generate
 from wengert.transforms.lowering import placed
@@ -23,20 +23,8 @@ UNARY: tuple[str, ...] = (
 )  # fmt: skip
 BINARY: tuple[str, ...] = (*(f"stablehlo.{name}" for name in ("power", "atan2", "remainder", "divide", "maximum")), "chlo.next_after", "chlo.zeta")
 PAIRS = [(first, second) for first in (*UNARY, *BINARY) for second in (*UNARY, *BINARY)]
-LIBRARY = {"_GLOBAL_OFFSET_TABLE_", "fmod", "fmodf", "memcpy", "memmove", "memset"}
+LIBRARY = {"fmod", "fmodf", "memcpy", "memmove", "memset"}
 """What the C library that Python itself is linked with has."""
-_SECTION, _SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
-
-
-def undefined(image: bytes) -> set[str]:
-    """The symbols that an ELF object file refers to and does not define."""
-    (at,) = struct.unpack_from("<Q", image, 40)
-    size, count = struct.unpack_from("<HH", image, 58)
-    sections: list[tuple[int, ...]] = [_SECTION.unpack_from(image, at + number * size) for number in range(count)]
-    (table,) = (section for section in sections if section[1] == 2)
-    names = sections[table[6]][4]
-    symbols = (_SYMBOL.unpack_from(image, start) for start in range(table[4], table[4] + table[5], _SYMBOL.size))
-    return {image[names + name : image.index(0, names + name)].decode() for name, _, _, section, _, _ in symbols if name and section == 0}
 
 
 def applied(number: int, op: str, x: str, kind: str) -> str:
@@ -59,3 +47,15 @@ def test_pairs_of_functions(element: str, extent: str) -> None:
     code = generate(placed(parse_module(text)), host().target)
     unknown = undefined(emit_object(code.text)) - LIBRARY - set(code.symbols)
     assert not unknown
+
+
+def test_code_that_calls_what_is_not_there_is_not_loaded() -> None:
+    image = emit_object("declare double @nowhere(double)\ndefine double @f(double %x) {\n%y = call double @nowhere(double %x)\nret double %y\n}")
+    with pytest.raises(UnresolvedError, match="nowhere"):
+        Library(image)
+
+
+def test_files_that_call_each_other_are_loaded() -> None:
+    calling = "declare double @g(double)\ndefine double @f(double %x) {\n%y = call double @g(double %x)\nret double %y\n}"
+    called = "define double @g(double %x) {\n%y = fadd double %x, 1.0\nret double %y\n}"
+    assert Library(emit_object(calling), emit_object(called)).address("f")

@@ -21,8 +21,8 @@ from wengert.ir import plugins
 from wengert.runtime import cache
 from wengert.runtime.cpu import compilation, shared_functions
 from wengert.runtime.cpu.engine import Library
+from wengert.runtime.cpu.object_file import functions_of, visible
 from wengert.runtime.cpu.objects import object_files
-from wengert.runtime.cpu.perf_map import functions_of, visible
 from wengert.transforms.codegen.cpu import machine_code, parts, side_by_side
 from wengert.transforms.codegen.cpu.llvm_calls import LlvmCalls
 from wengert.transforms.codegen.cpu.machine_code import CompileError, emit_object, emit_objects

@@ -61,3 +61,22 @@ def test_unsigned_positions_of_slices_are_not_asked_about() -> None:
     """XLA takes a known one beyond half of its type for a negative number, and starts at 0 where the slice begins at the last place."""
     with pytest.raises(NotThereError):
         execute(AT_A_POSITION.format(type="ui32"), [np.zeros(3201), np.ones(1)])
+
+
+POWER = """
+func.func public @main(%x: tensor<2xcomplex<f32>>, %y: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  %0 = stablehlo.power %x, %y : tensor<2xcomplex<f32>>
+  return %0 : tensor<2xcomplex<f32>>
+}
+"""
+
+
+def test_complex_powers() -> None:
+    x, y = np.array([1 + 2j, -0.5j], np.complex64), np.array([0.5 - 1j, 3 + 1j], np.complex64)
+    np.testing.assert_allclose(execute(POWER, [x, y])[0], x**y, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("x", "y"), [(0, 2), (1e-20, 3)])
+def test_complex_powers_that_vanish_are_not_asked_about(x: float, y: float) -> None:
+    with pytest.raises(NotThereError):
+        execute(POWER, [np.array([1j, x], np.complex64), np.array([1, y], np.complex64)])
