@@ -31,10 +31,10 @@ class Library:
 
         @locked
         def loaded() -> Any:
+            machine = llvm.Target.from_triple(host().triple).create_target_machine(opt=0, jit=True)  # it only loads what is compiled already
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # the first one also makes the C library's functions known
             if missing := [name for name in sorted(undefined(*images)) if not llvm.address_of_symbol(name)]:
                 raise UnresolvedError(f"machine code refers to {', '.join(missing)}, which this process does not have")
-            machine = llvm.Target.from_triple(host().triple).create_target_machine(opt=0, jit=True)  # it only loads what is compiled already
-            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             for image in images:
                 engine.add_object_file(llvm.ObjectFileRef.from_data(image))
             engine.finalize_object()

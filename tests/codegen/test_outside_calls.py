@@ -5,6 +5,9 @@ Most are added where it looks through one operation at another (a sign that is t
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,16 @@ def test_files_that_call_each_other_are_loaded() -> None:
     calling = "declare double @g(double)\ndefine double @f(double %x) {\n%y = call double @g(double %x)\nret double %y\n}"
     called = "define double @g(double %x) {\n%y = fadd double %x, 1.0\nret double %y\n}"
     assert Library(emit_object(calling), emit_object(called)).address("f")
+
+
+FIRST = """
+from wengert.runtime.cpu.engine import Library
+from wengert.transforms.codegen.cpu.machine_code import emit_object
+
+text = "declare ptr @memset(ptr, i32, i64)\\ndefine ptr @f(ptr %p, i64 %n) {\\n%q = call ptr @memset(ptr %p, i32 0, i64 %n)\\nret ptr %q\\n}"
+assert Library(emit_object(text)).address("f")
+"""
+
+
+def test_the_c_library_is_known_to_the_first_code_of_a_process() -> None:
+    subprocess.run([sys.executable, "-c", FIRST], check=True)
