@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference_programs import CORPUS, needs_corpus
+from xdsl.dialects.builtin import ModuleOp
 
 import wengert as wg
 import wengert.numpy as wnp
@@ -47,14 +48,17 @@ def _stack(name: str, value: str, stack: str, index: str, extents: str) -> str:
         %{name} = stablehlo.dynamic_update_slice {stack}, %w{name}, {index}{zeros} : ({wide}, {one}{types}) -> {wide}"""
 
 
-def _sides(text: str, least: int = 1, reassociate: bool = True) -> tuple[wg.Program, wg.Program, list[int]]:
+def _sides(text: str, reassociate: bool = True) -> tuple[wg.Program, wg.Program, list[int]]:
     """A program, the same with its products distributed, and how many products are in its loops then."""
     module = runnable(wg.parse(text).module)
-    DistributeProductsPass(least, reassociate).apply(None, module)  # pyright: ignore[reportArgumentType]
+    DistributeProductsPass(least=1, smallest=1, reassociate=reassociate).apply(None, module)  # pyright: ignore[reportArgumentType]
     module.verify()
-    loops = ops_of(module, core.ForOp)
-    inside = [sum(isinstance(op, hlo.DotGeneralOp) for op in ops_in(loop.block)) for loop in loops]
-    return wg.parse(text), wg.parse(str(module)), inside
+    return wg.parse(text), wg.parse(str(module)), _products(module)
+
+
+def _products(module: ModuleOp) -> list[int]:
+    """How many products are in each loop."""
+    return [sum(isinstance(op, hlo.DotGeneralOp) for op in ops_in(loop.block)) for loop in ops_of(module, core.ForOp)]
 
 
 def _agree(before: wg.Program, after: wg.Program, t: str) -> None:
@@ -255,6 +259,22 @@ def test_indices_that_skip_rows(index: str) -> None:
     _agree(before, after, "f64")
 
 
+@pytest.mark.parametrize(("width", "steps", "moves"), [(32, 20, True), (16, 16, True), (16, 10, False), (8, 200, False)])
+def test_from_which_size_on(width: int, steps: int, moves: bool) -> None:
+    """The gradient of a matrix that a vector goes through is a product behind the loop, unless registers hold it or there is next to nothing to compute."""
+
+    def power(w: Any, x: Any) -> Any:
+        return wnp.sum(wg.scan(lambda x, _: (wnp.tanh(w @ x), None), x, None, length=steps)[0])
+
+    inputs = [np.full((width, width), 0.1), np.ones(width)]
+    derivative = wg.jit(power).program(*inputs).vjp()
+    module = runnable(wg.parse(str(derivative.optimized_module)).module)
+    DistributeProductsPass(reassociate=True).apply(None, module)  # pyright: ignore[reportArgumentType]
+    assert _products(module) == ([1, 1] if moves else [1, 2])
+    for x, y in zip(derivative.compile()(*inputs, np.ones(())), derivative.compile(backend="interpreter")(*inputs, np.ones(())), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12)
+
+
 @needs_corpus
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["conjugate_gradient_fixed", "kalman_scan", "lqr_riccati", "lstm_scan", "scan_dynamic_state"])
@@ -265,11 +285,6 @@ def test_reference_programs(name: str) -> None:
     inputs = [rng.normal(size=a.shape).astype(a.dtype) if a.dtype.kind == "f" else np.ones(a.shape, a.dtype) for a in derivative.signature.arguments]
     text = str(derivative.optimized_module)
     _, after, inside = _sides(text)
-    assert sum(inside) < sum(_products_in_loops(text))
+    assert sum(inside) < sum(_products(runnable(wg.parse(text).module)))
     for x, y in zip(after.compile()(*inputs), derivative(*inputs), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11 * float(np.abs(y).max(initial=0)))
-
-
-def _products_in_loops(text: str) -> list[int]:
-    loops = ops_of(runnable(wg.parse(text).module), core.ForOp)
-    return [sum(isinstance(op, hlo.DotGeneralOp) for op in ops_in(loop.block)) for loop in loops]

@@ -49,8 +49,10 @@ from wengert.transforms.optimize.dce import dce
 from wengert.transforms.optimize.matching import is_inexact, is_zero, made_by, splat, used_once
 from wengert.transforms.rewriter import Rewriter
 
-LEAST = 1 << 20
-"""Multiplications in all iterations together for which a product is moved: those of small loops are part of larger kernels."""
+LEAST = 1 << 12
+"""Multiplications in all iterations together for which a product is moved."""
+SMALLEST = 256
+"""Elements of the matrix that a product goes through for which it is moved: smaller ones stay in registers for all iterations."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class DistributeProductsPass(ModulePass):
 
     least: int = LEAST
     """Multiplications in all iterations together for which a product is moved."""
+    smallest: int = SMALLEST
+    """Elements of the matrix, an operand or the result, for which a product is moved."""
     reassociate: bool = False
     """Sums over iterations too, whose terms are then added up in another order."""
 
@@ -129,9 +133,11 @@ class _Distribution:
     # -- what moves
 
     def _is_large(self, op: hlo.DotGeneralOp) -> bool:
-        """Whether there is enough to compute in all iterations."""
+        """Whether there is enough to compute in all iterations, with a matrix that registers do not hold."""
+        if op.algorithm is not None or max(size(op.lhs), size(op.rhs), size(op.result)) < self.options.smallest:
+            return False
         summed = prod(shape(op.lhs)[d] for d in op.dot_dimension_numbers.dims("lhs_contracting_dimensions"))
-        return op.algorithm is None and self.loop.trips * size(op.result) * summed >= self.options.least
+        return self.loop.trips * size(op.result) * summed >= self.options.least
 
     def _matrix(self, op: hlo.DotGeneralOp) -> tuple[SSAValue, SSAValue, bool] | None:
         """What is multiplied by a constant that is larger than operand and result, the constant, and whether it is on the right."""
