@@ -13,12 +13,12 @@ import numpy as np
 from ad import random_programs as smooth_programs
 
 from fuzz.grower import Grower, Style, Value, Whole
-from fuzz.steps import composed, contraction, control, elementwise, indexing, linalg, reduction, shape
+from fuzz.steps import composed, contraction, control, elementwise, indexing, linalg, recurrence, reduction, shape
 from fuzz.steps.table import FAMILIES
 from fuzz.tensors import COMPLEX_OF, FLOATS, INTEGERS, Array, Type
 from wengert.runtime.derived.derivation import plain_text
 
-STEPS = (composed, contraction, control, elementwise, indexing, linalg, reduction, shape)
+STEPS = (composed, contraction, control, elementwise, indexing, linalg, recurrence, reduction, shape)
 
 
 @dataclass(frozen=True)

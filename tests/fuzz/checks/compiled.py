@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.context import Context
 
 import wengert as wg
 from fuzz.case import Case
@@ -15,9 +16,12 @@ from fuzz.execution import assert_executes, compiled
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.derived.derivation import runnable
 from wengert.runtime.interpreter import run
+from wengert.transforms.fuse.distribution.distribute_products import DistributeProductsPass
 from wengert.transforms.pipelines import LOWER, parse_pipeline
 
 check = Family()
+
+DISTRIBUTING = DistributeProductsPass(least=1, smallest=1, reassociate=True)
 
 
 @check("kernels", one_in=6, executes=True)
@@ -36,6 +40,20 @@ def verified_lowering(case: Case) -> None:
     """What each pass leaves of the VJP on the way down is well typed."""
     module = case.vjp.module.clone()
     parse_pipeline(f"{LOWER},schedule,bufferize").run(module, verify_each=True)
+
+
+@check("distributed-products", one_in=6, needs="differentiable", executes=True)
+def distributed_products(case: Case) -> None:
+    """Products of any size that leave the loops of the VJP have the same results there."""
+    if DISTRIBUTING.changes(runnable(case.vjp.optimized_module)):
+        assert_executes("products outside of loops, interpreted", _by_distribution, case.vjp, [*case.inputs, *case.y_bars])
+
+
+def _by_distribution(program: wg.Program, inputs: Sequence[Any]) -> Any:
+    module = runnable(program.optimized_module).clone()
+    DISTRIBUTING.apply(Context(), module)
+    verify(module)
+    return [np.asarray(y) for y in run(module, inputs)]
 
 
 def _by_kernels(program: wg.Program, inputs: Sequence[Any]) -> Any:
