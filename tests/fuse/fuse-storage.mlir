@@ -50,3 +50,20 @@ func.func public @small(%a: tensor<8x16xf32>, %b: tensor<8x16xf32>, %c: tensor<8
   %4 = stablehlo.subtract %1, %3 : tensor<8x16xf32>
   return %4 : tensor<8x16xf32>
 }
+
+// What is put between other elements, and once more in the next sum, goes through memory between them: each dilation is read element by element behind a test.
+// CHECK-LABEL: @interleaved_twice
+// CHECK: %[[ONCE:.*]] = kernel.nest (d0) = (0) to (8)
+// CHECK: kernel.nest (d0) = (0) to (16)
+// CHECK-NEXT: ins(%{{.*}} = %[[ONCE]]: tensor<8xf32>, %{{.*}} = %{{.*}}: tensor<8xf32>)
+// CHECK: return
+func.func public @interleaved_twice(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<8xf32>) -> tensor<16xf32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.pad %a, %z, low = [0], high = [1], interior = [1] : (tensor<4xf32>, tensor<f32>) -> tensor<8xf32>
+  %1 = stablehlo.pad %b, %z, low = [1], high = [0], interior = [1] : (tensor<4xf32>, tensor<f32>) -> tensor<8xf32>
+  %2 = stablehlo.add %0, %1 : tensor<8xf32>
+  %3 = stablehlo.pad %2, %z, low = [0], high = [1], interior = [1] : (tensor<8xf32>, tensor<f32>) -> tensor<16xf32>
+  %4 = stablehlo.pad %c, %z, low = [1], high = [0], interior = [1] : (tensor<8xf32>, tensor<f32>) -> tensor<16xf32>
+  %5 = stablehlo.add %3, %4 : tensor<16xf32>
+  return %5 : tensor<16xf32>
+}

@@ -15,6 +15,8 @@ from msgspec import Struct, field
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import dtype_of, element, size
 from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.fuse.roles import Role, cost
@@ -22,6 +24,8 @@ from wengert.transforms.fuse.views import repeats_rows
 
 RECOMPUTE_COST = 6
 """A value is computed again per element of another kernel up to this cost (a transcendental function is above it)."""
+DILATED_COST = 3
+"""What reading an element between whose neighbours others stand takes: neighbours are read one by one, each behind a test of its position."""
 HOISTED_OPS = 12
 """A value that leaves the inner loops of another kernel is computed again there up to this many ops."""
 LARGE_BYTES = 64 << 10
@@ -56,7 +60,7 @@ class Storage(Struct):
         for op in ops:
             kind = self.roles[op]
             if kind is Role.VIEW:
-                own, count = self._together(operands_of(op), 0, 0)
+                own, count = self._together(operands_of(op), DILATED_COST if is_dilated(op) else 0, 0)
                 self.costs[result_of(op)] = (0 if own and repeats_rows(op) else own, count)
             elif kind is Role.SCALAR:
                 value = result_of(op)
@@ -105,3 +109,8 @@ class Storage(Struct):
 
 def _is_large(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and size(value) * dtype_of(element(value)).itemsize >= LARGE_BYTES
+
+
+def is_dilated(op: Operation) -> bool:
+    """Whether an op puts padding between elements."""
+    return isinstance(op, stablehlo.PadOp) and any(ints(op.interior_padding))
