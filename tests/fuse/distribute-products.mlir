@@ -1,5 +1,5 @@
-// RUN: wengert-opt %s -p "distribute-products{least=1 reassociate=true}" | filecheck %s --check-prefixes=CHECK,FREE
-// RUN: wengert-opt %s -p "distribute-products{least=1}" | filecheck %s --check-prefixes=CHECK,STRICT
+// RUN: wengert-opt %s -p "distribute-products{least=1 smallest=1 reassociate=true}" | filecheck %s --check-prefixes=CHECK,FREE
+// RUN: wengert-opt %s -p "distribute-products{least=1 smallest=1}" | filecheck %s --check-prefixes=CHECK,STRICT
 // RUN: wengert-opt %s -p "distribute-products{reassociate=true}" | filecheck %s --check-prefixes=SMALL
 
 // Rows of a stack times a matrix: one product in front of the loop. (What is small stays.)
