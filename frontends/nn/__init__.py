@@ -24,22 +24,26 @@ from typing import Any
 from wengert.eager.errors import missing
 from wengert.nn import init
 from wengert.nn.activations import dropout, gelu, relu, sigmoid, silu, softmax, softplus, tanh
-from wengert.nn.containers import DataParallel, ModuleList, Sequential
+from wengert.nn.containers import DataParallel, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from wengert.nn.convolution import conv2d
+from wengert.nn.convolution_modules import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from wengert.nn.layers import embedding, linear
 from wengert.nn.losses import cross_entropy, mse_loss, nll_loss
 from wengert.nn.module import Module, Parameter, StateDictError
 from wengert.nn.modules import (
     GELU,
     AvgPool2d,
-    Conv2d,
+    Bilinear,
     CrossEntropyLoss,
     Dropout,
     Embedding,
+    EmbeddingBag,
     Flatten,
+    Identity,
     Linear,
     MaxPool2d,
     MSELoss,
+    PReLU,
     ReLU,
     Sigmoid,
     SiLU,
@@ -66,6 +70,9 @@ _LATER = {
 }
 """Modules that are loaded when one is first asked for, and where they are."""
 
+_PARTS = {"functional": "functional", "utils": "all_parameters"}
+"""Names of PyTorch's for parts of this package, and the modules that they are."""
+
 
 def __getattr__(name: str) -> Any:
     """Modules and functions beyond those above, which are loaded when one is first asked for."""
@@ -73,11 +80,17 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in _LATER:
         return getattr(import_module(f"wengert.nn.{_LATER[name]}"), name)
+    if name in _PARTS:
+        return import_module(f"wengert.nn.{_PARTS[name]}")
     from wengert.nn.functional import FUNCTIONAL
 
-    if name not in FUNCTIONAL:
-        raise missing(f"module 'wengert.nn' has no attribute {name!r}", name, [*__all__, *_LATER, *FUNCTIONAL])
-    return FUNCTIONAL[name]
+    if name in FUNCTIONAL:
+        return FUNCTIONAL[name]
+    from wengert.nn.functional_modules import MODULES
+
+    if name not in MODULES:
+        raise missing(f"module 'wengert.nn' has no attribute {name!r}", name, [*__all__, *_LATER, *FUNCTIONAL, *MODULES])
+    return MODULES[name]
 
 
 __all__ = [
@@ -86,13 +99,21 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "Bilinear",
+    "Conv1d",
     "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "CrossEntropyLoss",
     "DataParallel",
     "Dropout",
     "Embedding",
+    "EmbeddingBag",
     "Flatten",
     "GroupNorm",
+    "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
@@ -101,8 +122,12 @@ __all__ = [
     "MSELoss",
     "MaxPool2d",
     "Module",
+    "ModuleDict",
     "ModuleList",
+    "PReLU",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "RMSNorm",
     "ReLU",
     "Sequential",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from wengert.dialects.builder import OpBuilder, Value
+from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.operation import Operation, register
@@ -29,6 +31,12 @@ CONVOLUTION = register(OPERATIONS, "convolution", "ConvolutionBackward0", _convo
 def pair(value: int | Pair) -> Pair:
     """One number for both directions, or one for each."""
     return (value, value) if isinstance(value, int) else (value[0], value[-1])
+
+
+def spread(value: Any, n: int) -> list[int]:
+    """One number for every direction, or one for each."""
+    numbers = listed(value)
+    return [int(numbers[0])] * n if len(numbers) == 1 else [int(v) for v in numbers]
 
 
 def _named_padding(name: str, window: Pair, stride: Pair, dilation: Pair) -> Pair:

@@ -235,6 +235,7 @@ FUNCTIONAL: dict[str, Function] = {
     "dropout2d": _dropped(2),
     "dropout3d": _dropped(3),
     "unfold": windows.columns,
+    "fold": windows.fold,
     "pixel_shuffle": windows.pixel_shuffle,
     "pixel_unshuffle": windows.pixel_unshuffle,
     "channel_shuffle": windows.channel_shuffle,

@@ -46,6 +46,57 @@ def ones_(x: Tensor) -> Tensor:
     return _fill(x, np.ones(x.shape))
 
 
+def constant_(x: Tensor, val: float) -> Tensor:
+    """One number everywhere."""
+    return _fill(x, np.full(x.shape, float(val)))
+
+
+def trunc_normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Normal, drawn again where it is not between a and b."""
+    if not a < b:
+        raise ValueError(f"trunc_normal_: a must be less than b, found {a} and {b}")
+    from scipy.stats import truncnorm  # here, as it takes long to load
+
+    return _fill(x, truncnorm.rvs((a - mean) / std, (b - mean) / std, mean, std, x.shape, random_state=generator()))
+
+
+def eye_(x: Tensor) -> Tensor:
+    """The identity, of a matrix."""
+    if x.ndim != 2:
+        raise ValueError(f"eye_: a matrix is wanted, found {list(x.shape)}")
+    return _fill(x, np.eye(*x.shape))
+
+
+def dirac_(x: Tensor, groups: int = 1) -> Tensor:
+    """A convolution's weight ``[out, in, ...]`` that leaves as many channels of each group as they are as it can."""
+    if not 3 <= x.ndim <= 5 or x.shape[0] % groups:
+        raise ValueError(f"dirac_: a weight of a convolution in {groups} groups is wanted, found {list(x.shape)}")
+    values = np.zeros(x.shape)
+    each = x.shape[0] // groups
+    for group in range(groups):
+        for channel in range(min(each, x.shape[1])):
+            values[(group * each + channel, channel, *(n // 2 for n in x.shape[2:]))] = 1
+    return _fill(x, values)
+
+
+def orthogonal_(x: Tensor, gain: float = 1.0) -> Tensor:
+    """A matrix with orthonormal rows or columns, times a gain; more dimensions are rows with all but the first as columns.
+
+    A. M. Saxe, J. L. McClelland, S. Ganguli: "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (2014). The distribution
+    over orthogonal matrices is uniform: signs of R's diagonal are moved to Q (F. Mezzadri, "How to generate random matrices from the classical compact
+    groups", 2007).
+    """
+    if x.ndim < 2:
+        raise ValueError(f"orthogonal_: two dimensions at least are wanted, found {list(x.shape)}")
+    if not math.prod(x.shape):
+        return x
+    rows, columns = x.shape[0], math.prod(x.shape[1:])
+    drawn = generator().normal(size=(max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(drawn)
+    q = q * np.sign(np.diagonal(r))
+    return _fill(x, gain * (q if rows >= columns else q.T).reshape(x.shape))
+
+
 def fans(x: Tensor) -> tuple[int, int]:
     """fan_in and fan_out of a weight ``[out, in, ...]``."""
     if x.ndim < 2:
@@ -68,6 +119,10 @@ def gain_of(nonlinearity: str, slope: float = 0.0) -> float:
     if nonlinearity not in gains:
         raise ValueError(f"there is no gain for {nonlinearity!r}; there are {', '.join(gains)}")
     return gains[nonlinearity]
+
+
+calculate_gain = gain_of
+"""PyTorch's name for it."""
 
 
 def _he(x: Tensor, slope: float, mode: Fan, nonlinearity: str) -> float:

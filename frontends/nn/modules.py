@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.eager import no_grad, zeros
+from wengert.eager import full, no_grad, zeros
 from wengert.eager.errors import ShapeError
 from wengert.eager.operations.memory.views import dimension
 from wengert.eager.tensor import Tensor
-from wengert.nn import activations, convolution, init, layers, losses, pooling
+from wengert.nn import activations, init, layers, losses, pooling
 from wengert.nn.convolution import Pair
 from wengert.nn.module import Module, Parameter
 
@@ -46,37 +46,6 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class Conv2d(Module):
-    """Cross-correlation. ``weight: [out_channels, in_channels / groups, kh, kw]``, ``bias: [out_channels]``."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | Pair,
-        stride: int | Pair = 1,
-        padding: int | Pair = 0,
-        dilation: int | Pair = 1,
-        groups: int = 1,
-        bias: bool = True,
-        dtype: Any = None,
-    ):
-        if in_channels % groups or out_channels % groups:
-            raise ShapeError(f"Conv2d: {in_channels} and {out_channels} channels are not multiples of {groups} groups")
-        kernel = convolution.pair(kernel_size)
-        self.stride, self.padding, self.dilation, self.groups = convolution.pair(stride), convolution.pair(padding), convolution.pair(dilation), groups
-        self.weight = _parameter(out_channels, in_channels // groups, *kernel, dtype=dtype)
-        self.bias = _parameter(out_channels, dtype=dtype) if bias else None
-        _start(self.weight, self.bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return convolution.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        m, n, *kernel = self.weight.shape
-        return f"{n * self.groups}, {m}, kernel_size={tuple(kernel)}, stride={self.stride}, padding={self.padding}"
-
-
 class Embedding(Module):
     """The rows of ``weight: [num_embeddings, embedding_dim]`` at given positions."""
 
@@ -95,13 +64,98 @@ class Embedding(Module):
         return ", ".join(str(n) for n in self.weight.shape)
 
 
+class EmbeddingBag(Module):
+    """Sums, means or maxima of rows of ``weight: [num_embeddings, embedding_dim]``: see :func:`wengert.nn.functional.embedding_bag`."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        *,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        dtype: Any = None,
+    ):
+        self.weight = _parameter(num_embeddings, embedding_dim, dtype=dtype)
+        self.mode, self.scale_grad_by_freq, self.include_last_offset, self.padding_idx = mode, scale_grad_by_freq, include_last_offset, padding_idx
+        init.normal_(self.weight)
+        if padding_idx is not None:
+            with no_grad():
+                self.weight[padding_idx].fill_(0)
+
+    def forward(self, index: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        from wengert.nn.sampling import embedding_bag  # here, as it brings the table of operations
+
+        return embedding_bag(
+            index,
+            self.weight,
+            offsets,
+            scale_grad_by_freq=self.scale_grad_by_freq,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        return f"{', '.join(str(n) for n in self.weight.shape)}, mode={self.mode!r}"
+
+
+class Bilinear(Module):
+    """x1^T W x2 + b. ``weight: [out_features, in1_features, in2_features]``, ``bias: [out_features]``."""
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, dtype: Any = None):
+        self.weight = _parameter(out_features, in1_features, in2_features, dtype=dtype)
+        self.bias = _parameter(out_features, dtype=dtype) if bias else None
+        bound = 1 / math.sqrt(in1_features)
+        for p in (self.weight, self.bias):
+            if p is not None:
+                init.uniform_(p, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        from wengert.nn.functional import bilinear  # here, as it brings the table of operations
+
+        return bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        out, first, second = self.weight.shape
+        return f"in1_features={first}, in2_features={second}, out_features={out}, bias={self.bias is not None}"
+
+
+class PReLU(Module):
+    """x where it is positive, else ``weight`` times it: one number, or one for each channel."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None):
+        self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        from wengert.nn.functional import prelu  # here, as it brings the table of operations
+
+        return prelu(x, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.weight.shape[0]}"
+
+
 # -- layers without
 
 
-class Dropout(Module):
-    """In training, elements are zero with probability p and the others divided by 1 - p."""
+class Identity(Module):
+    """x. Takes any arguments, so that it may stand for another module."""
 
-    def __init__(self, p: float = 0.5):
+    def __init__(self, *args: Any, **keywords: Any):
+        del args, keywords
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class Dropout(Module):
+    """In training, elements are zero with probability p and the others divided by 1 - p. ``inplace`` changes nothing: the result is a new tensor."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
         if not 0 <= p <= 1:
             raise ShapeError(f"Dropout: p must be a probability, found {p}")
         self.p = p
@@ -114,10 +168,13 @@ class Dropout(Module):
 
 
 class ReLU(Module):
-    """max(x, 0)."""
+    """max(x, 0), written over x if asked for."""
+
+    def __init__(self, inplace: bool = False):
+        self.inplace = inplace
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.relu()
+        return activations.relu(x, self.inplace)
 
 
 class GELU(Module):
@@ -131,7 +188,10 @@ class GELU(Module):
 
 
 class SiLU(Module):
-    """x sigmoid(x)."""
+    """x sigmoid(x). ``inplace`` changes nothing: the result is a new tensor."""
+
+    def __init__(self, inplace: bool = False):
+        self.inplace = inplace
 
     def forward(self, x: Tensor) -> Tensor:
         return activations.silu(x)

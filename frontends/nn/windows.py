@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from wengert.eager.containers import listed
+from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import aten
 from wengert.eager.library.shapes import unfold
+from wengert.eager.operations.creation import zeros
 from wengert.eager.operations.joining import stack
+from wengert.eager.recording import dispatch
+from wengert.nn.convolution import spread
 from wengert.nn.padding import pad
 
 _CONVOLUTION = aten("convolution.default")
 Function = Callable[..., Any]
-
-
-def spread(value: Any, n: int) -> list[int]:
-    """One number for every direction, or one for each."""
-    numbers = listed(value)
-    return [int(numbers[0])] * n if len(numbers) == 1 else [int(v) for v in numbers]
 
 
 def convolution(n: int) -> Function:
@@ -165,6 +165,23 @@ def columns(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, strid
     window, apart, space, step = (spread(v, 2) for v in (kernel_size, dilation, padding, stride))
     cut = _cut(_padded(x, space, [0, 0], 0), 2, window, step, apart)
     return cut.permute(0, 1, 4, 2, 3).reshape(x.array.shape[0], x.array.shape[1] * prod(window), prod(cut.array.shape[2:4]))
+
+
+def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """The transpose of :func:`columns`: images ``[n, c, *output_size]`` that windows ``[n, c kh kw, windows]`` are added up to."""
+    if x.array.ndim == 2:
+        return fold(x.unsqueeze(0), output_size, kernel_size, dilation, padding, stride).squeeze(0)
+    sizes, window, apart, space, step = (spread(v, 2) for v in (output_size, kernel_size, dilation, padding, stride))
+    whole = [n + 2 * s for n, s in zip(sizes, space, strict=True)]
+    counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, d, s in zip(whole, window, apart, step, strict=True)]
+    batch, rows, given = x.array.shape
+    if rows % prod(window) or given != prod(counts):
+        raise ShapeError(f"fold: {sizes} with windows of {window} has {prod(counts)} windows of c times {prod(window)}, found {list(x.array.shape)}")
+    along = [np.arange(k)[:, None] * d + np.arange(n) * s for k, d, n, s in zip(window, apart, counts, step, strict=True)]
+    places = along[0][:, None, :, None] * whole[1] + along[1][None, :, None, :]
+    flat = x.reshape(batch, rows // prod(window), prod(window) * given)
+    image = zeros(batch, rows // prod(window), prod(whole), dtype=x.array.dtype).index_add(2, dispatch.new(places.reshape(-1)), flat)
+    return image.reshape(batch, -1, *whole)[:, :, space[0] : whole[0] - space[0], space[1] : whole[1] - space[1]]
 
 
 def pixel_shuffle(x: Any, upscale_factor: int) -> Any:

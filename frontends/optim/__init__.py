@@ -16,10 +16,12 @@ Parameters are tensors in lists, tuples and dictionaries, nested in any way.
 if __name__ != "wengert.optim":
     raise ImportError(f"{__name__} has another name: import it as wengert.optim")
 
+from wengert.optim.adagrad import Adagrad
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.loss_scaler import LossScaler
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.parameters import parameters
+from wengert.optim.rmsprop import RMSprop
 from wengert.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "LossScaler", "Optimizer", "parameters"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "LossScaler", "Optimizer", "RMSprop", "parameters"]

@@ -19,13 +19,14 @@ def functions() -> Mapping[str, Function]:
     from wengert.eager.library.elementwise import ELEMENTWISE
     from wengert.eager.library.factors import FACTORS
     from wengert.eager.library.linalg import OLD_NAMES
+    from wengert.eager.library.queries import QUERIES
     from wengert.eager.library.reductions import REDUCTIONS
     from wengert.eager.library.shapes import SHAPES
     from wengert.eager.library.signals import SIGNALS
     from wengert.eager.library.statistics import STATISTICS
     from wengert.eager.operations.memory.memory_layout import MEMORY
 
-    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY, **SIGNALS}
+    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY, **SIGNALS, **QUERIES}
 
 
 def foreach(name: str) -> Function:

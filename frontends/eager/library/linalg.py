@@ -8,13 +8,16 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
-from wengert.eager.library.calling import Function, in_dtype, traced
+from wengert.eager.library.calling import Function, aten, in_dtype, traced
 from wengert.eager.library.reductions import cross
 from wengert.eager.operations.creation import eye as identity
-from wengert.eager.operations.creation import zeros
+from wengert.eager.operations.creation import tensor, zeros
 from wengert.eager.operations.joining import stack
+from wengert.eager.operations.promotion import default_dtype
 from wengert.numpy import fft as transforms
 from wengert.numpy import linalg as matrices
 
@@ -193,6 +196,7 @@ def _no_bound(name: str, bound: Any) -> None:
 
 
 LINALG: dict[str, Function] = {
+    "matrix_exp": aten("matrix_exp.default"),
     "qr": lambda x, mode="reduced": _QR(x, mode=mode),
     "eigh": lambda x, UPLO="L": _EIGH(_symmetric(x, UPLO)),  # noqa: N803
     "eigvalsh": lambda x, UPLO="L": _EIGVALSH(_symmetric(x, UPLO)),  # noqa: N803
@@ -271,4 +275,6 @@ FFT: dict[str, Function] = {
     **{name: _in_plane(f"{name[:-1]}n") for name in ("fft2", "ifft2", "rfft2", "irfft2")},
     "fftshift": _shift("fftshift"),
     "ifftshift": _shift("ifftshift"),
+    "fftfreq": lambda n, d=1.0, dtype=None: tensor(np.fft.fftfreq(n, d), dtype or default_dtype()),
+    "rfftfreq": lambda n, d=1.0, dtype=None: tensor(np.fft.rfftfreq(n, d), dtype or default_dtype()),
 }

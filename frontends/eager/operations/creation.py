@@ -112,9 +112,11 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     return _made(array if dtype is None else array.astype(dtype), requires_grad)
 
 
-def as_tensor(data: Any) -> Tensor:
-    """The tensor itself, or a new one."""
-    return data if isinstance(data, Tensor) else tensor(data)
+@placed
+def as_tensor(data: Any, dtype: Any = None) -> Tensor:
+    """The tensor itself, or a new one where it is none or of another dtype."""
+    made = data if isinstance(data, Tensor) else tensor(data, dtype)
+    return made if dtype is None else made.to(dtype)
 
 
 def from_numpy(array: np.ndarray[Any, np.dtype[Any]]) -> Tensor:

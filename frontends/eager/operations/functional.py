@@ -174,7 +174,7 @@ def logical_not(x: Tensor) -> Tensor:
 
 def isfinite(x: Tensor) -> Tensor:
     """Neither infinite nor NaN."""
-    return (x - x) == 0 if x.is_floating_point() else dispatch.new(np.ones(x.shape, np.bool_))
+    return (x - x) == 0 if x.array.dtype.kind in "fc" else dispatch.new(np.ones(x.shape, np.bool_))
 
 
 def is_inference(x: Tensor) -> bool:
@@ -182,9 +182,9 @@ def is_inference(x: Tensor) -> bool:
     return x.is_inference()
 
 
-def allclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
+def allclose(x: Tensor, y: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are near each other."""
-    return bool(np.allclose(x.detach().numpy(), y.detach().numpy(), rtol, atol))
+    return bool(np.allclose(x.detach().numpy(), y.detach().numpy(), rtol, atol, equal_nan))
 
 
 def equal(x: Tensor, y: Tensor) -> bool:

@@ -137,6 +137,30 @@ def test_initialisation(name: str) -> None:
         nn.init.xavier_uniform_(eager.zeros(3))
 
 
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 2, 3)])
+def test_orthogonal_rows_or_columns(shape: tuple[int, ...]) -> None:
+    eager.manual_seed(0)
+    w = nn.init.orthogonal_(eager.zeros(*shape, dtype="float64", requires_grad=True), gain=2.0).detach().numpy().reshape(shape[0], -1)
+    w = w if w.shape[0] >= w.shape[1] else w.T
+    np.testing.assert_allclose(w.T @ w, 4 * np.eye(w.shape[1]), atol=1e-12)
+
+
+def test_other_starts() -> None:
+    eager.manual_seed(0)
+    torch.manual_seed(0)
+    p, q = (i.trunc_normal_(T.zeros(400, 50), 0.5, 2.0, -1.0, 3.0).numpy() for T, i in ((eager, nn.init), (torch, torch.nn.init)))
+    assert p.min() >= -1
+    assert p.max() <= 3
+    np.testing.assert_allclose([p.mean(), p.std()], [q.mean(), q.std()], atol=0.03)
+    for name, shape, options in (("constant_", (2, 3), {"val": 7}), ("eye_", (2, 3), {}), ("dirac_", (6, 2, 3, 2), {"groups": 2}), ("dirac_", (2, 3, 3), {})):
+        ours, theirs = (getattr(i, name)(T.zeros(*shape), **options).numpy() for T, i in ((eager, nn.init), (torch, torch.nn.init)))
+        np.testing.assert_array_equal(ours, theirs)
+    assert nn.init.calculate_gain("leaky_relu", 0.1) == torch.nn.init.calculate_gain("leaky_relu", 0.1)
+    for call in (lambda: nn.init.eye_(eager.zeros(3)), lambda: nn.init.dirac_(eager.zeros(3, 3)), lambda: nn.init.orthogonal_(eager.zeros(3))):
+        with pytest.raises(ValueError, match="wanted"):
+            call()
+
+
 def test_states_that_do_not_fit_are_refused_as_a_whole() -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
     before = model.state_dict()

@@ -143,6 +143,10 @@ OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "nesterov": lambda m, p: m.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "adam": lambda m, p: m.Adam(p, lr=0.05, weight_decay=0.01),
     "adamw": lambda m, p: m.AdamW(p, lr=0.05, betas=(0.8, 0.9)),
+    "rmsprop": lambda m, p: m.RMSprop(p, lr=0.05, weight_decay=0.01),
+    "rmsprop, centered": lambda m, p: m.RMSprop(p, lr=0.05, alpha=0.9, momentum=0.8, centered=True),
+    "adagrad": lambda m, p: m.Adagrad(p, lr=0.1, weight_decay=0.01),
+    "adagrad, decaying": lambda m, p: m.Adagrad(p, lr=0.1, lr_decay=0.1, initial_accumulator_value=0.5),
 }
 
 
@@ -211,3 +215,23 @@ def test_loss_scaling_beside_torch() -> None:
         np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=2e-3)
     assert True in stepped
     assert False in stepped
+
+
+@pytest.mark.parametrize("order", [2.0, 1.0, float("inf")])
+def test_gradients_are_clipped_together(order: float) -> None:
+    results: list[Any] = []
+    for T, N in ((torch, torch.nn), (eager, nn)):
+        leaves = [random(T, 3, 2), random(T, 4, seed=1), random(T, 2, seed=2)]
+        ((leaves[0] ** 3).sum() + (leaves[1] ** 2).sum()).backward()
+        norms = [N.utils.clip_grad_norm_(leaves, bound, order) for bound in (100.0, 1.5)]
+        N.utils.clip_grad_value_(leaves, 0.3)
+        vector = N.utils.parameters_to_vector(leaves)
+        N.utils.vector_to_parameters(vector.detach() * 2, leaves)
+        results.append([*(np.asarray(n.detach()) for n in norms), *(np.asarray(x.grad) for x in leaves[:2]), *(np.asarray(x.detach()) for x in leaves)])
+    for actual, expected in zip(results[1], results[0], strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
+    x = random(eager, 2)
+    assert nn.utils.clip_grad_norm_(x, 1.0).item() == 0
+    (x * float("inf")).sum().backward()
+    with pytest.raises(RuntimeError, match=r"the norm of order 2\.0 of the gradients is"):
+        nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True)
