@@ -52,19 +52,21 @@ def constant_(x: Tensor, val: float) -> Tensor:
 
 
 def trunc_normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    """Normal, drawn again where it is not between a and b."""
+    """Normal, where it lies between a and b: uniform numbers through the inverse of the distribution function."""
     if not a < b:
         raise ValueError(f"trunc_normal_: a must be less than b, found {a} and {b}")
-    from scipy.stats import truncnorm  # here, as it takes long to load
+    from scipy.special import ndtr, ndtri  # here, as few starts need them  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
-    return _fill(x, truncnorm.rvs((a - mean) / std, (b - mean) / std, mean, std, x.shape, random_state=generator()))
+    low, high = (float(ndtr((bound - mean) / std)) for bound in (a, b))
+    drawn: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = np.asarray(ndtri(generator().uniform(low, high, x.shape)))
+    return _fill(x, np.clip(mean + std * drawn, a, b))
 
 
 def eye_(x: Tensor) -> Tensor:
     """The identity, of a matrix."""
     if x.ndim != 2:
         raise ValueError(f"eye_: a matrix is wanted, found {list(x.shape)}")
-    return _fill(x, np.eye(*x.shape))
+    return _fill(x, np.eye(x.shape[0], x.shape[1]))
 
 
 def dirac_(x: Tensor, groups: int = 1) -> Tensor:
