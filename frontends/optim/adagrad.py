@@ -17,7 +17,13 @@ class Adagrad(Optimizer):
     """
 
     def __init__(
-        self, params: Any, lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0, initial_accumulator_value: float = 0.0, eps: float = 1e-10
+        self,
+        params: Any,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
     ):
         super().__init__(params, lr)
         self.lr_decay, self.weight_decay, self.eps = lr_decay, weight_decay, eps

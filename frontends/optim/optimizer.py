@@ -14,10 +14,10 @@ class Optimizer:
 
     Attributes:
         params: the parameters.
-        lr: the learning rate.
+        lr: the learning rate; a tensor may be filled anew between compiled steps, which a number is recorded anew for.
     """
 
-    def __init__(self, params: Any, lr: float):
+    def __init__(self, params: Any, lr: float | Tensor):
         self.params = parameters(params)
         self.lr = lr
 

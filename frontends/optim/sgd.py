@@ -15,7 +15,7 @@ class SGD(Optimizer):
     PyTorch gives it.
     """
 
-    def __init__(self, params: Any, lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False):
+    def __init__(self, params: Any, lr: float | Tensor = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False):
         super().__init__(params, lr)
         self.momentum = momentum
         self.weight_decay = weight_decay

@@ -235,3 +235,29 @@ def test_gradients_are_clipped_together(order: float) -> None:
     (x * float("inf")).sum().backward()
     with pytest.raises(RuntimeError, match=r"the norm of order 2\.0 of the gradients is"):
         nn.utils.clip_grad_norm_([x], 1.0, error_if_nonfinite=True)
+
+
+def test_a_rate_that_is_a_tensor_is_not_recorded_anew() -> None:
+    rates = (0.1, 0.05, 0.025, 0.0)
+    results: list[Any] = []
+    for compiling in (False, True):
+        w = random(eager, 3)
+        optimizer = optim.RMSprop([w], lr=eager.tensor(0.0, dtype="float64") if compiling else 0.0)
+
+        def step(optimizer: Any = optimizer, w: Any = w) -> Any:
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+            return w.detach().clone()
+
+        run = eager.compile(step) if compiling else step
+        for rate in rates:
+            if compiling:
+                optimizer.lr.fill_(rate)
+            else:
+                optimizer.lr = rate
+            last = run().numpy()
+        results.append(last)
+        if compiling:
+            assert len(run.reasons) == 1
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-12)
