@@ -44,6 +44,10 @@ class _Names:
         self.next_value, self.next_argument, self.next_conflict, self.used = state
 
     def unique(self, name: str) -> str:
+        """The name, or one with a number that makes it another. A name that has such a number counts as if it got it here: text stays as it is printed."""
+        base, _, number = name.rpartition("_")
+        if number.isdecimal() and len(number) < 10 and base in self.used and name not in self.used:
+            self.next_conflict = max(self.next_conflict, int(number) + 1)
         candidate = name
         while candidate in self.used:
             candidate = f"{name}_{self.next_conflict}"

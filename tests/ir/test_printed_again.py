@@ -183,3 +183,21 @@ def test_an_op_of_another_dialect_that_its_short_form_does_not_say(op: str) -> N
     printed = print_module(parse_module(text))
     assert print_module(parse_module(printed)) == printed
     assert op.partition(" ")[0] in printed
+
+
+HINTS = st.sampled_from([None, "x", "x_0", "x_1", "x_2", "x_0_1", "y", "y_1"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["constant", "sine"]), HINTS), min_size=1, max_size=7))
+def test_names_stay_as_they_are_printed(ops: list[tuple[str, str | None]]) -> None:
+    """Whatever names derivatives and passes leave: what they print is printed the same when it is read."""
+    lines = ['%v0 = "stablehlo.constant"() <{value = dense<1.0> : tensor<f32>}> : () -> tensor<f32>']
+    for number, (name, _) in enumerate(ops):
+        value, operands, types = ("<{value = dense<2.0> : tensor<f32>}>", "", "") if name == "constant" else ("", f"%v{number}", "tensor<f32>")
+        lines.append(f'%v{number + 1} = "stablehlo.{name}"({operands}) {value} : ({types}) -> tensor<f32>')
+    module = parse_module("func.func @main() -> tensor<f32> {\n" + "\n".join(lines) + f"\nreturn %v{len(ops)} : tensor<f32>\n}}")
+    made = [op for op in module.walk() if op.name.startswith("stablehlo.")]
+    for op, (_, hint) in zip(made[1:], ops, strict=True):
+        op.results[0].name_hint = hint
+    text = print_module(module)
+    assert print_module(parse_module(text)) == text
