@@ -105,11 +105,16 @@ class Scalars(ComplexFunctions, IntegerFunctions):
         return self.binary("ashr" if target.kind == "i" else "lshr", "i8", moved, self.constant("i8", 4))
 
     def resize(self, x: str, source: str, target: str, *, signed: bool) -> str:
-        """An integer in another width."""
+        """An integer in another width.
+
+        Vectors from 64 to 16 bits are frozen, which changes nothing: LLVM 22 for x86-64 makes a shifted product of extended 16-bit numbers, narrowed to
+        16 bits, a product of upper halves, and takes its sign bits for zeros where the result is extended, or shifted further.
+        """
         before, after = int(source[1:]), int(target[1:])
         if before == after:
             return x
-        return self.cast("trunc" if after < before else "sext" if signed else "zext", x, source, target)
+        resized = self.cast("trunc" if after < before else "sext" if signed else "zext", x, source, target)
+        return self.op(f"freeze {self.type(target)} {resized}") if self.lanes > 1 and (before, after) == (64, 16) else resized
 
     def _float_to_float(self, x: str, source: Element, target: Element) -> str:
         if target.narrow:
