@@ -36,7 +36,7 @@ class Memory:
     def load_contiguous(self, element: Element, address: str, step: int, mask: str | None = None) -> Value:
         """Neighbouring elements from ``address`` on (``step`` 1), or down to it (``step`` -1: it is the last lane's)."""
         if element.kind == "c":
-            return self._load_pairs(element, address, step)
+            return self._load_pairs(element, address, step) if self.lanes > 1 else self.load(element, address)
         if mask or self.active < self.lanes:
             raw = self._masked(element, address, mask or self.active_mask(), self.lanes)
         else:
@@ -172,6 +172,9 @@ class Memory:
 
     def store_contiguous(self, element: Element, value: Value, address: str, step: int) -> None:
         """Neighbouring elements from ``address`` on (``step`` 1), or down to it (``step`` -1)."""
+        if isinstance(value, tuple) and self.lanes == 1:
+            self.store(element, value, address)
+            return
         if isinstance(value, tuple):
             raw = self.scalars.shuffle(element.memory, *value, [i + part for i in self._order(step) for part in (0, self.lanes)])
             self._store_prefix(element, raw, address, 2 * self.lanes, 2 * self.active)
