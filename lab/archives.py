@@ -133,6 +133,8 @@ def _header(stream: BinaryIO, key: str) -> Header:
         raise ArchiveError(f"'{key}' is not an array ({str(error).splitlines()[0][:80] if str(error) else type(error).__name__})") from None
     if dtype.hasobject:
         raise ArchiveError(f"'{key}' holds Python objects, which are not read")
+    if dtype.shape:
+        raise ArchiveError(f"'{key}' says that its elements are arrays of shape {dtype.shape}")
     if any(type(extent) is not int or extent < 0 for extent in shape) or prod(shape) * max(dtype.itemsize, 1) > 1 << 62:
         raise ArchiveError(f"'{key}' says that its shape is {shape}")
     return Header(shape, dtype, bool(fortran_order))

@@ -171,12 +171,16 @@ def test_arrays_that_are_not_asked_for_are_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "message"),
-    [("(1000000000000,)", r"must be float64\[4\], found float64\[1000000000000\]"), ("(4,)", "says that it holds 32 bytes of elements, and holds 0")],
+    ("descr", "shape", "message"),
+    [
+        ("<f8", "(1000000000000,)", r"must be float64\[4\], found float64\[1000000000000\]"),
+        ("<f8", "(4,)", "says that it holds 32 bytes of elements, and holds 0"),
+        ("8f8", "(3, 4)", r"says that its elements are arrays of shape \(8,\)"),
+    ],
 )
-def test_arrays_that_claim_what_they_do_not_hold(shape: str, message: str, tmp_path: Path) -> None:
+def test_arrays_that_claim_what_they_do_not_hold(descr: str, shape: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "in.npy"
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}".encode()
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
     with pytest.raises(wg.InputError, match=message):
         read_inputs(path, PROGRAM.signature)

@@ -21,6 +21,8 @@ HEADERS = (
     b"{'descr': '<f8', 'fortran_order': False, 'shape': (4, 3), }",
     b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }",
     b"{'descr': '<f8', 'fortran_order': False, 'shape': (-4, -3), }",
+    b"{'descr': '8f8', 'fortran_order': False, 'shape': (4, 3), }",
+    b"{'descr': ('<f8', (2, 2)), 'fortran_order': False, 'shape': (), }",
     b"{'descr': '|O', 'fortran_order': False, 'shape': (4, 3), }",
     b"{'descr': '<U99999999', 'fortran_order': False, 'shape': (1,), }",
     b"{'descr': '<V16', 'fortran_order': True, 'shape': (4, 3), }",
