@@ -22,7 +22,7 @@ from wengert.runtime.interpreter import run
 from wengert.runtime.loading import load
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.codegen.cpu.program import generate
-from wengert.transforms.lowering import lower
+from wengert.transforms.lowering import lower, placed
 from wengert.transforms.pipelines import BUFFERIZE, parse_pipeline
 from wengert.transforms.schedule.host import host
 
@@ -78,7 +78,7 @@ def test_predicted_bytes_are_those_that_are_allocated(program: CorpusProgram, pr
     data = program.reference(precision)
     compiled = load(program.path(precision)).compile()
     results = compiled(*data.inputs)
-    predicted = footprint(function_of(bufferized(runnable(load(program.path(precision)).optimized_module))))
+    predicted = footprint(function_of(placed(core_form(runnable(load(program.path(precision)).optimized_module)))))  # buffers depend on schedules
     code: Any = compiled.executable
     _, constants, _ = code._kept
     arena, _ = code._slow._arena()
