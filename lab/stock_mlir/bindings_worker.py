@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
+import math
+import struct
 import sys
 from typing import Any
 
@@ -32,9 +34,33 @@ def llvm(request: dict[str, str]) -> bytes:
     return str(library("dialects.llvm").translate_module_to_llvmir(module.operation)).encode()
 
 
+def bf16_of(x: float) -> int:
+    """The bits of the bf16 that is nearest, ties to even."""
+    sign = 0x8000 if math.copysign(1.0, x) < 0 else 0
+    if x != x:
+        return 0x7FC0
+    if math.isinf(x):
+        return sign | 0x7F80
+    _, exponent = math.frexp(x)
+    unit = max(exponent - 8, -133)  # of the last place; that of subnormal numbers is the least
+    units = round(math.ldexp(abs(x), -unit))
+    if units < 128:
+        return sign | units
+    if units == 256:
+        units, unit = 128, unit + 1
+    return sign | min(((unit + 134) << 7) + units - 128, 0x7F80)
+
+
+@ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
+def truncated(x: float) -> float:
+    """``__truncdfbf2``, which the engine does not have: the lower half of the register that a float is returned in."""
+    return float(struct.unpack("<f", struct.pack("<I", bf16_of(x)))[0])
+
+
 def output(request: dict[str, str]) -> bytes:
     """Nothing: the function has written what there is."""
     engine = library("execution_engine").ExecutionEngine(library("ir").Module.parse(request["text"]), opt_level=2)
+    engine.raw_register_runtime("__truncdfbf2", ctypes.cast(truncated, ctypes.c_void_p))
     ctypes.CFUNCTYPE(None)(engine.raw_lookup(request["entry"]))()
     return b""
 
