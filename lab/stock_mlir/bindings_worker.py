@@ -34,33 +34,40 @@ def llvm(request: dict[str, str]) -> bytes:
     return str(library("dialects.llvm").translate_module_to_llvmir(module.operation)).encode()
 
 
-def bf16_of(x: float) -> int:
-    """The bits of the bf16 that is nearest, ties to even."""
+def narrowed(x: float, digits: int) -> int:
+    """The bits of the nearest float of 16 bits, ties to even, that has so many binary digits with the leading one."""
+    bias, half = (1 << (15 - digits)) - 1, 1 << (digits - 1)
+    infinite = (2 * bias + 1) << (digits - 1)
     sign = 0x8000 if math.copysign(1.0, x) < 0 else 0
     if x != x:
-        return 0x7FC0
+        return infinite | half >> 1
     if math.isinf(x):
-        return sign | 0x7F80
+        return sign | infinite
     _, exponent = math.frexp(x)
-    unit = max(exponent - 8, -133)  # of the last place; that of subnormal numbers is the least
+    unit = max(exponent - digits, 2 - bias - digits)  # of the last place; that of subnormal numbers is the least
     units = round(math.ldexp(abs(x), -unit))
-    if units < 128:
+    if units < half:
         return sign | units
-    if units == 256:
-        units, unit = 128, unit + 1
-    return sign | min(((unit + 134) << 7) + units - 128, 0x7F80)
+    if units == 2 * half:
+        units, unit = half, unit + 1
+    return sign | min(((unit + digits - 1 + bias) << (digits - 1)) + units - half, infinite)
 
 
-@ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
-def truncated(x: float) -> float:
-    """``__truncdfbf2``, which the engine does not have: the lower half of the register that a float is returned in."""
-    return float(struct.unpack("<f", struct.pack("<I", bf16_of(x)))[0])
+def in_register(bits: int) -> float:
+    """The float that has these bits in its lower half: that of the register which a float of 16 bits is returned in."""
+    return float(struct.unpack("<f", struct.pack("<I", bits))[0])
+
+
+CONVERSION = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
+RUNTIME = {"__truncdfbf2": CONVERSION(lambda x: in_register(narrowed(x, 8))), "__truncdfhf2": CONVERSION(lambda x: in_register(narrowed(x, 11)))}
+"""Conversions from doubles, which the engine does not have: bf16 and f16."""
 
 
 def output(request: dict[str, str]) -> bytes:
     """Nothing: the function has written what there is."""
     engine = library("execution_engine").ExecutionEngine(library("ir").Module.parse(request["text"]), opt_level=2)
-    engine.raw_register_runtime("__truncdfbf2", ctypes.cast(truncated, ctypes.c_void_p))
+    for name, function in RUNTIME.items():
+        engine.raw_register_runtime(name, ctypes.cast(function, ctypes.c_void_p))
     ctypes.CFUNCTYPE(None)(engine.raw_lookup(request["entry"]))()
     return b""
 
