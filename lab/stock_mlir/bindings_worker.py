@@ -58,9 +58,20 @@ def in_register(bits: int) -> float:
     return float(struct.unpack("<f", struct.pack("<I", bits))[0])
 
 
-CONVERSION = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
-RUNTIME = {"__truncdfbf2": CONVERSION(lambda x: in_register(narrowed(x, 8))), "__truncdfhf2": CONVERSION(lambda x: in_register(narrowed(x, 11)))}
-"""Conversions from doubles, which the engine does not have: bf16 and f16."""
+@ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
+def to_bf16(x: float) -> float:
+    """``__truncdfbf2``."""
+    return in_register(narrowed(x, 8))
+
+
+@ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
+def to_f16(x: float) -> float:
+    """``__truncdfhf2``."""
+    return in_register(narrowed(x, 11))
+
+
+RUNTIME = {"__truncdfbf2": to_bf16, "__truncdfhf2": to_f16}
+"""Conversions from doubles, which the engine does not have."""
 
 
 def output(request: dict[str, str]) -> bytes:
