@@ -22,11 +22,25 @@ def functions() -> Mapping[str, Function]:
     from wengert.eager.library.queries import QUERIES
     from wengert.eager.library.reductions import REDUCTIONS
     from wengert.eager.library.shapes import SHAPES
+    from wengert.eager.library.signal_windows import OLDER_NAMES as OLDER_WINDOWS
     from wengert.eager.library.signals import SIGNALS
     from wengert.eager.library.statistics import STATISTICS
     from wengert.eager.operations.memory.memory_layout import MEMORY
 
-    return {**CREATION, **ELEMENTWISE, **SHAPES, **REDUCTIONS, **OLD_NAMES, **FACTORS, **COUNTING, **STATISTICS, **MEMORY, **SIGNALS, **QUERIES}
+    return {
+        **CREATION,
+        **ELEMENTWISE,
+        **SHAPES,
+        **REDUCTIONS,
+        **OLD_NAMES,
+        **FACTORS,
+        **COUNTING,
+        **STATISTICS,
+        **MEMORY,
+        **SIGNALS,
+        **OLDER_WINDOWS,
+        **QUERIES,
+    }
 
 
 def foreach(name: str) -> Function:

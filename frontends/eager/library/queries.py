@@ -31,21 +31,6 @@ def fill_diagonal_(x: Any, fill_value: float, wrap: bool = False) -> Any:
     return x.masked_fill_(creation.tensor(mask), fill_value)
 
 
-def _window(name: str) -> Function:
-    """A window of signal processing by its older name: the first numbers of a longer symmetric one, unless it is not periodic."""
-
-    def run(window_length: int, periodic: bool = True, *args: Any, **keywords: Any) -> Any:
-        from wengert.eager.library.signal_windows import WINDOWS
-
-        more = dict(zip({"hamming": ("alpha", "beta"), "kaiser": ("beta",)}.get(name, ()), args, strict=False))
-        if name == "hamming":
-            alpha, beta = more.pop("alpha", 0.54), more.pop("beta", 0.46)
-            return WINDOWS["general_cosine"](window_length, a=[alpha, beta], sym=not periodic, **keywords)
-        return WINDOWS[name](window_length, sym=not periodic, **more, **keywords)
-
-    return run
-
-
 def _result_type(*values: Any) -> Any:
     return promotion.result_dtype([v.array if hasattr(v, "array") else v for v in values])
 
@@ -77,6 +62,5 @@ QUERIES: dict[str, Function] = {
     "iinfo": np.iinfo,
     "result_type": _result_type,
     "promote_types": lambda first, second: promotion.result_dtype([np.zeros(1, first), np.zeros(1, second)]),
-    **{f"{name}_window": _window(name) for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")},
 }
 """By name."""

@@ -63,3 +63,23 @@ WINDOWS: dict[str, Function] = {
         "nuttall": _cosines([0.3635819, 0.4891775, 0.1365995, 0.0106411]),
     }.items()
 }
+
+
+def _by_older_name(name: str) -> Function:
+    """A window as ``torch.hann_window`` makes it: the first numbers of a longer symmetric one, unless it is not periodic."""
+
+    def make(window_length: int, periodic: bool = True, *shape: float, **options: Any) -> Any:
+        options = {**dict(zip(_SHAPES.get(name, ()), shape, strict=False)), **options}
+        if name == "hamming":
+            terms = [options.pop("alpha", 0.54), options.pop("beta", 0.46)]
+            return WINDOWS["general_cosine"](window_length, a=terms, sym=not periodic, **options)
+        return WINDOWS[name](window_length, sym=not periodic, **options)
+
+    return make
+
+
+_SHAPES = {"hamming": ("alpha", "beta"), "kaiser": ("beta",)}
+"""The numbers that give a window its shape, in the order in which they may be given."""
+
+OLDER_NAMES: dict[str, Function] = {f"{name}_window": _by_older_name(name) for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")}
+"""Windows outside of ``torch.signal.windows``."""
