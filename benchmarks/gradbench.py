@@ -42,4 +42,4 @@ def _row(entry: dict[str, Any]) -> Row:
     least = entry["t_ours"] if entry["t_ours"] is not None else 10 * entry["t_jax"]
     ours = Measured(Time(least, None), entry.get("compile_ours") or 0.0, entry.get("max_rel_err") or 0.0)
     missing = {"wengert": f"{entry['eval']} {entry['size']}: {entry['error']} (counted as 10 times JAX's time)"} if entry["error"] else {}
-    return Row("gradbench", f"{entry['eval']} {entry['size']}", ours, {"jax": jax}, missing, 0.0)
+    return Row("gradbench", f"{entry['eval']} {entry['size']}", ours, {"jax": jax}, missing, wrong={}, limit=0.0)

@@ -115,3 +115,15 @@ for result, shape in ((0, (4, 2, 4)), (0, (4, 3, 5)), (1, (4, 7))):
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_rows_of_the_ad_kit() -> None:
+    """What its report says of a workload, and of one that failed, which counts as ten times JAX's time."""
+    from benchmarks.gradbench import _row
+
+    entry = {"eval": "lse", "size": "n2500", "t_jax": 2e-6, "t_ours": 1e-6, "compile_jax": 0.2, "compile_ours": 0.1, "max_rel_err": 1e-15, "error": None}
+    row = _row(entry)
+    assert (row.name, row.ratio("jax"), row.missing, row.wrong) == ("lse n2500", 0.5, {}, {})
+    failed = _row({**entry, "t_ours": None, "compile_ours": None, "max_rel_err": None, "error": "it was wrong"})
+    assert failed.ratio("jax") == 10
+    assert "it was wrong" in failed.missing["wengert"]
