@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from wengert.transforms.ad.colouring import columns as columns_module
 from wengert.transforms.ad.colouring.both_sides import coloured_on_both_sides, coloured_with_fewer, divided, fewest_directions
 from wengert.transforms.ad.colouring.columns import coloured, count, greedy
 from wengert.transforms.ad.colouring.orders import ORDERS, neighbours
 from wengert.transforms.ad.colouring.recovery import NotRecoverableError, Recovery, read_directly, read_symmetric, substituted
+from wengert.transforms.ad.colouring.rounds import in_rounds
 from wengert.transforms.ad.colouring.symmetric import acyclic_coloured, star_coloured
 
 
@@ -55,6 +57,31 @@ def test_columns_are_told_apart_in_every_order(rows: int, columns: int, seed: in
     matrix, nobody = _values(pattern, seed), np.full(rows, -1)
     np.testing.assert_array_equal(_recovered(read_directly(pattern, colours, nobody), matrix, colours, nobody), matrix[pattern.toarray()])
     assert count(coloured(pattern)) <= count(colours)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), SEEDS, DENSITIES, st.integers(1, 41))
+def test_many_columns_at_once_get_the_colours_of_one_after_the_other(rows: int, columns: int, seed: int, density: float, than: int):
+    """A colour is that of the round which a column has its turn in, or of the loop behind the rounds."""
+    pattern = _random(rows, columns, seed, density)
+    order = np.random.default_rng(seed).permutation(columns)
+    begun, expected = in_rounds(pattern, order), greedy(pattern, order, columns + 1)
+    assert expected is not None
+    is_done = ~np.isin(np.arange(columns), begun.rest)
+    np.testing.assert_array_equal(begun.colours[is_done], expected[is_done])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns_module, "MANY_ELEMENTS", 0)
+        at_once = greedy(pattern, order, than)
+    assert (at_once is None) == (count(expected) >= than)
+    if at_once is not None:
+        np.testing.assert_array_equal(at_once, expected)
+
+
+def test_blocks_are_coloured_in_rounds_and_bands_are_not():
+    blocks = sparse.csr_array(sparse.kron(sparse.eye_array(2000), np.ones((2, 5), bool)))
+    begun = in_rounds(blocks, np.arange(10000))
+    assert not len(begun.rest)
+    np.testing.assert_array_equal(begun.colours, np.tile(np.arange(5), 2000))
+    assert len(in_rounds(_band(10000, 1), np.arange(10000)).rest) > 9000
 
 
 @given(SIZES, SIZES, SEEDS, DENSITIES)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.transforms.ad.colouring.orders import ORDERS, Order, neighbours
+from wengert.transforms.ad.colouring.rounds import in_rounds
 from wengert.transforms.analysis.sparsity.matrices import Pattern
 
 Colours = np.ndarray[Any, np.dtype[np.int64]]
@@ -21,6 +22,9 @@ NONE = -1
 
 MOST_NEIGHBOURS = 1 << 20
 """A graph of the columns that may have more edges is not formed: the columns are taken from the fullest one on."""
+
+MANY_ELEMENTS = 1 << 12
+"""From so many elements on, columns that have no neighbours among the earlier ones are coloured together."""
 
 
 def coloured(pattern: Pattern, orders: Sequence[str] = tuple(ORDERS)) -> Colours:
@@ -66,10 +70,17 @@ def _orders(pattern: Pattern, names: Sequence[str]) -> Iterator[Order]:
 
 def greedy(pattern: Pattern, order: Order, than: int) -> Colours | None:
     """Each column in the order gets the first colour that no column with a row in common has; None at so many colours."""
-    columns = pattern.tocsc()
-    starts, rows = columns.indptr.tolist(), columns.indices.tolist()
     colours = [0] * pattern.shape[1]
     taken = [0] * pattern.shape[0]  # the colours of each row's columns, as bits
+    if pattern.nnz >= MANY_ELEMENTS:
+        begun = in_rounds(pattern, order)
+        if count(begun.colours) >= than:
+            return None
+        if not len(begun.rest):
+            return begun.colours
+        colours, taken, order = begun.colours.tolist(), begun.taken.tolist(), begun.rest
+    columns = pattern.tocsc()
+    starts, rows = columns.indptr.tolist(), columns.indices.tolist()
     for column in order.tolist():
         mine, near = rows[starts[column] : starts[column + 1]], 0
         for row in mine:

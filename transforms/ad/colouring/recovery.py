@@ -42,6 +42,8 @@ class NotRecoverableError(ValueError):
     """The colours do not determine every element, or only by sums that are longer than is sensible."""
 
 
+MOST_COUNTERS = 8
+"""Colours of lines, for each element, beyond which they are numbered before they are counted."""
 LONGEST = 16
 """Summands for each element, on average, beyond which substitution is not worth it."""
 
@@ -119,8 +121,10 @@ def _places(pattern: Pattern) -> tuple[Numbers, Numbers]:
 
 def _alone(line: Numbers, colours: Numbers) -> Any:
     """For each element, whether it is the only one of its colour in its line; not where it has none."""
-    _, inverse, counts = np.unique(line * (colours.max(initial=0) + 2) + colours + 1, return_inverse=True, return_counts=True)
-    return (counts[inverse] == 1) & (colours != NONE)
+    keys = line * (colours.max(initial=0) + 2) + colours + 1
+    if keys.max(initial=0) > MOST_COUNTERS * len(keys):
+        _, keys = np.unique(keys, return_inverse=True)
+    return (np.bincount(keys)[keys] == 1) & (colours != NONE)
 
 
 def _alone_in(pattern: Pattern, columns: Colours, at_row: Numbers, at_column: Numbers) -> Any:

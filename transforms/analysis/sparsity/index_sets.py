@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct
@@ -55,6 +55,12 @@ class IndexSets(Struct, frozen=True):
         """Whether no element depends on anything."""
         return not self.rows.nnz or not self.numbers.any()
 
+    @property
+    def has_set_for_each(self) -> bool:
+        """Whether each element has a set of its own, in their order, and there are no other sets."""
+        count = self.numbers.size
+        return self.rows.shape[0] == count + 1 and np.array_equal(self.numbers.reshape(-1), np.arange(1, count + 1))
+
     def with_numbers(self, numbers: Any) -> IndexSets:
         """A tensor whose elements are given by the numbers of sets."""
         return IndexSets(self.rows, np.asarray(numbers, np.int64))
@@ -67,9 +73,16 @@ class IndexSets(Struct, frozen=True):
             return one if one.shape == extents else one.with_numbers(np.broadcast_to(one.numbers, extents))
         if self.rows is other.rows and np.array_equal(self.numbers, other.numbers):
             return self
+        made = self._joined(other)
+        members = made.count()
+        return next((one for one in (self, other) if one.shape == made.shape and one.count() == members), made)
+
+    def _joined(self, other: IndexSets) -> IndexSets:
+        if self.shape == other.shape and self.has_set_for_each and other.has_set_for_each:
+            return IndexSets(_united_rows(self.rows, other.rows), self.numbers)
         count = other.rows.shape[0]
         pairs, numbers = np.unique(self.numbers * count + other.numbers, return_inverse=True)
-        rows = _united_rows(self.rows, pairs // count, other.rows, pairs % count)
+        rows = _united_rows(_chosen(self.rows, pairs // count), _chosen(other.rows, pairs % count))
         return _with_empty_row(rows, numbers.reshape(np.broadcast_shapes(self.shape, other.shape)))
 
     def grouped(self, groups: Numbers) -> IndexSets:
@@ -128,7 +141,7 @@ class IndexSets(Struct, frozen=True):
 
     def count(self) -> int:
         """The number of members of the sets of all elements. A union that adds nothing leaves it as it is."""
-        return int(np.diff(self.rows.indptr)[self.numbers].sum())
+        return int(self.rows.nnz if self.has_set_for_each else np.diff(self.rows.indptr)[self.numbers].sum())
 
 
 def nothing(extents: Sequence[int], columns: int) -> IndexSets:
@@ -169,14 +182,21 @@ def _shifted(numbers: Numbers, start: int) -> Numbers:
     return np.where(numbers == 0, 0, numbers + start) if start else numbers
 
 
-def _united_rows(one: Any, first: Numbers, other: Any, second: Numbers) -> Any:
-    """The unions of rows of two lists of sets: one by one, without the checks that take scipy longer than short lists."""
-    lengths = np.diff(one.indptr)[first], np.diff(other.indptr)[second]
-    if int(lengths[0].sum() + lengths[1].sum()) > FEW_ENTRIES:
-        return _matrix(one[first] + other[second])
-    width, each = int(one.shape[1]), np.arange(len(first))
-    members = [_members(one, first, lengths[0]), _members(other, second, lengths[1])]
-    return _rows_of(np.concatenate(members) + width * np.concatenate([np.repeat(each, count) for count in lengths]), len(first), width)
+def _united_rows(one: Any, other: Any) -> Any:
+    """The unions of the rows of two lists of sets, one by one."""
+    if one.nnz + other.nnz > FEW_ENTRIES:
+        return _matrix(one + other)
+    height, width = cast("tuple[int, int]", one.shape)  # short lists without the checks that take scipy longer
+    members = [each.indices + width * np.repeat(np.arange(height), np.diff(each.indptr)) for each in (one, other)]
+    return _rows_of(np.concatenate(members), height, width)
+
+
+def _chosen(rows: Any, numbers: Numbers) -> Any:
+    """The sets that have these numbers."""
+    lengths = np.diff(rows.indptr)[numbers]
+    if int(lengths.sum()) > FEW_ENTRIES:
+        return rows[numbers]
+    return pattern_of_rows(_members(rows, numbers, lengths), np.concatenate([[0], np.cumsum(lengths)]), (len(numbers), int(rows.shape[1])))
 
 
 def _few_unions(rows: Any, groups: Numbers) -> Any | None:
