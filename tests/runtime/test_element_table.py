@@ -29,9 +29,8 @@ WITHOUT_DERIVATIVE = {"chlo.next_after", "chlo.polygamma"}
 """Refused by name: a step of bits, and the order of polygamma."""
 
 
-SUMS_OF_TERMS = {"atan2": 8, "chlo.lgamma": 8, "chlo.digamma": 32, "chlo.polygamma": 400}
-"""How many units of the last place functions may be off that are sums of terms larger than themselves, numbers below 1 counting as 1; of complex numbers
-``atan2`` is, a logarithm of a number near 1 for small angles."""
+SUMS_OF_TERMS = {"chlo.lgamma": 8, "chlo.digamma": 32, "chlo.polygamma": 400}
+"""How many units of the last place functions may be off that are sums of terms larger than themselves, numbers below 1 counting as 1."""
 
 
 AMPLIFIED = 2e-5
@@ -65,8 +64,7 @@ def same_bits(a: Array, b: Array, name: str = "") -> Array:
 
 def near(a: Array, b: Array, name: str) -> Array:
     """Where two arrays agree but for rounding; a complex number may be off in proportion to its modulus."""
-    sums = {op: ulps for op, ulps in SUMS_OF_TERMS.items() if op != "atan2" or a.dtype.kind == "c"}
-    ulps, least = next(((ulps, 1.0) for op, ulps in sums.items() if name.startswith(op)), (8, 0.0))
+    ulps, least = next(((ulps, 1.0) for op, ulps in SUMS_OF_TERMS.items() if name.startswith(op)), (8, 0.0))
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     slack = AMPLIFIED if a.dtype.kind == "c" and name.startswith("power") else ulps * float(ml_dtypes.finfo(a.dtype).eps)
     x, y = a.astype(wide), b.astype(wide)

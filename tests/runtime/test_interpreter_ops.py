@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import wengert as wg
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.interpreter import run
 
@@ -229,6 +230,12 @@ CONTRACTION = {
     "conv dilated": _conv(
         "2x3x7xf64", "4x3x3xf64", "2x4x12xf64", "[b, f, 0]x[o, i, 0]->[b, f, 0]", "pad = [[2, 1]], lhs_dilate = [2], rhs_dilate = [2], reverse = [true]"
     ),
+    "conv dilated groups": _conv(
+        "2x4x5x6xf64", "6x2x2x3xf64", "2x6x9x16xf64", "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]", "pad = [[1, 0], [1, 1]], lhs_dilate = [2, 3]", groups=2
+    ),
+    "conv dilated, each output of the same phase": _conv(
+        "1x2x5xf64", "3x2x3xf64", "1x3x4xf64", "[b, f, 0]x[o, i, 0]->[b, f, 0]", "stride = [2], pad = [[0, 0]], lhs_dilate = [2]"
+    ),
     "conv crops": _conv("1x1x9xf32", "1x1x2xf32", "1x1x5xf32", "[b, f, 0]x[o, i, 0]->[b, f, 0]", "pad = [[-1, -2]]"),
     "conv groups": _conv("2x5x6xf32", "2x3x9xf32", "4x2x9xf32", "[b, 0, f]x[i, 0, o]->[0, b, f]", "pad = [[1, 0]]", groups=3).replace("4x2x9", "4x2x9"),
     "conv batch groups": _conv("6x5x2xf32", "2x3x9xf32", "2x3x9xf32", "[b, 0, f]x[i, 0, o]->[b, 0, f]", "pad = [[0, 0]]", batch_groups=3),
@@ -337,3 +344,18 @@ def test_against_xla(family: str, xla: Callable[[str], Any]) -> None:
         for name, c, part in zip(names, cases, inputs, strict=True):
             for ours in run(module, part, entry=c.name):
                 _close(ours, next(theirs), f"{name}: {part}")
+
+
+@pytest.mark.parametrize("name", [name for name in CONTRACTION if "dilated" in name])
+def test_an_infinite_weight_does_not_meet_the_zeros_of_a_dilated_input(name: str) -> None:
+    """Sums of elements times weights are infinite or finite: only zero times infinity would be NaN, here in dimensions that are all dilated."""
+    case = Case(0, CONTRACTION[name])
+    x, w = case.draw(np.random.default_rng(0))
+    x, w = np.abs(x), np.abs(w)
+    w.reshape(-1)[w.size // 2] = np.inf
+    program = wg.parse(_main([case]) + case.text)
+    compiled, slow = (program.compile(backend)(x, w)[0] for backend in ("cpu", "interpreter"))
+    assert np.isinf(slow).any()
+    assert np.isfinite(slow).any()
+    assert not np.isnan(slow).any()
+    np.testing.assert_allclose(compiled, slow, rtol=1e-14)

@@ -95,12 +95,19 @@ def is_complex_angle(op: hlo.Atan2Op) -> bool:
 
 
 def expand_complex_angle(b: OpBuilder, op: hlo.Atan2Op) -> Sequence[Value]:
-    """In double precision."""
+    """-i log((x + i y) / s) with s = sqrt(x^2 + y^2), in double precision.
+
+    Of small angles the quotient is near 1: it is 1 + (i y - y^2 / (s + x)) / s, whose logarithm has the digits of the angle.
+    """
     y, x = b.convert(op.lhs, c128), b.convert(op.rhs, c128)
     parts = [b.abs(part) for z in (x, y) for part in (b.real(z), b.imag(z))]
     largest = reduce(b.maximum, parts)
     x, y = (b.complex(b.divide(b.real(z), largest), b.divide(b.imag(z), largest)) for z in (x, y))
-    turned = b.add(x, b.complex(b.negate(b.imag(y)), b.real(y)))
-    root = b.like(hlo.SqrtOp, b.add(b.multiply(x, x), b.multiply(y, y)))
-    angle = b.like(hlo.LogOp, b.divide(turned, root))
+    square, quarter_turn = b.multiply(y, y), b.complex(b.negate(b.imag(y)), b.real(y))
+    root = b.like(hlo.SqrtOp, b.add(b.multiply(x, x), square))
+    both, size = b.add(root, x), b.abs(root)
+    is_small = b.and_(b.compare("LT", b.add(b.abs(y), b.abs(y)), size), b.compare("GE", b.abs(both), size))
+    excess = b.divide(b.subtract(quarter_turn, b.divide(square, both)), root)
+    usual = b.like(hlo.LogOp, b.divide(b.add(x, quarter_turn), root))
+    angle = b.select(is_small, b.like(hlo.LogPlusOneOp, excess), usual)
     return [b.convert(b.complex(b.imag(angle), b.negate(b.real(angle))), element(op.result))]

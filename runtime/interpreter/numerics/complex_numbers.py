@@ -177,8 +177,16 @@ def power(z: Any, w: Any) -> Any:
 
 
 def atan2(y: Any, x: Any) -> Any:
-    """-i log((x + i y) / sqrt(x^2 + y^2)), of x and y over the largest of their parts, so that no square leaves the range."""
+    """-i log((x + i y) / s) with s = sqrt(x^2 + y^2), of x and y over the largest of their parts, so that no square leaves the range.
+
+    Of small angles the quotient is near 1: it is 1 + (i y - y^2 / (s + x)) / s, whose logarithm has the digits of the angle.
+    """
     largest = np.maximum.reduce(np.broadcast_arrays(*(np.abs(part) for z in (x, y) for part in (z.real, z.imag))))
     x, y = (make_complex(z.real / largest, z.imag / largest) for z in (x, y))
-    angle = np.log(make_complex(x.real - y.imag, x.imag + y.real) / np.sqrt(x * x + y * y))
+    square, quarter_turn = y * y, make_complex(-y.imag, y.real)
+    root = np.sqrt(x * x + square)
+    both, size = root + x, np.abs(root)
+    is_small = (2.0 * np.abs(y) < size) & (np.abs(both) >= size)
+    excess = (quarter_turn - square / _where(is_small, both, 1.0)) / root
+    angle = _where(is_small, log1p(_where(is_small, excess, 0.0)), np.log((x + quarter_turn) / root))
     return make_complex(angle.imag, -angle.real)

@@ -6,6 +6,7 @@ are rounded once, at the end. Integers wrap around in the result's width. The or
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -67,7 +68,8 @@ def convolution(op: stablehlo.ConvolutionOp) -> Function:
     """Views the dilated and padded input as windows, and contracts each group's windows with its part of the kernel.
 
     With n spatial dimensions: windows have shape (batch, feature, out..., kernel...); the kernel (out feature, feature
-    of one group, kernel...). Groups are numbered along the input's features, or along its batch for batch groups.
+    of one group, kernel...). Groups are numbered along the input's features, or along its batch for batch groups. The zeros between elements of a dilated
+    input and, in these dimensions, around them are no summands, as in compiled code: next to an infinite weight they would be NaN.
     """
     n = rank(op.lhs) - 2
     lhs_roles, rhs_roles, out_roles = op.dimension_numbers.roles
@@ -79,6 +81,11 @@ def convolution(op: stablehlo.ConvolutionOp) -> Function:
     out_spatial = tuple(shape(op.result)[d] for d in out_roles[2])
     dtype, summed = dtype_of(element(op.result)), _sum_dtype(element(op.lhs), element(op.rhs), element(op.result))
     placed = tuple(int(d) for d in np.argsort((out_roles[0], out_roles[1], *out_roles[2])))
+    taps = tuple(shape(op.rhs)[d] for d in rhs_roles[2])
+    extents = [shape(op.lhs)[d] for d in lhs_roles[2]]
+    is_element = reduce(np.logical_and.outer, map(_elements_along, extents, edges, lhs_dilation), np.array(True))
+    is_element = windows(is_element, taps, strides, rhs_dilation, out_spatial)
+    phases = _phases(is_element.reshape(prod(out_spatial), prod(taps)))
 
     def convolve(x: Any, w: Any) -> Array:
         x = padded(x.transpose((lhs_roles[0], lhs_roles[1], *lhs_roles[2])).astype(summed, copy=False), summed.type(0), padding)
@@ -93,11 +100,32 @@ def convolution(op: stablehlo.ConvolutionOp) -> Function:
         batch = patches.shape[1]
         matrices = patches.reshape(groups, batch * prod(out_spatial), prod(w.shape[1:]))
         kernels = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:])).transpose(0, 2, 1)
-        product = np.matmul(matrices, kernels).reshape(groups, batch, *out_spatial, w.shape[0] // groups)
+        if phases is None:
+            product = np.matmul(matrices, kernels)
+        else:
+            product = np.zeros((groups, batch * prod(out_spatial), kernels.shape[-1]), summed)
+            for places, taken in phases:
+                rows: Array = np.add.outer(np.arange(batch) * prod(out_spatial), places).reshape(-1)
+                columns = np.flatnonzero(np.tile(taken, w.shape[1]))
+                product[:, rows] = np.matmul(matrices[:, rows[:, None], columns], kernels[:, columns])
+        product = product.reshape(groups, batch, *out_spatial, w.shape[0] // groups)
         features_last = np.moveaxis(product, 0, -2).reshape(batch, *out_spatial, w.shape[0])
         return np.moveaxis(features_last, -1, 1).transpose(placed).astype(dtype, copy=False)
 
     return convolve
+
+
+def _elements_along(extent: int, edges: tuple[int, int], dilation: int) -> Array:
+    """Which positions of a dilated and padded dimension are summed over: its elements, or all if it is not dilated."""
+    return padded(np.ones(extent, np.bool_), np.bool_(dilation == 1), ((*edges, dilation - 1),))
+
+
+def _phases(is_element: Array) -> list[tuple[Array, Array]] | None:
+    """Outputs that sum over the same positions of the kernel, and these positions; of ``is_element[output, position]``. None where all sum over all."""
+    if is_element.all():
+        return None
+    kinds, kind_of = np.unique(is_element, axis=0, return_inverse=True)
+    return [(np.flatnonzero(kind_of.reshape(-1) == k), kind) for k, kind in enumerate(kinds)]
 
 
 def windows(x: Array, window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...], out: tuple[int, ...]) -> Array:
