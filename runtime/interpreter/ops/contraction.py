@@ -105,7 +105,7 @@ def convolution(op: stablehlo.ConvolutionOp) -> Function:
         else:
             product = np.zeros((groups, batch * prod(out_spatial), kernels.shape[-1]), summed)
             for places, taken in phases:
-                rows: Array = np.add.outer(np.arange(batch) * prod(out_spatial), places).reshape(-1)
+                rows: Array = np.add.outer(np.arange(int(batch)) * prod(out_spatial), places).reshape(-1)
                 columns = np.flatnonzero(np.tile(taken, w.shape[1]))
                 product[:, rows] = np.matmul(matrices[:, rows[:, None], columns], kernels[:, columns])
         product = product.reshape(groups, batch, *out_spatial, w.shape[0] // groups)
