@@ -350,6 +350,23 @@ def test_a_product_that_is_added_to_in_one_operation_does_not_overflow() -> None
     assert not agrees(case, np.array([case.outputs[0][0], case.outputs[0][1], np.inf]))
 
 
+def test_a_product_in_a_sum_of_several_does_not_overflow() -> None:
+    """6 a - 4 a with a near the largest number: inf - inf where each product is rounded; an infinity where the second is added without being rounded."""
+    text = """func.func public @main(%x: tensor<2x1xf32>, %a: tensor<2x1xf32>) -> tensor<f32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = stablehlo.multiply %x, %a : tensor<2x1xf32>
+      %1 = stablehlo.negate %0 : tensor<2x1xf32>
+      %2 = stablehlo.reshape %1 : (tensor<2x1xf32>) -> tensor<2xf32>
+      %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+      return %3 : tensor<f32>
+    }"""
+    factors, most = np.array([[-6], [4]], np.float32), np.full((2, 1), np.finfo(np.float32).max)
+    case = of_text(text, factors, most)
+    assert np.isnan(case.outputs[0])
+    assert agrees(case, np.array(np.inf, np.float32))
+    assert not agrees(of_text(text, factors, np.ones((2, 1), np.float32)), np.array(np.inf, np.float32))
+
+
 def test_a_product_that_is_added_to_in_one_operation_is_not_rounded() -> None:
     """The same product, rounded, is taken away from it: what is left is its rounding."""
     x, y = np.array([0.1, 0.3, 2.0]), np.array([0.7, 0.9, 3.0])

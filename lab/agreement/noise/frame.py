@@ -31,6 +31,7 @@ from wengert.lab.agreement.noise.kinds import (
     drift,
     is_inexact,
     is_named,
+    is_product,
     overflows_by_order,
 )
 from wengert.lab.agreement.noise.machine import NoisyMachine
@@ -58,7 +59,7 @@ class NoisyFrame(Frame):
             return self._after(exact, self.machine.noise.signs)
         if name == "divide" and self.machine.noise.flushing:
             exact = self._quotients(exact)
-        if name in ("add", "subtract") and any(isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands):
+        if name in ("add", "subtract") and any(map(is_product, op.operands)):
             exact = self._contracted(op, exact)
         if name in ARITHMETIC:
             if name in ("multiply", "divide", "square", "sqrt") and any(is_complex(element(v)) for v in op.results):
@@ -121,7 +122,7 @@ class NoisyFrame(Frame):
 
     def _contracted(self, op: Operation, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A sum of products that may be one operation: the product is not rounded before it is added to, and one beyond the largest number is none."""
-        of_product = [isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands]
+        of_product = [is_product(v) for v in op.operands]
 
         def noisy(x: Any, y: Any) -> Any:
             result = as_array(exact(*[self.machine.noise.off(v, self.machine.noise.ulps, True) if p else v for v, p in zip((x, y), of_product, strict=True)]))

@@ -135,11 +135,37 @@ def combines_exactly(op: Operation) -> bool:
 def overflows_by_order(op: Operation) -> bool:
     """Whether what becomes of numbers that overflow or vanish on the way depends on the order in which an op combines them: products, of which a part may
     be zero before it meets an infinity, sums of products, which may be one operation with them, and anything by more than one op."""
-    if any(isinstance(v.owner, stablehlo.MultiplyOp) for v in op.operands) or len(op.results) > 1 or has_a_formula(op):
+    if any(map(is_product, op.operands)) or len(op.results) > 1 or has_a_formula(op):
         return True
     if "kind" in op.properties:
         return str(getattr(op.properties["kind"], "data", "")).rsplit(".", 1)[-1] == "mul"
     return any(isinstance(inner, stablehlo.MultiplyOp) for region in op.regions for inner in region.walk())
+
+
+PASSED_ON = (
+    stablehlo.BroadcastInDimOp,
+    stablehlo.ConcatenateOp,
+    stablehlo.NegateOp,
+    stablehlo.ReshapeOp,
+    stablehlo.ReverseOp,
+    stablehlo.SliceOp,
+    stablehlo.TransposeOp,
+)
+"""Ops whose results are elements of their operands, negated at most."""
+
+
+def is_product(value: SSAValue) -> bool:
+    """Whether elements are products, which may be one operation with a sum of them: also if they were moved or negated since."""
+    seen, waiting = {value}, [value]
+    while waiting:
+        op = waiting.pop().owner
+        if isinstance(op, stablehlo.MultiplyOp):
+            return True
+        if isinstance(op, PASSED_ON):
+            new = [x for x in op.operands if x not in seen]
+            seen.update(new)
+            waiting += new
+    return False
 
 
 def is_named(op: stablehlo.ReduceOp | stablehlo.ReduceWindowOp) -> bool:
