@@ -40,6 +40,11 @@ def _where_zero(b: OpBuilder, x: Value, zero: Value, other: Value) -> Value:
     return b.select(b.compare("EQ", x, b.full_like(x, 0)), zero, other)
 
 
+def _where(b: OpBuilder, holds: Value, x: Value) -> Value:
+    """x where a condition holds, else 0: a cotangent goes on there alone, whatever it is elsewhere."""
+    return b.select(holds, x, b.full_like(x, 0))
+
+
 def _number(b: OpBuilder, x: Value, holds: Value) -> Value:
     """1 where a condition holds, else 0."""
     return b.select(holds, b.full_like(x, 1), b.full_like(x, 0))
@@ -137,28 +142,28 @@ def truncated_quotient(b: OpBuilder, x: Value, y: Value) -> Value:
 
 def extremum(b: OpBuilder, x: Value, y: Value, *, largest: bool) -> Value:
     """The larger or the smaller one. One that is not beaten gets the derivative, half of it in a tie; so both do where one is NaN."""
+    share = b.select(b.compare("EQ", x, y), b.full_like(x, 0.5), b.full_like(x, 1))
 
-    def share(own: Value, other: Value) -> Value:
-        alone = b.select(b.compare("LT" if largest else "GT", own, other), b.full_like(own, 0), b.full_like(own, 1))
-        return b.select(b.compare("EQ", own, other), b.full_like(own, 0.5), alone)
+    def unbeaten(own: Value, other: Value) -> Scaled:
+        return b.select(b.compare("LT" if largest else "GT", own, other), b.full_like(own, 0), own), share
 
-    return declared(b, b.maximum(x, y) if largest else b.minimum(x, y), (x, share(x, y)), (y, share(y, x)))
+    return declared(b, b.maximum(x, y) if largest else b.minimum(x, y), unbeaten(x, y), unbeaten(y, x))
 
 
 def clamp(b: OpBuilder, x: Value, low: Value | None, high: Value | None) -> Value:
     """x between bounds. The derivative goes to x on the bounds too, else to the bound that x is beyond, and nowhere where anything is NaN."""
-    value, terms = x, list[Scaled]()
+    value, terms, one = x, list[Scaled](), b.full_like(x, 1)
     inside = b.compare("EQ", x, x)
     crossed = None if low is None or high is None else b.compare("LT", low, high)
     if low is not None:
         value, inside = b.maximum(value, low), b.and_(inside, b.compare("GE", x, low))
         below = b.compare("LT", x, low)
-        terms.append((low, _number(b, x, below if crossed is None else b.and_(below, crossed))))
+        terms.append((_where(b, below if crossed is None else b.and_(below, crossed), low), one))
     if high is not None:
         value, inside = b.minimum(value, high), b.and_(inside, b.compare("LE", x, high))
         above = b.compare("GT", x, high)
-        terms.append((high, _number(b, x, above if low is None else b.or_(above, b.compare("LT", high, low)))))
-    return declared(b, value, (x, _number(b, x, inside)), *terms)
+        terms.append((_where(b, above if low is None else b.or_(above, b.compare("LT", high, low)), high), one))
+    return declared(b, value, (_where(b, inside, x), one), *terms)
 
 
 def shared_extremum(b: OpBuilder, kind: core.Kind, x: Value, dims: Sequence[int]) -> Value:
@@ -173,7 +178,8 @@ def overall_extremum(b: OpBuilder, kind: core.Kind, x: Value) -> Value:
     value = b.reduce(kind, x, dims)
     spread = _spread(b, value, x, dims)
     both = b.and_(b.compare("NE", x, x), b.compare("NE", spread, spread))
-    return declared_sum(b, value, x, _shares(b, x, b.or_(b.compare("EQ", x, spread), both), dims), dims)
+    winners = b.or_(b.compare("EQ", x, spread), both)
+    return declared_sum(b, value, _where(b, winners, x), _shares(b, x, winners, dims), dims)
 
 
 def _shares(b: OpBuilder, x: Value, winners: Value, dims: Sequence[int]) -> Value:

@@ -10,6 +10,7 @@
 The names and their meaning are those of ``torch`` and ``torch.autograd``.
 """
 
+from importlib import import_module
 from typing import Any
 
 # The folder is frontends/eager, the package wengert.eager: under another name every class would exist twice.
@@ -84,7 +85,21 @@ _DTYPES = {"bool": bool_, "long": int64, "double": float64, "float": float32, "i
 }  # fmt: skip
 
 
+_PACKAGES = ("nn", "optim")
+"""Packages that PyTorch has within its own, and that are beside this one here."""
+_OF_NN = frozenset(
+    (
+        *("alpha_dropout", "avg_pool1d", "bilinear", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"),
+        *("conv_transpose3d", "cosine_similarity", "dropout", "group_norm", "hardshrink", "layer_norm", "max_pool1d", "max_pool2d", "max_pool3d"),
+        *("pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu", "rms_norm", "rrelu", "selu", "threshold"),
+    )
+)
+"""Functions of ``nn.functional`` that PyTorch has under its own name too, with the same arguments."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"wengert.{name}")
     if name in _DTYPES:
         return _DTYPES[name]
     if name in CLASSES:
@@ -92,6 +107,10 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_foreach_"):
         return library.foreach(name.removeprefix("_foreach_"))
     function = FUNCTIONS.get(name) or (None if name.startswith("__") else library.functions().get(name))
+    if function is None and name in _OF_NN:
+        function = getattr(import_module("wengert.nn.functional"), name)
+    if function is None and name.endswith("_") and not name.startswith("_") and name[:-1] in {*FUNCTIONS, *library.functions()}:
+        function = library.in_place(name)
     if function is None:
         raise missing(f"module 'wengert.eager' has no attribute {name!r}", name, [*__all__, *FUNCTIONS, *library.functions()])
     return function

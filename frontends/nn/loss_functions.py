@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.eager.library import functions
+from wengert.eager.library.shapes import broadcast_tensors
 from wengert.eager.operations.elementwise import where
 from wengert.eager.recording import dispatch
 from wengert.nn.activations import logsigmoid
@@ -99,7 +100,8 @@ def _hinge(x: Any, target: Any, margin: float = 1.0) -> Any:
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosine of the angle between vectors."""
+    """The cosine of the angle between vectors, which broadcast."""
+    x1, x2 = broadcast_tensors(x1, x2)
     first, second = (x.norm(2, dim, True) for x in (x1, x2))
     first, second = (n + (n.detach().clamp(min=eps) - n.detach()) for n in (first, second))
     return ((x1 / first) * (x2 / second)).sum(dim)

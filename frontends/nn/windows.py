@@ -11,9 +11,9 @@ import numpy as np
 from wengert.eager.containers import listed
 from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import aten
-from wengert.eager.library.shapes import unfold
 from wengert.eager.operations.creation import zeros
 from wengert.eager.operations.joining import stack
+from wengert.eager.operations.memory.windows import unfold
 from wengert.eager.recording import dispatch
 from wengert.nn.convolution import spread
 from wengert.nn.padding import pad

@@ -268,6 +268,43 @@ def test_a_product_that_overflows_in_one_order_may_be_of_any_size() -> None:
     assert not agrees(in_range, ~in_range.outputs[0])
 
 
+def test_a_sum_that_may_overflow_in_every_iteration_of_a_loop_may_do_so_in_none() -> None:
+    """The sine of a number near the end of the range is any: h is finite after five iterations if no sum of two such numbers overflowed."""
+    text = """func.func public @main(%h: tensor<1x2xf64>, %w: tensor<2x2xf64>) -> tensor<1x2xf64> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %r:2 = stablehlo.while(%i = %zero, %a = %h) : tensor<i32>, tensor<1x2xf64>
+       cond {
+        %n = stablehlo.constant dense<5> : tensor<i32>
+        %less = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %less : tensor<i1>
+      } do {
+        %one = stablehlo.constant dense<1> : tensor<i32>
+        %p = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>
+        %s = stablehlo.sine %p : tensor<1x2xf64>
+        %j = stablehlo.add %i, %one : tensor<i32>
+        stablehlo.return %j, %s : tensor<i32>, tensor<1x2xf64>
+      }
+      return %r#1 : tensor<1x2xf64>
+    }"""
+    most = np.finfo(np.float64).max
+    case = of_text(text, np.array([[0.3, 0.4]]), np.array([[0.9 * most, 0.5 * most], [-0.8 * most, 0.6 * most]]))
+    assert np.isfinite(case.outputs[0]).all() or agrees(case, np.array([[0.5, 0.25]]))
+    assert agrees(case, np.array([[np.nan, np.nan]]))
+
+
+def test_a_product_with_a_zero_may_overflow_before_it_meets_that() -> None:
+    """Zero in the order in which it is computed; NaN in another."""
+    text = """func.func public @main(%x: tensor<2x4xf32>) -> tensor<2xf32> {
+      %one = stablehlo.constant dense<1.0> : tensor<f32>
+      %0 = stablehlo.reduce(%x init: %one) applies stablehlo.multiply across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }"""
+    case = of_text(text, np.array([[0, 1e20, 1e20, 1], [0, 3, 10, 1]], np.float32))
+    assert case.outputs[0].tolist() == [0, 0]
+    assert agrees(case, np.array([np.nan, 0], np.float32))
+    assert not agrees(case, np.array([0, np.nan], np.float32))
+
+
 def test_a_complex_product_that_overflows_may_be_an_infinity_or_nan() -> None:
     """An infinity has a hyperbolic tangent of one, NaN has none."""
     text = """func.func public @main(%x: tensor<24xcomplex<f32>>) -> tensor<complex<f32>> {

@@ -103,6 +103,8 @@ def accumulate(leaf: Tensor, cotangent: Tensor, create: bool, fresh: bool = Fals
 
     A cotangent that others may hold, or that lies in their memory, is copied, because the next pass will write to it.
     """
+    if not leaf.tracked and leaf.source is None:  # it was detached, or requires none any more, since it was used
+        return
     if leaf.leaf_hooks and leaf.source is None:
         cotangent, fresh = run_hooks(leaf.leaf_hooks, cotangent), False
     known = leaf.accumulator

@@ -50,6 +50,15 @@ def foreach(name: str) -> Function:
     return of_list(name)
 
 
+def in_place(name: str) -> Function:
+    """The method of this name, which changes a tensor in place, as a function."""
+
+    def change(x: Any, *args: Any, **keywords: Any) -> Any:
+        return getattr(x, name)(*args, **keywords)
+
+    return change
+
+
 class Namespace:
     """A namespace inside of the namespace: ``eager.linalg``."""
 

@@ -19,12 +19,12 @@ from wengert.eager.recording import dispatch
 def mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element, the smallest of several, and the last position at which it stands."""
     if x.array.ndim == 0:
-        return ValuesAndIndices(x, dispatch.new(numpy.zeros((), numpy.int64)))
+        return ValuesAndIndices(x.clone(), dispatch.new(numpy.zeros((), numpy.int64)))
     rows = numpy.moveaxis(seen(x), dim, -1)
     places = numpy.empty(rows.shape[:-1], numpy.int64)
     for at in numpy.ndindex(places.shape):
-        values, counts = numpy.unique(rows[at], return_counts=True)
-        places[at] = numpy.flatnonzero(rows[at] == values[counts.argmax()])[-1]
+        _, kinds, counts = numpy.unique(rows[at], return_inverse=True, return_counts=True, equal_nan=False)
+        places[at] = numpy.flatnonzero(kinds.reshape(-1) == counts.argmax())[-1]
     index = dispatch.new(numpy.expand_dims(places, dim % x.array.ndim))
     values = x.gather(dim, index)
     return ValuesAndIndices(values, index) if keepdim else ValuesAndIndices(values.squeeze(dim), index.squeeze(dim))

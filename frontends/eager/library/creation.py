@@ -22,7 +22,9 @@ def _like(make: Function) -> Function:
 
 def _new(make: Function) -> Function:
     """The same for given extents and the dtype of another."""
-    return lambda x, size, *args, dtype=None, requires_grad=False: make(tuple(size), *args, dtype=dtype or x.array.dtype, requires_grad=requires_grad)
+    return lambda x, *size, dtype=None, requires_grad=False, **named: make(
+        extents(size or (named["size"],)), dtype=dtype or x.array.dtype, requires_grad=requires_grad
+    )
 
 
 def _empty(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Any:

@@ -119,8 +119,7 @@ def mvlgamma(x: Any, p: int) -> Any:
 
 def heaviside(x: Any, values: Any) -> Any:
     """0 below zero, 1 above, and the given value at zero."""
-    steps = where(x < 0, 0 * x, where(x != x, x, 0 * x + 1)) if x.is_floating_point() else (x > 0).to(x.array.dtype)
-    return where(x == 0, values, steps)
+    return where(x == 0, values, (x > 0).to(x.array.dtype))
 
 
 def float_power(x: Any, exponent: Any) -> Any:

@@ -15,6 +15,7 @@ from wengert.eager.library.calling import Function, aten, in_dtype
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import where
 from wengert.eager.operations.joining import stack
+from wengert.eager.operations.memory.views import check_rank
 from wengert.eager.operations.reading import seen
 from wengert.eager.operations.reduction import std_mean, var_mean
 from wengert.eager.recording import dispatch
@@ -105,6 +106,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, running: b
 
 def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance of variables in rows."""
+    check_rank(x, "cov", 0, 2)
     x = x.reshape(1, -1) if x.array.ndim < 2 else x
     weights = None
     for given in (fweights, aweights):
@@ -146,6 +148,8 @@ def tensordot(x: Any, other: Any, dims: Any = 2) -> Any:
 
 def cross(x: Any, other: Any, dim: int | None = None) -> Any:
     """The product of vectors of three."""
+    if x.array.ndim != other.array.ndim:
+        raise ShapeError(f"cross: expected tensors of one rank, found {x.array.ndim} and {other.array.ndim}")
     d = dim if dim is not None else next(i for i, n in enumerate(x.array.shape) if n == 3)
     x, other = (v.expand(*numpy.broadcast_shapes(x.array.shape, other.array.shape)) for v in (x, other))
     a, b = x.unbind(d), other.unbind(d)
@@ -154,11 +158,22 @@ def cross(x: Any, other: Any, dim: int | None = None) -> Any:
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """Distances of all pairs of rows."""
+    if min(x1.array.ndim, x2.array.ndim) < 2 or x1.array.shape[-1] != x2.array.shape[-1]:
+        raise ShapeError(f"cdist: rows of {list(x1.array.shape)} and {list(x2.array.shape)} are not of one length")
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+
+
+def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta x + alpha batch1 batch2, for matrices of a batch each."""
+    check_rank(batch1, "baddbmm", 3, 3)
+    check_rank(batch2, "baddbmm", 3, 3)
+    return _added(x, batch1.matmul(batch2), beta, alpha)
 
 
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with slices of at most this norm."""
+    if x.array.ndim < 2:
+        raise ShapeError(f"renorm: expected a tensor of at least 2 dimensions, found one of {x.array.ndim}")
     others = tuple(d for d in range(x.array.ndim) if d != dim % x.array.ndim)
     size = x.norm(p, others, True)
     return where(size.detach() > maxnorm, x * (maxnorm / (size + 1e-7)), x)
@@ -220,7 +235,7 @@ REDUCTIONS: dict[str, Function] = {
     "addmv": lambda x, mat, vec, *, beta=1, alpha=1: _added(x, mat.matmul(vec), beta, alpha),
     "addr": lambda x, vec1, vec2, *, beta=1, alpha=1: _added(x, vec1.reshape(-1, 1) * vec2, beta, alpha),
     "addbmm": lambda x, batch1, batch2, *, beta=1, alpha=1: _added(x, batch1.matmul(batch2).sum(0), beta, alpha),
-    "baddbmm": lambda x, batch1, batch2, *, beta=1, alpha=1: _added(x, batch1.matmul(batch2), beta, alpha),
+    "baddbmm": baddbmm,
     "unique": _unique,
     "scatter_reduce": lambda x, dim, index, src, reduce, *, include_self=True: aten("scatter_reduce.two")(
         x, dim, index, src, reduce, include_self=include_self

@@ -17,7 +17,8 @@ from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function, aten
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
-from wengert.eager.operations.memory import complex_views
+from wengert.eager.operations.memory import complex_views, windows
+from wengert.eager.operations.memory.views import check_rank, dimension
 from wengert.eager.recording import dispatch
 
 
@@ -33,7 +34,8 @@ def repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
     own = (*(1,) * (len(times) - x.array.ndim), *x.array.shape)
     apart = [n for pair in zip((1,) * len(own), own, strict=True) for n in pair]
     wide = [n for pair in zip(times, own, strict=True) for n in pair]
-    return x.reshape(*apart).expand(*wide).clone().reshape(*(n * m for n, m in zip(times, own, strict=True)))
+    made = x.reshape(*apart).expand(*wide).reshape(*(n * m for n, m in zip(times, own, strict=True)))
+    return made if made.view_of is None else made.clone()
 
 
 def tile(x: Any, *dims: Any, **keywords: Any) -> Any:
@@ -46,8 +48,10 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
     """x with elements moved around along dimensions, or along all as one."""
     if dims is None or dims == ():
         return roll(x.reshape(-1), shifts, 0).reshape(*x.array.shape)
+    if not x.array.ndim:
+        raise IndexError(f"roll: dimension {dims} is out of range for a tensor without dimensions")
     for shift, dim in zip(listed(shifts), listed(dims), strict=True):
-        size = x.array.shape[dim] if x.array.ndim else 0
+        size = x.array.shape[dim]
         if size:
             x = cat([x.narrow(dim, size - shift % size, shift % size), x.narrow(dim, 0, size - shift % size)], dim)
     return x.clone()
@@ -56,7 +60,9 @@ def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
 def movedim(x: Any, source: Any, destination: Any) -> Any:
     """x with dimensions at other places."""
     rank = x.array.ndim
-    first, last = ([d % rank for d in listed(v)] for v in (source, destination))
+    first, last = ([dimension(d, rank, "movedim") for d in listed(v)] for v in (source, destination))
+    if not rank:
+        return x.permute()
     rest = iter(d for d in range(rank) if d not in first)
     places = dict(zip(last, first, strict=True))
     return x.permute(*(places[d] if d in places else next(rest) for d in range(rank)))
@@ -123,6 +129,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 def diag(x: Any, diagonal: int = 0) -> Any:
     """The diagonal of a matrix, or a matrix with this diagonal."""
+    check_rank(x, "diag", 1, 2)
     return diag_embed(x, diagonal) if x.array.ndim == 1 else x.diagonal(diagonal).clone()
 
 
@@ -147,6 +154,8 @@ def pad_back(x: Any, count: int) -> Any:
 
 def block_diag(*tensors: Any) -> Any:
     """Matrices along the diagonal of one."""
+    for x in tensors:
+        check_rank(as_tensor(x), "block_diag", 0, 2)
     parts = [atleast(2)(as_tensor(x)) for x in tensors]
     width = sum(x.array.shape[1] for x in parts)
     rows: list[Any] = []
@@ -166,6 +175,8 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 def cartesian_prod(*tensors: Any) -> Any:
     """All choices of an element of each."""
+    for x in tensors:
+        check_rank(x, "cartesian_prod", 1, 1)
     if len(tensors) == 1:
         return tensors[0]
     places = numpy.array(list(product(*(range(x.array.shape[0]) for x in tensors))), numpy.int64).reshape(-1, len(tensors))
@@ -194,6 +205,8 @@ def masked_select(x: Any, mask: Any) -> Any:
 
 def repeat_interleave(x: Any, repeats: Any, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Each element so many times."""
+    if dim is not None and not x.array.ndim:
+        raise IndexError(f"repeat_interleave: dimension {dim} is out of range for a tensor without dimensions")
     x, dim = (x.reshape(-1), 0) if dim is None else (x, dim)
     times = repeats.array if hasattr(repeats, "array") else numpy.asarray(repeats)
     size = x.array.shape[dim] if x.array.ndim else 1
@@ -207,17 +220,6 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     known = -int(numpy.prod(sizes))
     sizes = [x.array.shape[d] // known if n == -1 else n for n in sizes]
     return x.view(*x.array.shape[:d], *sizes, *x.array.shape[d + 1 :])
-
-
-def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
-    """Windows along a dimension, as a new last dimension."""
-    if x.array.ndim == 0:
-        return x.reshape(1)[:size]
-    d = dimension % x.array.ndim
-    starts = numpy.arange(0, x.array.shape[d] - size + 1, step)
-    places = starts[:, None] + numpy.arange(size)
-    picked = x.index_select(d, dispatch.new(places.reshape(-1))).reshape(*x.array.shape[:d], len(starts), size, *x.array.shape[d + 1 :])
-    return movedim(picked, d + 1, -1)
 
 
 def put_along(x: Any, view: Function, source: Any) -> Any:
@@ -263,6 +265,20 @@ def searchsorted(sequence: Any, x: Any, *, right: bool = False, side: str | None
     return _positions(out_int32, made)
 
 
+def _trace(x: Any) -> Any:
+    check_rank(x, "trace", 2, 2)
+    return x.diagonal().sum()
+
+
+def vander(x: Any, N: int | None = None, *, increasing: bool = False) -> Any:  # noqa: N803  (PyTorch's name)
+    """The powers of the elements of a vector, as rows: from the highest to the zeroth, or increasing."""
+    check_rank(x, "vander", 1, 1)
+    count = x.array.shape[0] if N is None else N
+    ones = x.new_ones((x.array.shape[0], 1))
+    powers = cat([ones, x.unsqueeze(1).expand(-1, count - 1).cumprod(1)], 1) if count > 1 else ones[:, :count]
+    return powers if increasing else powers.flip(1)
+
+
 SHAPES: dict[str, Function] = {
     **{name: aten(f"{name}.default") for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "affine_grid_generator")},
     "repeat": repeat,
@@ -303,14 +319,15 @@ SHAPES: dict[str, Function] = {
     "diagflat": lambda x, offset=0: diag_embed(x.reshape(-1), offset),
     "block_diag": block_diag,
     "combinations": combinations,
+    "vander": vander,
     "cartesian_prod": cartesian_prod,
     "take": take,
     "take_along_dim": take_along_dim,
     "masked_select": masked_select,
     "repeat_interleave": repeat_interleave,
     "unflatten": unflatten,
-    "unfold": unfold,
-    "unfold_copy": unfold,
+    "unfold": windows.unfold,
+    "unfold_copy": lambda x, dimension, size, step: windows.unfold(x, dimension, size, step).clone(),
     "ravel": lambda x: x.reshape(-1),
     "reshape_as": lambda x, other: x.reshape(*other.array.shape),
     "alias_copy": lambda x: x.clone(),
@@ -339,7 +356,7 @@ SHAPES: dict[str, Function] = {
     "mH": lambda x: x.transpose(-2, -1),
     "T": lambda x: x.t() if x.array.ndim < 3 else x.permute(*reversed(range(x.array.ndim))),
     "mT": lambda x: x.transpose(-2, -1),
-    "trace": lambda x: x.diagonal().sum(),
+    "trace": _trace,
     "item": lambda x: x.item(),
     "argwhere": lambda x: dispatch.new(numpy.argwhere(x.array) if x.array.ndim else numpy.zeros((int(x.array != 0), 0), numpy.int64)),
     "nonzero": lambda x, as_tuple=False: (

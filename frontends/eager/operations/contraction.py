@@ -95,4 +95,7 @@ def addmm(c: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, alpha: float = 1)
         return (c if beta == 1 else c * beta) + (x @ y) * alpha
     if x.array.ndim != 2 or y.array.ndim != 2 or x.array.shape[1] != y.array.shape[0]:
         raise ShapeError(f"addmm: the shapes {list(x.array.shape)} and {list(y.array.shape)} do not go together")
+    result = (x.array.shape[0], y.array.shape[1])
+    if c.array.ndim > 2 or np.broadcast_shapes(c.array.shape, result) != result:
+        raise ShapeError(f"addmm: a {list(c.array.shape)} tensor does not expand to the product's {list(result)}")
     return dispatch.apply(ADDMM, (c, x, y))

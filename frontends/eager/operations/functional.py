@@ -10,6 +10,7 @@ import numpy as np
 from wengert.eager.errors import AutogradError, ShapeError
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.creation import as_tensor
+from wengert.eager.operations.memory import views
 from wengert.eager.operations.promotion import default_dtype
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -159,6 +160,8 @@ def atan2(y: Tensor, x: Tensor) -> Tensor:
 
 def outer(x: Tensor, y: Tensor) -> Tensor:
     """All products of two vectors."""
+    views.check_rank(x, "outer", 1, 1)
+    views.check_rank(y, "outer", 1, 1)
     return x.reshape(-1, 1) * y
 
 

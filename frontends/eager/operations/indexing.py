@@ -191,11 +191,13 @@ def get(x: Tensor, index: Any) -> Tensor:
     if type(index) is int:
         return views.select(x, 0, index)
     parts = _parts(x, index)
-    x, left = _viewed(x, parts)
+    seen, left = _viewed(x, parts)
     if not left:
-        return x.clone() if any(isinstance(part, bool) for part in parts) else x  # a mask selects a copy
+        if any(isinstance(part, bool) for part in parts):  # a mask selects a copy
+            return seen.clone()
+        return views.alias(x) if seen is x else seen
     dims = tuple(d for d, _ in left)
-    return dispatch.apply(INDEX, (x, *(i for _, i in left)), dims)
+    return dispatch.apply(INDEX, (seen, *(i for _, i in left)), dims)
 
 
 def put(x: Tensor, index: Any, value: Any) -> None:
@@ -203,6 +205,8 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     seen, left = _viewed(x, _parts(x, index)) if type(index) is not int else (views.select(x, 0, index), [])
     if seen is x:
         seen = views.cut(x, 0, slice(None)) if not left and x.array.ndim else x
+    if hasattr(value, "array"):
+        value = _without_leading_ones(value, seen.array.ndim if not left else 0)
     if not left:
         if isinstance(value, bool | int | float):
             inplace.change(inplace.FILL, seen, params=value)
@@ -212,6 +216,13 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     if isinstance(value, bool | int | float):
         value = dispatch.constant(np.asarray(value, x.array.dtype))
     inplace.change_many(INDEX_PUT, seen, (value.to(x.array.dtype), *(i for _, i in left)), tuple(d for d, _ in left))
+
+
+def _without_leading_ones(value: Tensor, rank: int) -> Tensor:
+    """A value without dimensions of extent 1 in front that a target of fewer dimensions has not."""
+    extents = value.array.shape
+    first = next((d for d, n in enumerate(extents) if n != 1), len(extents))
+    return views.view(value, extents[min(first, len(extents) - rank) :]) if len(extents) > rank and first else value
 
 
 def vector_index(index: Tensor, name: str) -> Tensor:

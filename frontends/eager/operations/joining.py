@@ -55,9 +55,11 @@ UNBIND = register(OPERATIONS, "unbind", "UnbindBackward0", _positions)
 
 
 def cat(parts: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors side by side along a dimension."""
+    """Tensors side by side along a dimension. Vectors without elements are left out beside tensors of another rank, as in PyTorch."""
     if not parts:
         raise ShapeError("cat: there are no tensors")
+    if len({x.array.ndim for x in parts}) > 1:
+        parts = [x for x in parts if x.array.shape != (0,)]
     return dispatch.apply(CAT, parts, (dimension(dim, parts[0].array.ndim, "cat"), result_dtype([x.array for x in parts])))
 
 
@@ -74,7 +76,7 @@ def taken_apart(op: Operation, one: Operation, x: Tensor, pieces: tuple[Any, ...
     """Several views by one operation."""
     a = x.array
     made = tuple(dispatch.new(one.kernel(piece, a)) for piece in pieces)  # pyright: ignore[reportOptionalCall]
-    frozen = views.unrecorded() or (f"This view is the output of a function that returns multiple views. It is one of those that '{op.name}' made at once")
+    frozen = views.unrecorded() or f"{views.ONE_OF_SEVERAL} It is one of those that '{op.name}' made at once"
     for view, piece in zip(made, pieces, strict=True):
         views.attach(one, x, piece, view, frozen)
     if x.tracked and STATE.recording:
@@ -88,7 +90,7 @@ def split(x: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, .
     """Pieces of a size (the last may be smaller) or of given sizes, as views."""
     d = dimension(dim, x.array.ndim, "split")
     extent = x.array.shape[d]
-    sizes = [min(size, extent - start) for start in range(0, extent, size)] if isinstance(size, int) else list(size)
+    sizes = [min(size, extent - start) for start in range(0, extent, size)] or [0] if isinstance(size, int) else list(size)
     ends = np.cumsum(sizes).tolist()
     if not ends or ends[-1] != extent:
         raise ShapeError(f"split: sizes {sizes} do not add up to the extent {extent} of dimension {d}")
@@ -98,7 +100,7 @@ def split(x: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, .
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most so many pieces of equal size, as views."""
     extent = x.array.shape[dimension(dim, x.array.ndim, "chunk")]
-    return split(x, max(1, -(-extent // chunks)), dim)
+    return split(x, max(1, -(-extent // chunks)) if extent else [0] * chunks, dim)
 
 
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
@@ -109,6 +111,8 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def flip(x: Tensor, dims: Sequence[int]) -> Tensor:
     """Dimensions in reverse, as a copy."""
+    if not x.array.ndim:
+        return x.clone()
     return dispatch.apply(FLIP, (x,), tuple(dimension(d, x.array.ndim, "flip") for d in dims))
 
 

@@ -164,8 +164,9 @@ def amin(along: tuple[tuple[int, ...], bool], x: Any) -> Any:
 
 
 def expand(extents: tuple[int, ...], x: Any) -> Any:
-    """x repeated without copying."""
-    return np.broadcast_to(x, extents)
+    """x repeated without copying: to be read only, unless it is repeated nowhere and has new dimensions of extent 1 at most."""
+    new = len(extents) - x.ndim
+    return x[(*(None,) * new, ...)] if extents == (*(1,) * new, *x.shape) else np.broadcast_to(x, extents)
 
 
 def unsqueeze(dim: int, x: Any) -> Any:

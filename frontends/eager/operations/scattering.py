@@ -174,4 +174,7 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Number | Tensor) -> Te
 
 def index_fill_(x: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
     """:func:`index_fill` in place."""
+    if x.array.ndim == 0:
+        index_fill_(x.reshape(1), dim, index, value)
+        return x
     return _changed(x, _filled(x, dim, index, value))

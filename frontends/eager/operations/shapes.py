@@ -48,7 +48,8 @@ def transpose(x: Tensor, first: int, second: int) -> Tensor:
 
 
 def t(x: Tensor) -> Tensor:
-    """The transpose of a matrix."""
+    """The transpose of a matrix; what has fewer dimensions as it is."""
+    views.check_rank(x, "t", 0, 2)
     return views.transpose(x, 0, min(1, x.array.ndim - 1), views.T)
 
 
@@ -58,8 +59,8 @@ def reversed_dimensions(x: Tensor) -> Tensor:
 
 
 def transposed_matrices(x: Tensor) -> Tensor:
-    """The last two dimensions exchanged."""
-    return views.transpose(x, -2, -1)
+    """The last two dimensions exchanged; of a tensor without dimensions nothing."""
+    return views.transpose(x, -2, -1) if x.array.ndim else x
 
 
 def adjoint(x: Tensor) -> Tensor:

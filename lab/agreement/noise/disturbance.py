@@ -14,6 +14,9 @@ from wengert.lab.agreement.noise.nans import convention_of_nans
 
 EXACT_EVERY = 4
 """In one of so many runs nothing is rounded otherwise, and only what else is open is drawn: near a singularity all rounding may lead away from it."""
+IN_ORDER_EVERY = 3
+"""In one of so many runs sums overflow where they do in the order in which they are computed, and nowhere else: of a sum in a loop that may be otherwise in each
+iteration, all others end in an infinity or NaN."""
 
 
 class Disturbance:
@@ -25,6 +28,7 @@ class Disturbance:
         ulps: how large those of rounding are, in units of the last place; 0 in some of the runs.
         rounds: whether they are not.
         flushing: whether small numbers may become zero.
+        in_order: whether sums overflow only where they do in the order in which they are computed.
         skips_holes: whether no op of this run multiplies by zeros of padding and dilation: several of them in a row are seldom drawn alike.
         signs_of_nans: gives the results of an op, of these operands, the signs of their NaNs.
     """
@@ -34,11 +38,15 @@ class Disturbance:
         self.rounds = turn % EXACT_EVERY != EXACT_EVERY - 1
         self.ulps = ulps if self.rounds else 0.0
         self.flushing = flushing
+        self.in_order = turn % IN_ORDER_EVERY == 1
         self.skips_holes = bool(self.rng.random() < 0.3)
         self.signs_of_nans = convention_of_nans(turn)
 
     def off(self, x: Any, ulps: float, keeps_few: bool, units: bool = False) -> Any:
-        """x with an error of this many units in the last place at most; a one or minus one of a function is exact, but not where ``units`` are summed."""
+        """x with an error of this many units in the last place at most; a one or minus one of a function is exact, but not where ``units`` are summed.
+
+        An error leaves a number finite: the largest one would be an infinity in half of the runs.
+        """
         x = as_array(x)
         if x.dtype.kind == "c":
             kept = (has_few_bits(x.real) & has_few_bits(x.imag)) if keeps_few else (x == 0)
@@ -53,7 +61,7 @@ class Disturbance:
         wide = x.astype(wider(x.dtype))
         size = np.maximum(np.abs(wide) * float(info.eps), float(info.smallest_subnormal)) * ulps
         moved = (wide + self.uniform(x.shape) * size).astype(x.dtype)
-        moved = np.where(kept | ~np.isfinite(x), x, moved)
+        moved = np.where(kept | ~np.isfinite(x) | ~np.isfinite(moved), x, moved)
         nan = np.isnan(x)
         return (np.where(nan & self.coins(x.shape), -x, moved) if nan.any() else moved)[()]
 
@@ -88,7 +96,7 @@ class Disturbance:
         Of sums and products alone (``folds``) so are the elements that did overflow: another order may end in another infinity, or in a number.
         """
         x = as_array(x)
-        if x.dtype.kind not in "fcV":
+        if self.in_order or x.dtype.kind not in "fcV":
             return x[()]
         most = float(finfo(part(x.dtype)).max)
         sizes = [_largest(v, batch) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]

@@ -32,6 +32,7 @@ from wengert.lab.agreement.noise.kinds import (
     is_inexact,
     is_named,
     is_product,
+    multiplies,
     overflows_by_order,
 )
 from wengert.lab.agreement.noise.machine import NoisyMachine
@@ -71,6 +72,8 @@ class NoisyFrame(Frame):
             few = name not in FACTORED
             if isinstance(op, stablehlo.TriangularSolveOp):
                 exact = self._by_inverse(op, exact)
+            if name in ("reduce", "reduce_window", "window_reduce", "cumulative") and multiplies(op):
+                exact = self._with_partial_products(op, exact)
             if name in ("reduce", "reduce_window", "window_reduce", "cumulative") and overflows_by_order(op):
                 exact = self._after(exact, self.machine.noise.overflown)
             batch = batch_rank(op)
@@ -213,6 +216,32 @@ class NoisyFrame(Frame):
             return tuple(off) if isinstance(results, tuple) else off[0]
 
         return noisy
+
+    def _with_partial_products(self, op: Operation, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """Products of elements of which some together overflow, or vanish though others are large: in another order they may meet a zero or an infinity."""
+        dims = tuple(ints(op.properties["dimensions"])) if op.name.endswith(".reduce") else None
+
+        def noisy(*operands: Any) -> Any:
+            results = exact(*operands)
+            xs = [as_array(x) for x in operands[: len(op.results)]]
+            made = [self._of_partial_products(x, as_array(r), dims) for x, r in zip(xs, results if isinstance(results, tuple) else (results,), strict=True)]
+            return tuple(made) if isinstance(results, tuple) else made[0]
+
+        return noisy
+
+    def _of_partial_products(self, x: Any, result: Any, dims: tuple[int, ...] | None) -> Any:
+        if x.dtype.kind not in "fcV" or not x.size:
+            return result[()]
+        info = finfo(part(x.dtype))
+        with np.errstate(all="ignore"):
+            size = np.log2(np.abs(np.where(np.isfinite(x), x, 1)).astype(np.float64))
+            size = np.where(np.isfinite(size), size, 0.0)
+            large, small = (f(size, 0.0).sum(axis=dims) for f in (np.maximum, np.minimum))
+        undecided = (large > np.log2(float(info.max))) | ((small < np.log2(float(info.smallest_normal))) & (large > 0))
+        drawn = self.machine.noise.rng.choice([np.nan, np.inf, -np.inf, 0.0, 1.0], result.shape)
+        with np.errstate(all="ignore"):
+            other = np.where(drawn == 1.0, result, drawn).astype(result.dtype)
+        return np.where(np.broadcast_to(undecided, result.shape), other, result).astype(result.dtype)[()]
 
     def _in_any_order(self, op: stablehlo.ReduceOp | stablehlo.ReduceWindowOp, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A reduction by a region of any kind: neighbours before of their results in some of the runs, and the initial value in front, behind, or nowhere.

@@ -135,8 +135,11 @@ def combines_exactly(op: Operation) -> bool:
 def overflows_by_order(op: Operation) -> bool:
     """Whether what becomes of numbers that overflow or vanish on the way depends on the order in which an op combines them: products, of which a part may
     be zero before it meets an infinity, sums of products, which may be one operation with them, and anything by more than one op."""
-    if any(map(is_product, op.operands)) or len(op.results) > 1 or has_a_formula(op):
-        return True
+    return any(map(is_product, op.operands)) or len(op.results) > 1 or has_a_formula(op) or multiplies(op)
+
+
+def multiplies(op: Operation) -> bool:
+    """Whether elements that an op combines are multiplied with each other."""
     if "kind" in op.properties:
         return str(getattr(op.properties["kind"], "data", "")).rsplit(".", 1)[-1] == "mul"
     return any(isinstance(inner, stablehlo.MultiplyOp) for region in op.regions for inner in region.walk())

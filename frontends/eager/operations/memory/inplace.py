@@ -89,6 +89,7 @@ def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], para
     """The same with any number of other operands."""
     view = x.view_of
     tracked = STATE.recording and (x.tracked or (view is not None and view.base.tracked) or any(getattr(v, "tracked", False) for v in others))
+    check_memory(x)
     check_allowed(x, tracked)
     operands = (x, *others)
     old = x.array.copy() if tracked else None
@@ -135,15 +136,34 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
     return new, types, params
 
 
+def check_memory(x: Tensor) -> None:
+    """Raises an error if elements of x must not be written, because several of them are one place in memory."""
+    a = x.array
+    if not a.size:
+        return
+    if a.size > 1 and any(n > 1 and s == 0 for n, s in zip(a.shape, a.strides, strict=True)):
+        raise InPlaceError("more than one element of the tensor is the same place in memory (it was expanded); clone() it before changing it")
+    if not a.flags.writeable:
+        raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
+    if x.view_of is not None and any(step.name == "unfold" for step, _ in x.view_of.path) and _overlaps(a):
+        raise InPlaceError("windows of the tensor overlap, where one place in memory is several elements; clone() it before changing it")
+
+
+def _overlaps(a: Array) -> bool:
+    """Whether elements may be at one place, by the strides: one that is shorter than what lies within the dimensions of smaller ones."""
+    reach = 1
+    for n, stride in sorted(zip(a.shape, map(abs, a.strides), strict=True), key=lambda pair: pair[1]):
+        if n > 1 and stride < reach:
+            return True
+        reach += (n - 1) * stride if n > 1 else 0
+    return False
+
+
 def check_allowed(x: Tensor, tracked: bool) -> None:
     """Raises an error if x must not be changed in place; ``tracked`` says that the change is recorded."""
     view = x.view_of
     if x.is_inference_tensor and not STATE.inference:
         raise InPlaceError("Inplace update to inference tensor outside InferenceMode is not allowed; clone() it first")
-    if x.array.size > 1 and any(n > 1 and s == 0 for n, s in zip(x.array.shape, x.array.strides, strict=True)):
-        raise InPlaceError("more than one element of the tensor is the same place in memory (it was expanded); clone() it before changing it")
-    if not x.array.flags.writeable:
-        raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
     if STATE.recording and view is not None and view.frozen and (tracked or view.base.tracked):
         raise InPlaceError(_refused(x, view.frozen))
     if tracked and view is None and x.tracked and x.is_leaf:

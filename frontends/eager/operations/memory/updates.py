@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from wengert.eager.gradients.hooks import follow_retained
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.elementwise import Number
 from wengert.eager.operations.memory import inplace, views
@@ -138,7 +139,10 @@ def see_otherwise(x: Tensor, function: Callable[..., Tensor], *args: Any, **keyw
     known = list(base.viewers or ())
     made = _see(x, function, *args, **keywords)
     base.viewers = known
+    before = x.source
     x.array, x.source = made.array, made.source
+    if before is not None:
+        follow_retained(x, before, x.source)
     dispatch.storage_of(x).version += 1
     if x.view_of is not None and made.view_of is not None:
         made.view_of.frozen = x.view_of.frozen  # it was made where the view was

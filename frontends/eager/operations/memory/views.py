@@ -39,6 +39,10 @@ UNRECORDED = {
 """Why views that were made where gradients are not recorded must not be changed where they are."""
 
 
+ONE_OF_SEVERAL = "This view is the output of a function that returns multiple views."
+"""Why views that one operation made together must not be changed in place; what follows names the operation."""
+
+
 class View:
     """A view of another tensor: its base, and the operations that lead there.
 
@@ -63,10 +67,11 @@ class View:
         if storage.version == self.version:
             return
         if self.frozen:
-            if self.base.tracked and self.frozen in UNRECORDED.values():
+            what = "This tensor is a view" if self.frozen.startswith(ONE_OF_SEVERAL) else self.frozen.partition(" and is being")[0]
+            if self.base.tracked and (what != self.frozen or self.frozen in UNRECORDED.values()):
+                why = f". {self.frozen}" if self.frozen.startswith(ONE_OF_SEVERAL) else ""
                 raise InPlaceError(
-                    f"{self.frozen.partition(' and is being')[0]} and its base or another view of its base has been modified inplace"
-                    f" (at {describe(storage.place)}); make the view again"
+                    f"{what} and its base or another view of its base has been modified inplace (at {describe(storage.place)}){why}; make the view again"
                 )
             return
         self.version = storage.version
@@ -188,7 +193,7 @@ def _expand_emit(b: OpBuilder, x: Sequence[Value], extents: tuple[int, ...]) -> 
 
 
 def _expand_put(b: OpBuilder, base: Value, value: Value, extents: tuple[int, ...]) -> Value:
-    raise AssertionError("an expanded tensor is not written to")
+    return b.reshape(value, shape(base))  # of a tensor that is repeated nowhere: others are not written to
 
 
 Cut = tuple[int, int, int, int]
@@ -254,6 +259,7 @@ def _unsqueeze_emit(b: OpBuilder, x: Sequence[Value], dim: int) -> list[Value]:
 
 
 VIEW = _view("view", "ViewBackward0", _reshape_emit, _reshaped, _reshape_put)
+ALIAS = _view("alias", "AliasBackward0", _reshape_emit, _reshaped, _reshape_put)
 UNSAFE_VIEW = register(OPERATIONS, "unsafe_view", "UnsafeViewBackward0", _reshape_emit, kernel=_reshaped)
 PERMUTE = _view("permute", "PermuteBackward0", _permute_emit, _transposed, _permute_put)
 TRANSPOSE = _view("transpose", "TransposeBackward0", _permute_emit, _transposed, _permute_put)
@@ -277,6 +283,18 @@ def dimension(dim: int, rank: int, what: str) -> int:
     return dim % size
 
 
+def check_rank(x: Tensor, what: str, least: int, most: int) -> None:
+    """Raises a ShapeError unless x has so many dimensions."""
+    if not least <= x.array.ndim <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise ShapeError(f"{what}: expected a tensor of {wanted} dimensions, found one of {x.array.ndim}")
+
+
+def alias(x: Tensor) -> Tensor:
+    """All of x, as a view."""
+    return see(ALIAS, x, x.array.shape)
+
+
 def view(x: Tensor, extents: Sequence[int], name: str = "view") -> Tensor:
     """x in another shape, sharing its memory; a ShapeError if that is not possible."""
     full = _resolved(x, extents, name)
@@ -296,6 +314,8 @@ def reshape(x: Tensor, extents: Sequence[int]) -> Tensor:
 def _resolved(x: Tensor, extents: Sequence[int], name: str) -> tuple[int, ...]:
     size, known = x.array.size, int(np.prod([n for n in extents if n != -1], dtype=np.int64))
     full = tuple(int(n) if n != -1 else (size // known if known else 0) for n in extents)
+    if not known and -1 in extents:
+        raise ShapeError(f"{name}: of no elements, -1 in {list(extents)} may be any extent")
     if int(np.prod(full, dtype=np.int64)) != size or min(full, default=0) < 0 or list(extents).count(-1) > 1:
         raise ShapeError(f"{name}: shape {list(extents)} does not fit the {size} elements of this {list(x.array.shape)} tensor")
     return full
@@ -354,6 +374,11 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
 
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     """``length`` positions along a dimension."""
+    extent = x.array.shape[dimension(dim, x.array.ndim, "narrow")] if x.array.ndim else 0
+    first = start + extent if start < 0 else start
+    if not 0 <= first <= first + length <= extent:
+        raise ShapeError(f"narrow: {length} positions from {start} on are not within dimension {dim}, whose extent is {extent}")
+    start = first
     return cut(x, dim, slice(start, start + length))
 
 
