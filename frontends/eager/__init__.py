@@ -62,7 +62,7 @@ from wengert.eager.operations.creation import (
 from wengert.eager.operations.einsum import einsum
 from wengert.eager.operations.functional import FUNCTIONS, allclose, atan2, equal, is_inference, isfinite, logical_and, logical_not, outer, where
 from wengert.eager.operations.joining import cat, stack
-from wengert.eager.operations.memory.layout import device, strided
+from wengert.eager.operations.memory.layout import contiguous_format, device, preserve_format, strided
 from wengert.eager.operations.promotion import default_dtype as get_default_dtype
 from wengert.eager.operations.promotion import set_default_dtype
 from wengert.eager.operations.tensor_classes import CLASSES
@@ -146,6 +146,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "compile",
+    "contiguous_format",
     "device",
     "einsum",
     "enable_grad",
@@ -175,6 +176,7 @@ __all__ = [
     "no_grad",
     "ones",
     "outer",
+    "preserve_format",
     "rand",
     "randint",
     "randn",

@@ -80,3 +80,21 @@ def test_complex_powers() -> None:
 def test_complex_powers_that_vanish_are_not_asked_about(x: float, y: float) -> None:
     with pytest.raises(NotThereError):
         execute(POWER, [np.array([1j, x], np.complex64), np.array([1, y], np.complex64)])
+
+
+SINH = """
+func.func public @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
+  %0 = chlo.sinh %x : tensor<2xcomplex<f32>> -> tensor<2xcomplex<f32>>
+  return %0 : tensor<2xcomplex<f32>>
+}
+"""
+
+
+def test_complex_hyperbolic_sines() -> None:
+    x = np.array([1 + 2j, -0.5j], np.complex64)
+    np.testing.assert_allclose(execute(SINH, [x])[0], np.sinh(x), rtol=1e-5)
+
+
+def test_complex_hyperbolic_sines_near_zero_are_not_asked_about() -> None:
+    with pytest.raises(NotThereError):
+        execute(SINH, [np.array([1 + 2j, 1e-7 + 1e-7j], np.complex64)])

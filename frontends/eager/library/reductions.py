@@ -160,14 +160,18 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """Distances of all pairs of rows."""
     if min(x1.array.ndim, x2.array.ndim) < 2 or x1.array.shape[-1] != x2.array.shape[-1]:
         raise ShapeError(f"cdist: rows of {list(x1.array.shape)} and {list(x2.array.shape)} are not of one length")
-    return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+    distances = (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
+    return where(distances.detach() == 0, 0 * distances.detach(), distances)  # whose derivative is 0, also where a cotangent is infinite
 
 
 def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta x + alpha batch1 batch2, for matrices of a batch each."""
     check_rank(batch1, "baddbmm", 3, 3)
     check_rank(batch2, "baddbmm", 3, 3)
-    return _added(x, batch1.matmul(batch2), beta, alpha)
+    product = batch1.matmul(batch2)
+    if numpy.broadcast_shapes(x.array.shape, product.array.shape) != product.array.shape:
+        raise ShapeError(f"baddbmm: a {list(x.array.shape)} tensor does not expand to the products' {list(product.array.shape)}")
+    return _added(x, product, beta, alpha)
 
 
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
@@ -175,8 +179,9 @@ def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     if x.array.ndim < 2:
         raise ShapeError(f"renorm: expected a tensor of at least 2 dimensions, found one of {x.array.ndim}")
     others = tuple(d for d in range(x.array.ndim) if d != dim % x.array.ndim)
-    size = x.norm(p, others, True)
-    return where(size.detach() > maxnorm, x * (maxnorm / (size + 1e-7)), x)
+    is_longer = x.detach().norm(p, others, True) > maxnorm
+    longer = where(is_longer, x, 0 * x.detach())  # the others' derivatives, which may be NaN, are not asked for
+    return where(is_longer, longer * (maxnorm / (longer.norm(p, others, True) + 1e-7)), x)
 
 
 def kron(x: Any, other: Any) -> Any:

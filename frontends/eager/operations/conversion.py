@@ -10,6 +10,7 @@ import numpy as np
 from wengert.eager.errors import AutogradError
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.memory.inplace import DETACH
+from wengert.eager.operations.memory.layout import contiguous_format
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 
@@ -63,13 +64,13 @@ def to_bool(x: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def clone(x: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, which gradients flow through."""
-    return dispatch.apply(elementwise.CLONE, (x,))
+    """A copy, which gradients flow through. Its elements lie as those of x do, or in order if ``memory_format`` says contiguous."""
+    return dispatch.apply(elementwise.CONTIGUOUS if memory_format is contiguous_format else elementwise.CLONE, (x,))
 
 
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """Itself if its elements lie in order, else a copy."""
-    return x if x.array.flags.c_contiguous else clone(x)
+    return x if x.array.flags.c_contiguous else dispatch.apply(elementwise.CONTIGUOUS, (x,))
 
 
 def detach(x: Tensor) -> Tensor:

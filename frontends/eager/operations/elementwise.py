@@ -125,6 +125,7 @@ FLOOR = _composed("floor", _rounded(hlo.FloorOp), np.floor)
 CEIL = _composed("ceil", _rounded(hlo.CeilOp), np.ceil)
 ROUND = _composed("round", _rounded(hlo.RoundNearestEvenOp), np.rint)
 CLONE = register(OPERATIONS, "clone", "CloneBackward0", lambda b, x, _: [x[0]], kernel=np.copy)
+CONTIGUOUS = register(OPERATIONS, "contiguous", "CloneBackward0", lambda b, x, _: [x[0]], kernel=kernels.in_order)
 GELU = register(OPERATIONS, "gelu", "GeluBackward0", lambda b, x, _: [b.multiply(x[0], _normal_cdf(b, x[0]))])
 GELU_TANH = register(OPERATIONS, "gelu_tanh", "GeluBackward0", lambda b, x, _: [_gelu_tanh(b, x[0])])
 SILU = register(OPERATIONS, "silu", "SiluBackward0", lambda b, x, _: [b.multiply(x[0], b.like(hlo.LogisticOp, x[0]))])
@@ -227,11 +228,20 @@ WHERE = register(
     differentiable=slice(1, None),
     kernel=kernels.where,
 )
+
+
+def _masked_fill(b: OpBuilder, operands: Sequence[Value], value: Number) -> list[Value]:
+    x, mask = operands
+    extents = np.broadcast_shapes(shape(x), shape(mask))
+    x = broadcast(b, x, extents)
+    return [b.select(broadcast(b, mask, extents), b.full_like(x, value), x)]
+
+
 MASKED_FILL = register(
     OPERATIONS,
     "masked_fill",
     "MaskedFillBackward0",
-    lambda b, v, value: [b.select(broadcast(b, v[1], shape(v[0])), b.full_like(v[0], value), v[0])],
+    _masked_fill,
     kernel=kernels.masked_fill,
     differentiable=slice(1),
 )

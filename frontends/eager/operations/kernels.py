@@ -163,6 +163,11 @@ def amin(along: tuple[tuple[int, ...], bool], x: Any) -> Any:
     return np.min(x, axis=along[0], keepdims=along[1])
 
 
+def in_order(x: Any) -> Any:
+    """A copy whose elements lie in row-major order."""
+    return np.array(x, order="C")
+
+
 def expand(extents: tuple[int, ...], x: Any) -> Any:
     """x repeated without copying: to be read only, unless it is repeated nowhere and has new dimensions of extent 1 at most."""
     new = len(extents) - x.ndim

@@ -133,7 +133,7 @@ def where(x: Tensor, condition: Tensor, other: Tensor | Number) -> Tensor:
 
 
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A number where the mask holds, else the element."""
+    """A number where the mask holds, else the element; both broadcast."""
     if hasattr(value, "array"):
         return elementwise.where(mask, value, x).to(x.array.dtype)
     return dispatch.apply(elementwise.MASKED_FILL, (x, mask), value)

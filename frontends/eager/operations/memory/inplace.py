@@ -68,6 +68,8 @@ def _write(op: Operation, x: Tensor, other: Tensor | float) -> bool:
         return False
     if STATE.tape is not None or a.dtype.kind != "f" or not a.flags.writeable or (x.view_of is not None and x.view_of.base.tracked):
         return False
+    if x.view_of is not None:
+        check_memory(x)
     _about_to_write(x)
     token = dispatch.begin_quiet()
     _UFUNCS[op](a, b, a)
@@ -96,7 +98,8 @@ def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], para
     new, types, params = _computed(op, x, others, params)
     _about_to_write(x)
     storage = dispatch.storage_of(x)
-    x.array[...] = new
+    if x.array.size:
+        x.array[...] = new
     storage.version += 1
     storage.place = here()
     if tracked and old is not None:
@@ -203,7 +206,6 @@ def put_in_base(x: Tensor, value: Tensor) -> None:
     dispatch.record(copy_slices(COPY, view.path, None).signature(types, None, _mask((base, value))), (base, value), (base,))
     follow_retained(base, before, base.source)
     x.tracked = True
-    view.version = -1  # its place is another one, though its memory was changed before
     _tell_views(base)
 
 
@@ -235,7 +237,8 @@ def _rebase_view(op: Operation, x: Tensor, others: Sequence[Any], types: tuple[T
     seen = full
     for step, chosen in view.path:
         seen = step.kernel(chosen, seen)  # pyright: ignore[reportOptionalCall]
-    seen[...] = old
+    if seen.size:
+        seen[...] = old
     operands = (base, *others)
     signature = operation.signature(((base.array.shape, base.array.dtype), *types[1:]), None, _mask(operands))
     before = base.source
@@ -246,11 +249,12 @@ def _rebase_view(op: Operation, x: Tensor, others: Sequence[Any], types: tuple[T
 
 
 def _tell_views(base: Tensor) -> None:
-    """All views of a base that is tracked are tracked; they find their new place on the tape when it is asked for."""
+    """All views of a base that is tracked are tracked. They find their new place on the tape when it is asked for, also those that were operands of the change,
+    whose place as it was before was asked for behind it."""
     for reference in base.viewers or ():
         other = reference()
         if other is not None and other.view_of is not None and not other.view_of.frozen:
-            other.tracked = True
+            other.tracked, other.view_of.version = True, -1
 
 
 def copy_slices(op: Operation, path: Path, params: Any) -> Operation:

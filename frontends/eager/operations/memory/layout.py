@@ -45,13 +45,16 @@ class device:  # noqa: N801  (the name under which it is known)
 
 
 class _Layout:
-    """A layout of elements in memory."""
+    """A word for how elements lie in memory."""
+
+    def __init__(self, name: str):
+        self.name = name
 
     def __repr__(self) -> str:
-        return "wengert.eager.strided"
+        return f"wengert.eager.{self.name}"
 
 
-strided = _Layout()
+strided, contiguous_format, preserve_format = _Layout("strided"), _Layout("contiguous_format"), _Layout("preserve_format")
 CPU = device("cpu")
 
 

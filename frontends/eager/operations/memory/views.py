@@ -8,6 +8,7 @@ view, and every other view of the base, is then that new value seen along its pa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -193,7 +194,9 @@ def _expand_emit(b: OpBuilder, x: Sequence[Value], extents: tuple[int, ...]) -> 
 
 
 def _expand_put(b: OpBuilder, base: Value, value: Value, extents: tuple[int, ...]) -> Value:
-    return b.reshape(value, shape(base))  # of a tensor that is repeated nowhere: others are not written to
+    if prod(shape(value)) != prod(shape(base)):
+        return base  # of what is repeated only parts without elements are written to
+    return b.reshape(value, shape(base))
 
 
 Cut = tuple[int, int, int, int]
