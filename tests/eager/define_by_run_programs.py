@@ -1,6 +1,6 @@
 """Random define-by-run programs on PyTorch and on wengert.eager: the same lines raise, and after each all tensors, flags and gradients are alike.
 
-PYTHONPATH=tests:tests/eager python -m random_programs --seconds 600 --first 1000000     # explores; what differs is reduced and printed
+PYTHONPATH=tests:tests/eager python -m define_by_run_programs --seconds 600 --first 1000000     # explores; what differs is reduced and printed
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from random_lines import Lines
+from define_by_run_lines import Lines
 
 import wengert.eager as eager
 
