@@ -94,7 +94,7 @@ class Parameter(Struct, frozen=True, dict=True, eq=False):
 
         type = self.type
         if not isinstance(type, TensorType):
-            raise InputError(f"{self} is not a tensor")
+            raise InputError(f"{self} is not a tensor of known rank")
         return cast("TensorType[Any]", type)
 
     @property

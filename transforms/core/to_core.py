@@ -21,15 +21,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnrankedTensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.location.fused import absorbing
+from wengert.ir.location.locations import error_at
 from wengert.ir.pipeline import changes
 from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import all_ops, ops_in, ops_of
@@ -92,11 +93,21 @@ class ToCorePass(ModulePass):
         to_core(op, keep_custom=self.keep_custom)
 
 
+def _refuse_unranked(module: ModuleOp) -> None:
+    for op in all_ops(module):
+        for value in op.body.block.args if isinstance(op, FuncOp) and not op.is_declaration else op.results:
+            type: Attribute = value.type
+            if isinstance(type, UnrankedTensorType):
+                message = f"{type} has no rank, without which nothing can be computed"  # pyright: ignore[reportUnknownMemberType]
+                raise error_at(op.location, message, hint="give it extents, of which some may be open: tensor<?x?xf64>")
+
+
 def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:
     """Brings the module to core level, in place. Raises a DiagnosticError where calls cannot be inlined."""
     inline(module, keep_custom=keep_custom)
     symbol_dce(module)
     _end_functions(module)
+    _refuse_unranked(module)
     known = [op for op in all_ops(module) if type(op) in _LOOKED_FOR]
     if keep_custom and any(type(op) is stablehlo.WhileOp for op in known) and recognise_incomplete_functions(module):
         inline(module, keep_custom=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy
@@ -142,8 +143,9 @@ def tensordot(x: Any, other: Any, dims: Any = 2) -> Any:
         elif other.array.shape[j] == 1 != x.array.shape[i]:
             x = x.sum(i, True)
     shape = [*(x.array.shape[d] for d in rows), *(other.array.shape[d] for d in columns)]
-    inner = int(numpy.prod([x.array.shape[d] for d in first], dtype=numpy.int64))
-    return x.permute(*rows, *first).reshape(-1, inner).matmul(other.permute(*second, *columns).reshape(inner, -1)).reshape(*shape)
+    inner = prod(x.array.shape[d] for d in first)
+    height, width = prod(shape[: len(rows)]), prod(shape[len(rows) :])
+    return x.permute(*rows, *first).reshape(height, inner).matmul(other.permute(*second, *columns).reshape(inner, width)).reshape(*shape)
 
 
 def cross(x: Any, other: Any, dim: int | None = None) -> Any:

@@ -15,8 +15,8 @@ from wengert.lab.agreement.noise.nans import convention_of_nans
 EXACT_EVERY = 4
 """In one of so many runs nothing is rounded otherwise, and only what else is open is drawn: near a singularity all rounding may lead away from it."""
 IN_ORDER_EVERY = 3
-"""In one of so many runs sums overflow where they do in the order in which they are computed, and nowhere else: in a loop whose every iteration may be otherwise,
-nearly all others end in an infinity or NaN."""
+"""In one of so many runs sums overflow where they do in the order in which they are computed, and nowhere else: where any iteration of a loop may be otherwise,
+nearly all other runs end in an infinity or NaN."""
 
 
 class Disturbance:

@@ -31,13 +31,14 @@ def vjp_primal(case: Case) -> None:
 
 @check("strategies", needs="differentiable")
 def strategies(case: Case) -> None:
-    """The two strategies of reverse mode agree."""
+    """The two strategies of reverse mode agree, as far as either is sure: one may add a cotangent to large ones that the other has cancelled before."""
     given = [*case.inputs, *case.y_bars]
+    noises = noise_of(case.direct, given), noise_of(case.vjp, given)
     assert_agree(
         "VJP by adjoints against VJP by transposition",
         interpreted(case.direct, given),
         case.reverse,
-        noise_of(case.vjp, given),
+        lambda seed: noises[seed % 2](seed),
         singular=case.singular if case.singular != "infinite" else case.singular_in((case.direct, given)),
         sums_of=case.y_bars,
     )
