@@ -62,5 +62,6 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def logsigmoid(x: Tensor) -> Tensor:
-    """log(sigmoid(x))."""
-    return x.clamp(max=0) - (-x.abs()).exp().log1p()
+    """log(sigmoid(x)), without a kink at 0."""
+    is_negative = x < 0
+    return elementwise.where(is_negative, x, 0.0) - elementwise.where(is_negative, x, -x).exp().log1p()

@@ -47,18 +47,28 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """The rows of ``weight: [num_embeddings, embedding_dim]`` at given positions."""
+    """The rows of ``weight: [num_embeddings, embedding_dim]`` at given positions: see :func:`wengert.nn.functional.embedding`."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None):
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        dtype: Any = None,
+    ):
         self.weight = _parameter(num_embeddings, embedding_dim, dtype=dtype)
-        self.padding_idx = padding_idx
+        self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq = padding_idx, max_norm, norm_type, scale_grad_by_freq
         init.normal_(self.weight)
         if padding_idx is not None:
             with no_grad():
                 self.weight[padding_idx].fill_(0)
 
     def forward(self, index: Tensor) -> Tensor:
-        return layers.embedding(index, self.weight, self.padding_idx)
+        return layers.embedding(index, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
     def extra_repr(self) -> str:
         return ", ".join(str(n) for n in self.weight.shape)

@@ -31,12 +31,15 @@ class LayerNorm(Module):
 class _BatchNorm(Module):
     """``x: [n, num_features, ...]`` normalized for each feature, times ``weight`` plus ``bias``.
 
-    In training by the statistics of the batch, towards which the buffers ``running_mean`` and ``running_var`` move; otherwise by these.
+    In training by the statistics of the batch, towards which the buffers ``running_mean`` and ``running_var`` move; otherwise by these. With a ``momentum`` of
+    None they are the means over all batches.
     """
 
     ranks: tuple[int, ...] = ()
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, dtype: Any = None):
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, dtype: Any = None
+    ):
         self.eps, self.momentum = eps, momentum
         self.weight = Parameter(ones(num_features, dtype=dtype)) if affine else None
         self.bias = Parameter(zeros(num_features, dtype=dtype)) if affine else None
@@ -55,7 +58,13 @@ class _BatchNorm(Module):
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
         by_batch = self.training or self.running_mean is None
-        return normalization.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, self.momentum, self.eps)
+        return normalization.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, self._step(), self.eps)
+
+    def _step(self) -> float:
+        """How far the statistics move."""
+        if self.momentum is not None:
+            return self.momentum
+        return 1 / max(int(self.num_batches_tracked.item()), 1) if self.training and self.num_batches_tracked is not None else 0.0
 
     def extra_repr(self) -> str:
         return f"eps={self.eps}, momentum={self.momentum}"
@@ -83,7 +92,9 @@ class _InstanceNorm(_BatchNorm):
     """``x: [n, num_features, ...]``, or without n, normalized for each feature of each element of the batch, times ``weight`` plus ``bias`` (Ulyanov, Vedaldi,
     Lempitsky: "Instance Normalization", 2016). Running statistics, where they are kept, are used when not training, as in batch norm."""
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, dtype: Any = None):
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = False, track_running_stats: bool = False, dtype: Any = None
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,7 +104,7 @@ class _InstanceNorm(_BatchNorm):
         alone = x.ndim == self.ranks[0]
         by_instance = self.training or self.running_mean is None
         batch = x.unsqueeze(0) if alone else x
-        y = normalization.instance_norm(batch, self.running_mean, self.running_var, self.weight, self.bias, by_instance, self.momentum, self.eps)
+        y = normalization.instance_norm(batch, self.running_mean, self.running_var, self.weight, self.bias, by_instance, self._step(), self.eps)
         return y.squeeze(0) if alone else y
 
 

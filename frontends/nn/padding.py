@@ -99,7 +99,10 @@ def _resized(x: Any, dim: int, count: int, scale: float | None, mode: str, align
     ratio = (size - 1) / (count - 1) if aligned and count > 1 else 0.0 if aligned else 1 / scale if scale else size / count
     i = np.arange(count)
     if mode in ("nearest", "nearest-exact"):
-        places = np.floor((i + (0.5 if mode == "nearest-exact" else 0)) * ratio).astype(np.int64).clip(0, size - 1)
+        if mode == "nearest" and count in (size, 2 * size):  # whatever the scale is that gave this size
+            places = i * size // count
+        else:
+            places = np.floor((i + (0.5 if mode == "nearest-exact" else 0)) * ratio).astype(np.int64).clip(0, size - 1)
         return x.index_select(dim, dispatch.new(places))
     at = i * ratio if aligned else (i + 0.5) * ratio - 0.5
     if mode == "bicubic":

@@ -128,19 +128,24 @@ class _Network(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         nonlinearity: str = "tanh",
+        proj_size: int = 0,
         dtype: Any = None,
     ):
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        if proj_size and (self.kind != "lstm" or proj_size >= hidden_size):
+            raise ShapeError(f"proj_size is for LSTMs, and smaller than their hidden_size of {hidden_size}; found {proj_size}")
+        self.input_size, self.hidden_size, self.num_layers, self.proj_size = input_size, hidden_size, num_layers, proj_size
         self.batch_first, self.dropout, self.bidirectional, self.nonlinearity = batch_first, dropout, bidirectional, nonlinearity
         _step(self.kind, nonlinearity)
-        rows, ways = _GATES[self.kind] * hidden_size, 2 if bidirectional else 1
+        rows, ways, made = _GATES[self.kind] * hidden_size, 2 if bidirectional else 1, proj_size or hidden_size
         for layer in range(num_layers):
             for way in range(ways):
                 end = self._end(layer, way)
-                setattr(self, f"weight_ih_{end}", _drawn(hidden_size, rows, ways * hidden_size if layer else input_size, dtype=dtype))
-                setattr(self, f"weight_hh_{end}", _drawn(hidden_size, rows, hidden_size, dtype=dtype))
+                setattr(self, f"weight_ih_{end}", _drawn(hidden_size, rows, ways * made if layer else input_size, dtype=dtype))
+                setattr(self, f"weight_hh_{end}", _drawn(hidden_size, rows, made, dtype=dtype))
                 for name in ("bias_ih", "bias_hh"):
                     setattr(self, f"{name}_{end}", _drawn(hidden_size, rows, dtype=dtype) if bias else None)
+                if proj_size:
+                    setattr(self, f"weight_hr_{end}", _drawn(hidden_size, proj_size, hidden_size, dtype=dtype))
 
     @staticmethod
     def _end(layer: int, way: int) -> str:
@@ -149,13 +154,14 @@ class _Network(Module):
     def _states(self, x: Tensor, hx: Any) -> list[State]:
         """The first state of each layer and direction."""
         count = self.num_layers * (2 if self.bidirectional else 1)
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: 2 if self.kind == "lstm" else 1]
+        wanted = [(count, x.shape[1], size) for size in sizes]
         if hx is None:
-            blank = zeros(count, x.shape[1], self.hidden_size, dtype=x.dtype)
-            parts: Sequence[Tensor] = (blank, blank) if self.kind == "lstm" else (blank,)
+            parts: Sequence[Tensor] = [zeros(*shape, dtype=x.dtype) for shape in wanted]
         else:
             parts = tuple(hx) if self.kind == "lstm" else (hx,)
-        if any(part.shape != (count, x.shape[1], self.hidden_size) for part in parts):
-            raise ShapeError(f"the first state is of shape {(count, x.shape[1], self.hidden_size)}, found {', '.join(str(p.shape) for p in parts)}")
+        if [part.shape for part in parts] != wanted:
+            raise ShapeError(f"the first state is of shape {' and '.join(map(str, dict.fromkeys(wanted)))}, found {', '.join(str(p.shape) for p in parts)}")
         return [tuple(part[i] for part in parts) for i in range(count)]
 
     def _layer(self, x: Tensor, state: State, end: str) -> tuple[Tensor, State]:
@@ -164,11 +170,16 @@ class _Network(Module):
         times = range(x.shape[0])
         for t in reversed(times) if end.endswith("reverse") else times:
             state = step(x[t], state, *weights)
+            if self.proj_size:
+                state = (linear(state[0], getattr(self, f"weight_hr_{end}")), *state[1:])
             made.append(state[0])
         return stack(made[::-1] if end.endswith("reverse") else made), state
 
     def forward(self, x: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """x: [t, n, input_size] -> [t, n, hidden_size] and the last state [layers, n, hidden_size]; n may be missing, and comes first if ``batch_first``."""
+        """x: [t, n, input_size] -> [t, n, hidden_size] and the last state [layers, n, hidden_size]; n may be missing, and comes first if ``batch_first``.
+
+        With ``proj_size`` an LSTM's h, and what it gives, has that size: a linear map of what comes out of its gate.
+        """
         is_batched = x.ndim == 3
         if not is_batched:
             x = x.unsqueeze(1)
@@ -198,6 +209,20 @@ class _Network(Module):
 
 class RNN(_Network):
     """Elman's network, with tanh or relu."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = None,
+    ):
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, nonlinearity, dtype=dtype)
 
 
 class GRU(_Network):

@@ -15,7 +15,7 @@ from wengert.eager.operations.creation import zeros
 from wengert.eager.operations.joining import stack
 from wengert.eager.operations.memory.windows import unfold
 from wengert.eager.recording import dispatch
-from wengert.nn.convolution import spread
+from wengert.nn.convolution import check_window, spread
 from wengert.nn.padding import pad
 
 _CONVOLUTION = aten("convolution.default")
@@ -33,6 +33,7 @@ def convolution(n: int) -> Function:
             whole = [(k - 1) * d for k, d in zip(weight.array.shape[2:], apart, strict=True)] if padding == "same" else [0] * n
             x = pad(x, [p for w in reversed(whole) for p in (w // 2, w - w // 2)])
             padding = 0
+        check_window(f"conv{n}d", x.array.shape[2:], weight.array.shape[2:], spread(padding, n), apart)
         return _biased(_CONVOLUTION(x, weight, None, spread(stride, n), spread(padding, n), apart, False, [0] * n, groups), bias)
 
     return run
@@ -142,7 +143,7 @@ def adaptive(n: int, largest: bool) -> Function:
             size = x.array.shape[at]
             count = size if sizes[d] is None else sizes[d]
             parts = [x.narrow(at, i * size // count, -(-(i + 1) * size // count) - i * size // count) for i in range(count)]
-            x = stack([part.amax(at) if largest else part.mean(at) for part in parts], at) if parts else x.narrow(at, 0, 0)
+            x = stack([part.max(at)[0] if largest else part.mean(at) for part in parts], at) if parts else x.narrow(at, 0, 0)
         return x
 
     return run
