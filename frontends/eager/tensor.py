@@ -33,7 +33,7 @@ from wengert.eager.operations import (
     shapes,
     tensor_classes,
 )
-from wengert.eager.operations.memory import complex_views, layout, updates, views
+from wengert.eager.operations.memory import complex_views, inplace, layout, updates, views
 from wengert.eager.operations.promotion import category
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
@@ -285,7 +285,9 @@ class Tensor:
 
     def _changed_by(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Tensor:
         """Writes what a function makes of this tensor to it; of a clone, because derivatives may keep what it was."""
-        return self.copy_(function(self.clone(), *args, **keywords))
+        made = function(self.clone(), *args, **keywords)
+        inplace.check_result(getattr(function, "__name__", "this"), self, made.array.dtype)
+        return self.copy_(made)
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.array.ndim == 0 and spec else format(repr(self), spec)

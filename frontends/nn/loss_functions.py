@@ -14,6 +14,7 @@ import numpy as np
 from wengert.eager.library import functions
 from wengert.eager.library.shapes import broadcast_tensors
 from wengert.eager.operations.elementwise import where
+from wengert.eager.operations.promotion import floating, result_dtype
 from wengert.eager.recording import dispatch
 from wengert.nn.activations import logsigmoid
 from wengert.nn.layers import linear
@@ -101,7 +102,8 @@ def _hinge(x: Any, target: Any, margin: float = 1.0) -> Any:
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors, which broadcast."""
-    x1, x2 = broadcast_tensors(x1, x2)
+    dtype = floating(result_dtype((x1.array, x2.array)))
+    x1, x2 = broadcast_tensors(x1.to(dtype), x2.to(dtype))
     first, second = (x.norm(2, dim, True) for x in (x1, x2))
     first, second = (n + (n.detach().clamp(min=eps) - n.detach()) for n in (first, second))
     return ((x1 / first) * (x2 / second)).sum(dim)

@@ -46,6 +46,9 @@ FOUND = {
     "a leaf that is detached": ["y = x.sin()", "x.detach_()", "y.sum().backward()"],
     "empty vectors beside matrices": ["y = T.cat([x, T.tensor([])], 1)", "y.sum().backward()"],
     "no piece has elements": ["y = x[:, 3:].split(2, 1)", "z = y[0].sum()"],
+    "integers that lie in another order": ["y = T.tensor([[1, 2, 3], [4, 5, 6]]).t().reshape(-1)", "z = y.repeat(2)"],
+    "angles of integers and floats": ["y = T.atan2(T.tensor([1, 2, 3]), x.detach().float()) * 0"],
+    "a float into integers": ["y = T.tensor([[1, 2, 3]])", "y[0, 1] = x.sum()", "y.masked_fill_(y > 2, 7.0)"],
     "a repeated tensor is its own": ["y = x.repeat(2, 1)", "y.detach_()", "y.mul_(2)"],
 }
 """Programs that were wrong, with the leaf ``x`` of one row of three."""
@@ -72,6 +75,8 @@ REFUSED = {
     "batches of matrices": "T.baddbmm(x, x, x)",
     "rows of other lengths": "T.cdist(x, x[:, :2])",
     "ranks of a cross product": "T.cross(x, x[0])",
+    "the root of integers in place": "T.tensor([1, 2]).sqrt_()",
+    "a logarithm of integers in place": "T.tensor([1, 2]).log1p_()",
     "one of several views whose base was changed": "a = x * 1; b = a.split(1, 1)[0]; a.mul_(2); b.sum()",
 }
 

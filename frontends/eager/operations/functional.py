@@ -11,7 +11,7 @@ from wengert.eager.errors import AutogradError, ShapeError
 from wengert.eager.operations import elementwise
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.memory import views
-from wengert.eager.operations.promotion import default_dtype
+from wengert.eager.operations.promotion import floating, result_dtype
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.modes import STATE
 from wengert.eager.tensor import Tensor
@@ -154,8 +154,8 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 def atan2(y: Tensor, x: Tensor) -> Tensor:
     """The angle of the point (x, y)."""
-    y, x = (v if v.is_floating_point() else v.to(default_dtype()) for v in (y, x))
-    return dispatch.binary(elementwise.ATAN2, y, x)
+    dtype = floating(result_dtype((y.array, x.array)))
+    return dispatch.binary(elementwise.ATAN2, y.to(dtype), x.to(dtype))
 
 
 def outer(x: Tensor, y: Tensor) -> Tensor:

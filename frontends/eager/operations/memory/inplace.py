@@ -90,7 +90,8 @@ def _about_to_write(x: Tensor) -> None:
 def change_many(op: Operation, x: Tensor, others: Sequence[Tensor | float], params: Any = None) -> Tensor:
     """The same with any number of other operands."""
     view = x.view_of
-    tracked = STATE.recording and (x.tracked or (view is not None and view.base.tracked) or any(getattr(v, "tracked", False) for v in others))
+    moves = x.array.dtype.kind in "fVc"  # into integers no gradient flows
+    tracked = moves and STATE.recording and (x.tracked or (view is not None and view.base.tracked) or any(getattr(v, "tracked", False) for v in others))
     check_memory(x)
     check_allowed(x, tracked)
     operands = (x, *others)
@@ -119,8 +120,7 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
     dtype = x.array.dtype
     if converted:
         dtype = result_dtype(arrays)
-        if category(dtype) > category(x.array.dtype):
-            raise InPlaceError(f"{op.name}_: a result of {dtype.name} cannot be stored in a tensor of {x.array.dtype.name}")
+        check_result(op.name, x, dtype)
         params = x.array.dtype
     types: tuple[Type, ...] = tuple((a.shape, a.dtype) if type(a) is np.ndarray else ((), dtype) for a in arrays)
     arrays = [np.asarray(a, None if isinstance(a, np.ndarray) else dtype) for a in arrays]
@@ -134,9 +134,17 @@ def _computed(op: Operation, x: Tensor, others: Sequence[Tensor | float], params
             raise dispatch.unequal_shapes(op, (x, *others)) from None
         finally:
             dispatch.end_quiet(token)
+    if len(arrays) == 1 and params is None:
+        check_result(op.name, x, np.asarray(new).dtype)
     if np.shape(new) != x.array.shape:
         raise InPlaceError(f"{op.name}_: the result has shape {list(np.shape(new))}, which does not fit the tensor of shape {list(x.array.shape)}")
     return new, types, params
+
+
+def check_result(name: str, x: Tensor, dtype: Any) -> None:
+    """Raises an error if a result of this dtype must not be stored in x: a float in a tensor of integers, and the like."""
+    if category(dtype) > category(x.array.dtype):
+        raise InPlaceError(f"{name}_: a result of {dtype.name} cannot be stored in a tensor of {x.array.dtype.name}")
 
 
 def check_memory(x: Tensor) -> None:

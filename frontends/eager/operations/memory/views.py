@@ -311,7 +311,7 @@ def reshape(x: Tensor, extents: Sequence[int]) -> Tensor:
     full = _resolved(x, extents, "reshape")
     if x.array.size == 0 or np.may_share_memory(x.array.reshape(full), x.array):
         return see(VIEW, x, full)
-    return dispatch.apply(UNSAFE_VIEW, (dispatch.unary(CLONE, x),), full)
+    return dispatch.apply(UNSAFE_VIEW, (dispatch.apply(CLONE, (x,)),), full)
 
 
 def _resolved(x: Tensor, extents: Sequence[int], name: str) -> tuple[int, ...]:
