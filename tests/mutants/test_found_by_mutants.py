@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
+from mutant_sources import SOURCES
 
 import wengert as wg
 from wengert.dialects.chlo.ops import Chlo
@@ -146,3 +149,18 @@ def test_a_future_of_elements_that_there_are_none_of(backend: str) -> None:
 }"""
     with pytest.raises(DiagnosticError, match=r"2:3: error: stablehlo\.custom_call computes with elements of type tf32, which are not supported"):
         wg.parse(text).compile(backend)
+
+
+def test_no_entry_of_an_array_is_taken_for_an_open_extent() -> None:
+    """2^63 is read as -2^63, the number that stands for an open extent in types: it is refused in every array of every op."""
+    tried = 0
+    for source in SOURCES:
+        text = print_module(parse_module(source), generic=True)
+        for array in re.finditer(r"array<i64: ([^>]*)>", text):
+            entries = array[1].split(", ")
+            for i in range(len(entries)):
+                changed = [*entries[:i], str(2**63), *entries[i + 1 :]]
+                with pytest.raises(DiagnosticError):
+                    wg.parse(f"{text[: array.start(1)]}{', '.join(changed)}{text[array.end(1) :]}")
+                tried += 1
+    assert tried > 100

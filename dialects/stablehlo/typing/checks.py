@@ -268,7 +268,10 @@ def has_one_bound(type: Tensor) -> bool:
 
 
 def int_list(op: Operation, name: str, length: int | None = None, default: int = 0, meaning: str = "the rank of the operand") -> Shape:
-    """The values of an ``array<i64>`` property (an absent one is ``length`` times the default), of the required length."""
+    """The values of an ``array<i64>`` property (an absent one is ``length`` times the default), of the required length.
+
+    The number that stands for an open extent in types is none here.
+    """
     attribute = op.properties.get(name)
     if attribute is None:
         return (default,) * (length or 0)
@@ -277,6 +280,8 @@ def int_list(op: Operation, name: str, length: int | None = None, default: int =
     values = ints(attribute)
     if length is not None and len(values) != length:
         fail(f"{name} must have {length} entries ({meaning}), found {len(values)}")
+    if DYNAMIC in values:
+        fail(f"{name} must be numbers above {DYNAMIC}, which stands for an open extent, found {attribute}")
     return values
 
 
