@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +16,7 @@ from wengert.dialects.chlo.ops import Chlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
-from wengert.runtime.errors import UnsupportedOpError
+from wengert.runtime.errors import ExecutionError, UnsupportedOpError
 
 BACKENDS = ("interpreter", "cpu")
 
@@ -164,3 +166,39 @@ def test_no_entry_of_an_array_is_taken_for_an_open_extent() -> None:
                     wg.parse(f"{text[: array.start(1)]}{', '.join(changed)}{text[array.end(1) :]}")
                 tried += 1
     assert tried > 100
+
+
+FACTORISATIONS = {
+    "qr": lambda jax, a: jax.numpy.linalg.qr(a),
+    "lu": lambda jax, a: jax.scipy.linalg.lu_factor(a),
+    "eigh": lambda jax, a: jax.numpy.linalg.eigh(a),
+    "eig": lambda jax, a: jax.numpy.linalg.eig(a),
+    "svd": lambda jax, a: jax.numpy.linalg.svd(a),
+    "cholesky": lambda jax, a: jax.numpy.linalg.cholesky(a),
+    "triangular": lambda jax, a: jax.scipy.linalg.solve_triangular(a, a),
+    "tridiagonal": lambda jax, a: jax.lax.linalg.tridiagonal(a)[0],
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", FACTORISATIONS)
+def test_extents_of_factorisations_that_are_wrong(name: str) -> None:
+    """Custom calls have types that no rule infers: extents of operands and results that the routine does not have are refused where it runs."""
+    square = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
+    x = square @ square.transpose(0, 2, 1) + 4 * np.eye(4, dtype=np.float32)
+    jax = pytest.importorskip("jax", reason="the programs are lowered by JAX")
+    text = jax.jit(partial(FACTORISATIONS[name], jax)).lower(x).as_text()
+    tried = 0
+    for call in re.finditer(r"custom_call @\w+.*?: (\(.*?\) -> .*)$", text, re.MULTILINE):
+        for extent in re.finditer(r"(\d+)x", call[1]):
+            at = call.start(1) + extent.start()
+            for other in ("1x", "3x", ""):
+                tried += 1
+                try:
+                    program = wg.parse(text[:at] + other + text[at + len(extent[0]) :])
+                except DiagnosticError:
+                    continue
+                for backend in BACKENDS:
+                    with contextlib.suppress(DiagnosticError, ExecutionError):
+                        program.compile(backend)(x)
+    assert tried > 5

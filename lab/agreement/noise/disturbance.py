@@ -14,11 +14,6 @@ from wengert.lab.agreement.noise.nans import convention_of_nans
 
 EXACT_EVERY = 4
 """In one of so many runs nothing is rounded otherwise, and only what else is open is drawn: near a singularity all rounding may lead away from it."""
-IN_ORDER_EVERY = 3
-"""In one of so many runs sums overflow where they do in the order in which they are computed, and nowhere else: where any iteration of a loop may be otherwise,
-nearly all other runs end in an infinity or NaN."""
-
-
 class Disturbance:
     """The errors of one run.
 
@@ -28,7 +23,6 @@ class Disturbance:
         ulps: how large those of rounding are, in units of the last place; 0 in some of the runs.
         rounds: whether they are not.
         flushing: whether small numbers may become zero.
-        in_order: whether sums overflow only where they do in the order in which they are computed.
         skips_holes: whether no op of this run multiplies by zeros of padding and dilation: several of them in a row are seldom drawn alike.
         signs_of_nans: gives the results of an op, of these operands, the signs of their NaNs.
     """
@@ -38,7 +32,6 @@ class Disturbance:
         self.rounds = turn % EXACT_EVERY != EXACT_EVERY - 1
         self.ulps = ulps if self.rounds else 0.0
         self.flushing = flushing
-        self.in_order = turn % IN_ORDER_EVERY == 1
         self.skips_holes = bool(self.rng.random() < 0.3)
         self.signs_of_nans = convention_of_nans(turn)
 
@@ -96,7 +89,7 @@ class Disturbance:
         Of sums and products alone (``folds``) so are the elements that did overflow: another order may end in another infinity, or in a number.
         """
         x = as_array(x)
-        if self.in_order or x.dtype.kind not in "fcV":
+        if x.dtype.kind not in "fcV":
             return x[()]
         most = float(finfo(part(x.dtype)).max)
         sizes = [_largest(v, batch) for v in map(np.asarray, operands) if v.dtype.kind in "fcV"]

@@ -39,6 +39,9 @@ from wengert.lab.agreement.noise.machine import NoisyMachine
 from wengert.runtime.interpreter.machine import Frame
 from wengert.runtime.interpreter.ops.windows import windows_of
 
+FOLDS = ("reduce", "reduce_window", "window_reduce", "cumulative")
+"""Ops that combine elements which lie along dimensions."""
+
 
 class NoisyFrame(Frame):
     """A frame whose ops err."""
@@ -72,9 +75,9 @@ class NoisyFrame(Frame):
             few = name not in FACTORED
             if isinstance(op, stablehlo.TriangularSolveOp):
                 exact = self._by_inverse(op, exact)
-            if name in ("reduce", "reduce_window", "window_reduce", "cumulative") and multiplies(op):
+            if name in FOLDS and multiplies(op):
                 exact = self._with_partial_products(op, exact)
-            if name in ("reduce", "reduce_window", "window_reduce", "cumulative") and overflows_by_order(op):
+            if name in FOLDS and overflows_by_order(op):
                 exact = self._after(exact, self.machine.noise.overflown)
             batch = batch_rank(op)
             if name == "convolution" or not few:

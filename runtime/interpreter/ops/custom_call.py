@@ -95,7 +95,7 @@ def lu_decomposition(op: stablehlo.CustomCallOp) -> Unary:
         lu, pivots, _ = function(a)
         return lu, pivots, permutation_of(pivots, a.shape[0])
 
-    return lambda a: over_batches(run, [a], [2], _results(op))
+    return lambda a: over_batches(run, [a], [2], _results(op), op)
 
 
 def permutation_of(pivots: Array, n: int) -> Array:
@@ -115,7 +115,7 @@ def lu_pivots_to_permutation(op: stablehlo.CustomCallOp) -> Unary:
     def run(pivots: Array) -> tuple[Array]:
         return (permutation_of(pivots, n),)
 
-    return lambda pivots: over_batches(run, [pivots], [1], _results(op))[0]
+    return lambda pivots: over_batches(run, [pivots], [1], _results(op), op)[0]
 
 
 @_target("cusolver_gesvdj_ffi")
@@ -129,7 +129,7 @@ def gesvdj(op: stablehlo.CustomCallOp) -> Unary:
         u, s, vt, info = function(a, compute_uv=vectors, full_matrices=full)
         return 0, s, (u if vectors else 0), (vt.conj().T if vectors else 0), info
 
-    return lambda a: over_batches(run, [a], [2], _results(op))
+    return lambda a: over_batches(run, [a], [2], _results(op), op)
 
 
 @_target("Eigh")
@@ -144,7 +144,7 @@ def eigh(op: stablehlo.CustomCallOp) -> Unary:
         w, v, _ = function(a, lower=lower)
         return v, w
 
-    return lambda a: over_batches(run, [a], [2], _results(op))
+    return lambda a: over_batches(run, [a], [2], _results(op), op)
 
 
 @_target("ApproxTopK")

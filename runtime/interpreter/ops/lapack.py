@@ -55,7 +55,7 @@ def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Variadic:
     batch = rank(op.inputs[0]) - (1 if name == "gtsv" else 2)
     ranks = [rank(x) - batch for x in op.inputs]
     results = [(shape(r), dtype_of(element(r))) for r in op.results]
-    return lambda *operands: one_or_tuple(op, over_batches(routine, operands, ranks, results))
+    return lambda *operands: one_or_tuple(op, over_batches(routine, operands, ranks, results, op))
 
 
 @_routine("trsm")

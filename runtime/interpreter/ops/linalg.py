@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, lapack
+from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import dtype_of, element, shape
+from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.numerics.precision import working_dtype
 from wengert.runtime.interpreter.rules import Array, Binary, Unary, evaluates
 
@@ -25,16 +27,35 @@ def lapack_function(name: str, dtype: np.dtype[Any]) -> Any:
 
 
 def over_batches(
-    routine: Callable[..., Sequence[Any]], operands: Sequence[Array], ranks: Sequence[int], results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+    routine: Callable[..., Sequence[Any]],
+    operands: Sequence[Array],
+    ranks: Sequence[int],
+    results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+    op: Operation | None = None,
 ) -> tuple[Array, ...]:
     """Calls the routine on each matrix of a batch; ``ranks`` are the operands' ranks without the batch dimensions,
-    ``results`` the shapes and dtypes of all that is returned."""
+    ``results`` the shapes and dtypes of all that is returned; numbers fill a result.
+
+    Raises:
+        UnsupportedOpError: the types of ``op``, which nobody has verified, are not those of what the routine gives.
+    """
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     outputs = tuple(np.zeros(extents, dtype) for extents, dtype in results)
     for i in np.ndindex(*batch):
-        for result, part in zip(outputs, routine(*[np.asarray(x)[i] for x in operands]), strict=True):
+        parts = routine(*[np.asarray(x)[i] for x in operands])
+        if op is not None:
+            _check_results(op, results, batch, parts)
+        for result, part in zip(outputs, parts, strict=True):
             result[i] = part
     return outputs
+
+
+def _check_results(op: Operation, results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], batch: tuple[int, ...], parts: Sequence[Any]) -> None:
+    if len(results) != len(parts):
+        raise UnsupportedOpError(op, f"it gives {len(parts)} results, of which {len(results)} have types")
+    for number, ((extents, _), part) in enumerate(zip(results, parts, strict=True)):
+        if extents[: len(batch)] != batch or (np.ndim(part) and extents != (*batch, *np.shape(part))):
+            raise UnsupportedOpError(op, f"result {number} has the extents {[*batch, *np.shape(part)]}, not {list(extents)}")
 
 
 @evaluates(stablehlo.CholeskyOp)
