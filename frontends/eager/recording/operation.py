@@ -44,6 +44,7 @@ class Operation:
         arithmetic: whether its operands are brought to a common dtype and shape.
         compile_after: how often it runs in the interpreter before it is compiled.
         exact_zeros: whether a derivative that is zero everywhere is zeros rather than absent.
+        overlaps: for a view: whether several of its elements may be one place in memory.
         put: for a view: writes the ops that put a new value in the place of the view: (builder, base, value, parameters) -> base.
     """
 
@@ -59,6 +60,7 @@ class Operation:
     arithmetic: bool = False
     put: Callable[[OpBuilder, Value, Value, Any], Value] | None = None
     exact_zeros: bool = True
+    overlaps: bool = False
     signatures: dict[Any, Signature] = field(default_factory=dict[Any, "Signature"], repr=False)
 
     def signature(self, types: tuple[Type, ...], params: Any, mask: int) -> Signature:

@@ -156,7 +156,7 @@ def check_memory(x: Tensor) -> None:
         raise InPlaceError("more than one element of the tensor is the same place in memory (it was expanded); clone() it before changing it")
     if not a.flags.writeable:
         raise InPlaceError("the tensor is a view of an expanded one, where one place in memory is many elements; clone() it before changing it")
-    if x.view_of is not None and any(step.name == "unfold" for step, _ in x.view_of.path) and _overlaps(a):
+    if x.view_of is not None and any(step.overlaps for step, _ in x.view_of.path) and _overlaps(a):
         raise InPlaceError("windows of the tensor overlap, where one place in memory is several elements; clone() it before changing it")
 
 

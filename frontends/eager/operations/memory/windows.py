@@ -57,7 +57,7 @@ def _kernel(given: Windows, x: Array) -> Array:
     return np.lib.stride_tricks.as_strided(x, (*extents, size), (*strides, x.strides[dim]), writeable=x.flags.writeable)
 
 
-UNFOLD = register(OPERATIONS, "unfold", "UnfoldBackward0", _emit, kernel=_kernel, view=True, put=_put)
+UNFOLD = register(OPERATIONS, "unfold", "UnfoldBackward0", _emit, kernel=_kernel, view=True, put=_put, overlaps=True)
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
