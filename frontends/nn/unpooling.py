@@ -11,6 +11,7 @@ import numpy as np
 from wengert.eager.containers import listed
 from wengert.eager.library.calling import Function, aten
 from wengert.eager.operations.functional import isfinite
+from wengert.eager.operations.reading import seen
 from wengert.eager.recording import dispatch
 from wengert.nn.windows import spread
 
@@ -40,9 +41,10 @@ def adaptive_max_pool_with_positions(n: int) -> Function:
         counts = [m if k is None else k for m, k in zip(extents, sizes, strict=True)]
         numbers = np.arange(prod(extents)).reshape(extents)
         places = np.empty((*x.array.shape[:-n], *counts), np.int64)
+        elements = seen(x)
         for at in np.ndindex(*counts):
             part = tuple(slice(i * m // k, -(-(i + 1) * m // k)) for i, m, k in zip(at, extents, counts, strict=True))
-            window = x.array[(..., *part)].reshape(*x.array.shape[:-n], -1)
+            window = elements[(..., *part)].reshape(*x.array.shape[:-n], -1)
             places[(..., *at)] = numbers[part].reshape(-1)[np.where(np.isnan(window), np.inf, window).argmax(-1)]
         index = dispatch.new(places)
         rows = x.reshape(*x.array.shape[:-n], -1).gather(-1, index.reshape(*places.shape[:-n], -1))

@@ -15,6 +15,7 @@ from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.elementwise import divide, where
 from wengert.eager.operations.memory import complex_views
 from wengert.eager.operations.promotion import floating
+from wengert.eager.operations.reading import seen
 from wengert.eager.recording import dispatch
 
 inf, nan = float("inf"), float("nan")
@@ -62,7 +63,7 @@ def _whole(function: Any) -> Function:
     """A function of integers, by NumPy."""
 
     def run(x: Any, other: Any) -> Any:
-        return dispatch.new(function(x.array, other.array))
+        return dispatch.new(function(seen(x), seen(other)))
 
     return run
 

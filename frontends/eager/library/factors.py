@@ -11,6 +11,7 @@ from wengert.eager.errors import ShapeError
 from wengert.eager.library.by_hand import arrays, made
 from wengert.eager.library.calling import Function, aten
 from wengert.eager.library.linalg import FFT, LINALG
+from wengert.eager.operations.reading import seen
 from wengert.eager.recording import dispatch
 
 _LU_FACTOR, _LU, _LU_SOLVE, _UNPACK = (aten(f"{name}.default") for name in ("linalg_lu_factor_ex", "linalg_lu", "linalg_lu_solve", "lu_unpack"))
@@ -73,7 +74,7 @@ def _lstsq(x: Any, b: Any, rcond: Any = None, *, driver: str | None = None) -> A
     wide = b.unsqueeze(-1) if vectors else b
     solution = LINALG["pinv"](x).matmul(wide)
     rows, columns = x.array.shape[-2:]
-    rank = dispatch.new(numpy.asarray(numpy.linalg.matrix_rank(x.array), numpy.int64))
+    rank = dispatch.new(numpy.asarray(numpy.linalg.matrix_rank(seen(x)), numpy.int64))
     full = rows > columns and bool(numpy.all(rank.array == columns)) and driver != "gelsy"
     rest = ((x.matmul(solution) - wide).abs() ** 2).sum(-2) if full else dispatch.constant(numpy.zeros(0, x.array.real.dtype))
     values = LINALG["svdvals"](x) if driver in ("gelsd", "gelss") else dispatch.constant(numpy.zeros(0, x.array.real.dtype))

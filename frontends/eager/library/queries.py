@@ -13,12 +13,13 @@ from wengert.eager.errors import ShapeError
 from wengert.eager.library.calling import Function
 from wengert.eager.operations import creation, functional, promotion
 from wengert.eager.operations.contraction import addmm
+from wengert.eager.operations.reading import seen
 
 
 def _is_nonzero(x: Any) -> bool:
     if x.array.size != 1:
         raise ShapeError(f"is_nonzero: whether one number is zero can be asked, found {list(x.array.shape)}")
-    return bool(x.array.reshape(())[()] != 0)
+    return bool(seen(x).reshape(())[()] != 0)
 
 
 def fill_diagonal_(x: Any, fill_value: float, wrap: bool = False) -> Any:

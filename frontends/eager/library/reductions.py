@@ -59,7 +59,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 def quantile(x: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
     """Elements at shares of the order, between two neighbours by ``interpolation``."""
-    shares = as_tensor(q).array
+    shares = seen(as_tensor(q))
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ShapeError(f"quantile: interpolation must be linear, lower, higher, midpoint or nearest, found {interpolation!r}")
     rank, along = x.array.ndim, dim if x.array.ndim else None

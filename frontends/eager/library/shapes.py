@@ -19,6 +19,7 @@ from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.joining import cat, stack
 from wengert.eager.operations.memory import complex_views, windows
 from wengert.eager.operations.memory.views import check_rank, dimension
+from wengert.eager.operations.reading import seen
 from wengert.eager.recording import dispatch
 
 
@@ -253,9 +254,9 @@ def _positions(narrow: bool, places: Any) -> Any:
 
 def searchsorted(sequence: Any, x: Any, *, right: bool = False, side: str | None = None, out_int32: bool = False, sorter: Any = None) -> Any:
     """The positions at which elements belong in a sorted row, or in the sorted rows of the same leading dimensions."""
-    rows, values = sequence.array, as_tensor(x).array
+    rows, values = seen(sequence), seen(as_tensor(x))
     if sorter is not None:
-        rows = numpy.take_along_axis(rows, sorter.array, -1)
+        rows = numpy.take_along_axis(rows, seen(sorter), -1)
     which = "right" if right or side == "right" else "left"
     if rows.ndim == 1:
         return _positions(out_int32, numpy.searchsorted(rows, values, which))
@@ -268,6 +269,14 @@ def searchsorted(sequence: Any, x: Any, *, right: bool = False, side: str | None
 def _trace(x: Any) -> Any:
     check_rank(x, "trace", 2, 2)
     return x.diagonal().sum()
+
+
+def _nonzero(x: Any, *, as_tuple: bool = False) -> Any:
+    """The positions of elements that are not zero: as rows of a matrix, or a vector for each dimension."""
+    a = seen(x)
+    if as_tuple:
+        return tuple(map(dispatch.new, numpy.nonzero(numpy.atleast_1d(a))))
+    return dispatch.new(numpy.argwhere(a) if a.ndim else numpy.zeros((int(a != 0), 0), numpy.int64))
 
 
 def vander(x: Any, N: int | None = None, *, increasing: bool = False) -> Any:  # noqa: N803  (PyTorch's name)
@@ -358,12 +367,8 @@ SHAPES: dict[str, Function] = {
     "mT": lambda x: x.transpose(-2, -1),
     "trace": _trace,
     "item": lambda x: x.item(),
-    "argwhere": lambda x: dispatch.new(numpy.argwhere(x.array) if x.array.ndim else numpy.zeros((int(x.array != 0), 0), numpy.int64)),
-    "nonzero": lambda x, as_tuple=False: (
-        tuple(map(dispatch.new, numpy.nonzero(numpy.atleast_1d(x.array))))
-        if as_tuple
-        else dispatch.new(numpy.argwhere(x.array) if x.array.ndim else numpy.zeros((int(x.array != 0), 0), numpy.int64))
-    ),
+    "argwhere": _nonzero,
+    "nonzero": _nonzero,
     "tril_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.tril_indices(row, offset, col), dtype or numpy.int64)),
     "triu_indices": lambda row, col, offset=0, dtype=None: dispatch.new(numpy.array(numpy.triu_indices(row, offset, col), dtype or numpy.int64)),
     "broadcast_shapes": numpy.broadcast_shapes,
@@ -374,12 +379,12 @@ SHAPES: dict[str, Function] = {
     "view_as_real": complex_views.view_as_real,
     "view_as_complex": complex_views.view_as_complex,
     "isin": lambda elements, test_elements, assume_unique=False, invert=False: dispatch.new(
-        numpy.isin(as_tensor(elements).array, as_tensor(test_elements).array, invert=invert)
+        numpy.isin(seen(as_tensor(elements)), seen(as_tensor(test_elements)), invert=invert)
     ),
-    "bincount": lambda x, weights=None, minlength=0: dispatch.new(numpy.bincount(x.array, None if weights is None else weights.array, minlength)),
+    "bincount": lambda x, weights=None, minlength=0: dispatch.new(numpy.bincount(seen(x), None if weights is None else seen(weights), minlength)),
     "searchsorted": searchsorted,
     "bucketize": lambda x, boundaries, *, right=False, out_int32=False: _positions(
-        out_int32, numpy.searchsorted(boundaries.array, as_tensor(x).array, "right" if right else "left")
+        out_int32, numpy.searchsorted(seen(boundaries), seen(as_tensor(x)), "right" if right else "left")
     ),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.eager.errors import AutogradError, ShapeError
-from wengert.eager.operations import elementwise
+from wengert.eager.operations import elementwise, indexing
 from wengert.eager.operations.creation import as_tensor
 from wengert.eager.operations.memory import views
 from wengert.eager.operations.promotion import floating, result_dtype
@@ -147,8 +147,12 @@ def _written(name: str, y: Tensor, out: Tensor) -> Tensor:
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: _function(name) for name in _METHODS}
 
 
-def where(condition: Tensor, x: Any, y: Any) -> Tensor:
-    """x where the condition holds, else y."""
+def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, else y; of a condition alone the positions where it holds, a tensor for each dimension."""
+    if x is None or y is None:
+        if x is not None or y is not None:
+            raise ShapeError("where: both of x and y must be given, or neither")
+        return indexing.nonzero(condition)
     return elementwise.where(condition, x, y)
 
 

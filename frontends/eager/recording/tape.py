@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert.eager.checkpoint import Frame
 from wengert.eager.errors import AutogradError
-from wengert.eager.operations.memory.inplace import DETACH, copy_slices
+from wengert.eager.operations.memory.inplace import DETACH, UNRECORDED, copy_slices
 from wengert.eager.recording import dispatch
 from wengert.eager.recording.function_record import FunctionRecord
 from wengert.eager.recording.modes import STATE
@@ -226,10 +226,12 @@ class Tape(RecordedTape):
             self.refuse("a tensor was changed through detach(), which leaves no trace on it")
         if x.view_of is not None:
             op, params = copy_slices(op, x.view_of.path, params), None
-        constant = not STATE.recording and any(getattr(v, "tracked", False) for v in operands)
+        constant = not STATE.recording and any(getattr(v, "tracked", False) for v in (target, *operands))
         dtype = x.array.dtype
         numbers = self._operands((target, *operands[1:]), params if isinstance(params, np.dtype) else dtype, changed=target)
         (value,) = self.steps.append(op, params, numbers, 1, here(), constant)
+        if constant and target.tracked:
+            (value,) = self.steps.append(UNRECORDED, None, (value, numbers[0]), 1, here())
         self._name(target, value, target.storage.version)
         if any(target is outside for outside in self.externals.values()):
             self.effects[id(target)] = target

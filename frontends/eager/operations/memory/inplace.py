@@ -25,6 +25,7 @@ from wengert.eager.recording.operation import MOST_SIGNATURES, Operation, regist
 from wengert.eager.recording.places import here
 from wengert.eager.recording.program import Array, Type
 from wengert.eager.recording.record import Output, Record
+from wengert.frontends import kinks
 from wengert.ir.tensor_types import element, shape
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ FILL = register(OPERATIONS, "fill", "FillBackward0", _filled, kernel=kernels.fil
 ZERO = register(OPERATIONS, "zero", "ZeroBackward0", _filled, kernel=kernels.fill)
 COPY = register(OPERATIONS, "copy", "CopyBackwards", _copied, kernel=kernels.copy)
 DETACH = register(OPERATIONS, "detach", "", lambda b, x, _: [b.like(ad.StopGradientOp, x[0])], kernel=kernels.same)
+UNRECORDED = register(OPERATIONS, "unrecorded", "", lambda b, x, _: [kinks.declared(b, x[0], (x[1], b.full_like(x[1], 1)))])
+"""What a change that is not recorded made of a tensor, with the derivative of what it was: gradients go on to the tensor as if it had not been changed."""
 _UFUNCS: dict[Operation, Any] = {ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide}
 _COPY_SLICES: dict[tuple[Operation, Path, Any], Operation] = {}
 
