@@ -14,6 +14,8 @@ from wengert.lab.agreement.noise.nans import convention_of_nans
 
 EXACT_EVERY = 4
 """In one of so many runs nothing is rounded otherwise, and only what else is open is drawn: near a singularity all rounding may lead away from it."""
+
+
 class Disturbance:
     """The errors of one run.
 
