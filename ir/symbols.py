@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import OpTrait
@@ -127,9 +127,10 @@ def _renamed(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
 def called_symbol(op: Operation) -> str | None:
     """The name of the function that an op calls, or None if it does not call one."""
     if isinstance(op, CallOp):
-        return op.callee.string_value()
-    traits = op.get_traits_of_type(CallsFunction)
-    callee = op.properties.get(traits[0].symbol) if traits else None
+        callee = op.properties.get("callee")
+    else:
+        traits = op.get_traits_of_type(CallsFunction)
+        callee = op.properties.get(traits[0].symbol) if traits else None
     return callee.string_value() if isinstance(callee, SymbolRefAttr) else None
 
 
@@ -156,7 +157,6 @@ def recursive_calls(calls: dict[str, list[tuple[str, Operation]]]) -> list[tuple
 
 
 def signature(function: Operation) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]] | None:
-    """Argument and result types of a function; None for a symbol that is something else."""
-    if not isinstance(function, FuncOp):
-        return None
-    return function.function_type.inputs.data, function.function_type.outputs.data
+    """Argument and result types of a function; None for a symbol that is something else, or whose type is not a function's."""
+    type = function.properties.get("function_type") if isinstance(function, FuncOp) else None
+    return (type.inputs.data, type.outputs.data) if isinstance(type, FunctionType) else None

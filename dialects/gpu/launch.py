@@ -30,6 +30,7 @@ from wengert.ir.diagnostics import did_you_mean
 from wengert.ir.operations import op_definition
 from wengert.ir.symbols import symbol_name, symbols_of
 from wengert.ir.syntax import parts as sx
+from wengert.ir.verification.structure import is_built_as_defined
 from wengert.ir.verification.typing_rules import TypingError
 
 Sizes = tuple[int, int, int]
@@ -152,6 +153,8 @@ class LaunchFuncOp(DeviceOp):
         if not isinstance(kernel, FuncOp) or not kernel.is_kernel:
             kernels = [f"@{symbol_name(op)}" for op in known.values() if isinstance(op, FuncOp) and op.is_kernel]
             raise TypingError(f"there is no kernel @{self.kernel_name} in @{self.module_name}", did_you_mean(f"@{self.kernel_name}", kernels, ""))
+        if not is_built_as_defined(kernel):  # which is an error of its own
+            return
         given, expected = [value.type for value in self.arguments], kernel.function_type.inputs.data
         if len(given) != len(expected):
             raise VerifyException(f"@{self.kernel_name} takes {len(expected)} argument{'s' * (len(expected) != 1)}, found {len(given)}")

@@ -73,7 +73,7 @@ class MmaSyncOp(DeviceOp):
     left = operand_def(VectorType)
     right = operand_def(VectorType)
     sum = operand_def(VectorType)
-    shape = prop_def(ArrayAttr, prop_name="mmaShape")
+    shape = prop_def(ArrayAttr[IntegerAttr], prop_name="mmaShape")
     tf32 = opt_prop_def(UnitAttr, prop_name="tf32Enabled")
     result = result_def(VectorType)
 

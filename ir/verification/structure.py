@@ -99,3 +99,14 @@ def structure_of(cls: type[IRDLOperation]) -> Structure | None:
         definition.properties,
         frozenset(name for name, d in definition.properties.items() if not isinstance(d, OptPropertyDef)),
     )
+
+
+def is_built_as_defined(op: Operation) -> bool:
+    """Whether an op has the operands, results, regions and kinds of properties of its definition, so that the ops inside of it can read them."""
+    if not isinstance(op, IRDLOperation):
+        return True
+    try:
+        op.get_irdl_definition().verify(op)
+    except VerifyException:
+        return False
+    return True

@@ -42,7 +42,7 @@ from wengert.ir.symbols import (
 from wengert.ir.traversal import operands_of
 from wengert.ir.unregistered import written_name
 from wengert.ir.verification.dominance import Scope, dominating_values, explain, name_of
-from wengert.ir.verification.structure import Structure, structure_of
+from wengert.ir.verification.structure import Structure, is_built_as_defined, structure_of
 from wengert.ir.verification.typing_rules import CONSTANT_RULES, TYPING_RULES, TypingError, TypingRule, rule_of_attribute
 
 MAX_ERRORS = 20
@@ -199,7 +199,7 @@ class _Verifier:
         except VerifyException as error:
             sound = False
             self.report(op, str(error), error.hint if isinstance(error, TypingError) else "")
-        if op.regions:
+        if op.regions and (sound or is_built_as_defined(op)):
             self.regions(op, known, sound)
 
     def regions(self, op: Operation, known: _OpClass, sound: bool) -> None:

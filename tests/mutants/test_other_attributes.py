@@ -1,0 +1,143 @@
+"""Attributes of another kind in place of every attribute of every op: refused with a diagnostic, or accepted, printed and read again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+from mutant_checks import FORESEEN, check_printed, check_program
+from mutant_sources import SOURCES
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    FunctionType,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    f64,
+    i64,
+)
+from xdsl.ir import Attribute
+
+import wengert as wg
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.printing.printer import print_module
+from wengert.ir.traversal import all_ops
+from wengert.ir.verification.verifier import verify
+
+TESTS = Path(__file__).parents[1]
+KINDS: tuple[Attribute, ...] = (
+    UnitAttr(),
+    StringAttr("s"),
+    IntegerAttr(1, i64),
+    FloatAttr(1.5, f64),
+    i64,
+    FunctionType.from_lists([], []),
+    ArrayAttr([]),
+    ArrayAttr([UnitAttr()]),
+    DictionaryAttr({}),
+    DenseArrayBase.from_list(i64, [0, 1]),
+    DenseIntOrFPElementsAttr.from_list(TensorType(i64, [1]), [0]),
+    SymbolRefAttr("main"),
+    SymbolRefAttr("nothing"),
+)
+
+
+def variants(modules: Iterable[ModuleOp]) -> Generator[tuple[str, ModuleOp]]:
+    """The modules with one attribute replaced, each op's attributes in the first place where they are seen; they are restored afterwards."""
+    seen: Counter[tuple[str, str, Attribute]] = Counter()
+    for _, module in sorted(
+        ((len(list(all_ops(module))), module) for module in modules), key=itemgetter(0)
+    ):  # small ones first: each is read once for every attribute
+        for op in list(all_ops(module)):
+            for attributes in (op.properties, op.attributes):
+                for name, attribute in list(attributes.items()):
+                    for kind in KINDS:
+                        seen[op.name, name, kind] += 1
+                        if name == "op_name__" or seen[op.name, name, kind] > 1:  # op_name__: the name of an op that is not registered
+                            continue
+                        attributes[name] = kind
+                        yield f"{name} = {kind} of {op.name}", module
+                    attributes[name] = attribute
+
+
+def written(modules: Iterable[ModuleOp]) -> Generator[tuple[str, str]]:
+    """These as texts in the generic form."""
+    for what, module in variants(modules):
+        yield what, print_module(module, generic=True)
+
+
+def is_refused(read: Callable[[str], object], text: str, what: str) -> bool:
+    """Whether a text is refused in the way that users are told of."""
+    try:
+        read(text)
+    except FORESEEN as error:
+        if error.__cause__ is not None and not isinstance(error.__cause__, FORESEEN):
+            raise AssertionError(what) from error
+        return True
+    except Exception as error:
+        raise AssertionError(what) from error
+    return False
+
+
+def read_and_printed(text: str) -> None:
+    """Reads and verifies a text, and prints it in both forms."""
+    module = parse_module(text)
+    verify(module)
+    check_printed(module)
+
+
+def of_tests() -> Generator[ModuleOp]:
+    """The programs of the FileCheck tests, at every level of the lowering."""
+    for path in sorted(TESTS.rglob("*.mlir")):
+        for part in path.read_text().split("// -----"):
+            try:
+                module = parse_module(part)
+                verify(module)
+            except DiagnosticError:
+                continue
+            yield module
+
+
+def test_of_the_ops_that_programs_are_written_in() -> None:
+    refused = accepted = 0
+    for number, (what, text) in enumerate(written(parse_module(source) for source in SOURCES)):
+        if is_refused(wg.parse, text, what):
+            refused += 1
+        else:
+            accepted += 1
+            is_refused(lambda text, seed=number: check_program(text, seed), text, what)
+    assert refused > 1200
+    assert accepted > 20
+
+
+def test_of_the_ops_that_programs_are_lowered_to() -> None:
+    results = [is_refused(read_and_printed, text, what) for what, text in written(of_tests())]
+    assert len(results) > 2500
+    assert {*results} == {True, False}
+
+
+CHILDREN: Sequence[tuple[str, str]] = (
+    ("sym_name = unit", "attribute 'sym_name'"),
+    ("function_type = 3 : i64", "attribute 'function_type'"),
+)
+
+
+@pytest.mark.parametrize(("attribute", "message"), CHILDREN)
+def test_what_is_in_an_op_that_cannot_be_read_is_not_checked(attribute: str, message: str) -> None:
+    """One error for the function, and none for its return, which would be compared with the function's type."""
+    attributes = {"sym_name": 'sym_name = "f"', "function_type": "function_type = () -> tensor<2xf32>"} | {attribute.split(" = ")[0]: attribute}
+    text = f'"func.func"() <{{{", ".join(attributes.values())}}}> ({{\n"func.return"() : () -> ()\n}}) : () -> ()\nfunc.func @main() {{\nreturn\n}}'
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        wg.parse(text)
+    assert "func.return" not in str(caught.value)
