@@ -286,6 +286,11 @@ def bytes_of_type(type: TensorType[Any]) -> int:
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
 
 
+def extent_in_bytes(type: TensorType[Any]) -> int:
+    """The bytes that an array of a statically shaped type extends over, with one in place of extents of zero: what NumPy limits, of empty arrays, too."""
+    return prod([extent or 1 for extent in shape_of_type(type)]) * dtype_of(type.element_type).itemsize
+
+
 ADDRESSABLE = 1 << 48
 """More bytes than any processor of today addresses: no program can hold them, not even in pieces that are computed one after another."""
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from wengert.dialects.stablehlo.leaves import leaves
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
 from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import ADDRESSABLE, DYNAMIC, UnsupportedElementError, bytes_of_type, shape_of_type
+from wengert.ir.tensor_types import ADDRESSABLE, DYNAMIC, UnsupportedElementError, extent_in_bytes, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.ir.unregistered import unregistered_ops, written_name
 from wengert.runtime.memory import plain
@@ -36,11 +36,11 @@ def check_values(module: ModuleOp) -> None:
 
 def _wrong_type(type: TensorType[Any]) -> str:
     try:
-        size = bytes_of_type(type)
+        size = extent_in_bytes(type)
     except UnsupportedElementError as error:
         return f"computes with elements of type {error.element}, which are not supported"
     if size > ADDRESSABLE and DYNAMIC not in shape_of_type(type):
-        return f"holds {type}, which are {plain(size)}: more than any machine can address"
+        return f"holds {type}, which extends over {plain(size)}: more than any machine can address"
     return ""
 
 

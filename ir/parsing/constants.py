@@ -8,6 +8,7 @@ constant is its bit pattern (that is how MLIR writes infinities and NaNs).
 from __future__ import annotations
 
 import re
+import sys
 from math import prod
 from typing import Any, NoReturn, cast
 
@@ -31,6 +32,8 @@ from wengert.ir.tensor_types import dtype_of, i1, i64, is_complex, is_integer, i
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+MOST_BYTES = sys.maxsize
+"""The bytes that NumPy's arrays extend over at most, where extents of zero count as one."""
 _DENSE = re.compile(SPACE + r"dense(?=\s*<)")
 _HEX = re.compile(r"0x[0-9A-Fa-f]+", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?)?)|true|false")
@@ -143,9 +146,11 @@ class ConstantReader(TypeReader):
         if any(extent < 0 for extent in shaped.get_shape()):
             self.fail(f"a dense constant needs a static shape, found {type}", position)
         try:
-            dtype_of(shaped.get_element_type())
+            dtype = dtype_of(shaped.get_element_type())
         except KeyError:
             self.fail(f"constants of element type {shaped.get_element_type()} are not supported", position)
+        if prod([extent or 1 for extent in shaped.get_shape()]) * dtype.itemsize > MOST_BYTES:
+            self.fail(f"no array has the extents of {type}", position)
 
     def _data(self, start: int, end: int, shape: tuple[int, ...], element: Attribute) -> bytes:
         count = prod(shape)

@@ -199,3 +199,44 @@ def test_a_product_of_vanishing_numbers_and_an_infinity_is_anything_of_its_kinds
     assert agrees(case, np.array(-np.inf, np.float32))
     finite = Case(Program(case.text, (np.array([2.0, 3.0, 1.0, 1.0], np.float32),)))
     assert not agrees(finite, np.array(np.inf, np.float32))
+
+
+def test_a_normalisation_may_scale_before_it_subtracts_the_mean() -> None:
+    x, scale, mean = np.array([[522.0, 300.0]], np.float16), np.array([262.0], np.float16), np.array([262.0], np.float16)
+    case = of_text(
+        """func.func public @main(%x: tensor<1x2xf16>, %s: tensor<1xf16>, %m: tensor<1xf16>, %v: tensor<1xf16>) -> tensor<1x2xf16> {
+          %0 = "stablehlo.batch_norm_inference"(%x, %s, %m, %m, %v) <{epsilon = 0.5 : f32, feature_index = 0 : i64}>
+            : (tensor<1x2xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>, tensor<1xf16>) -> tensor<1x2xf16>
+          return %0 : tensor<1x2xf16>
+        }""",
+        x,
+        scale,
+        mean,
+        np.ones(1, np.float16),
+    )
+    assert np.isfinite(case.outputs[0]).all()
+    [right] = case.outputs
+    assert agrees(case, np.where([True, False], np.inf, right).astype(np.float16))
+    assert not agrees(case, np.where([False, True], np.inf, right).astype(np.float16))
+    assert not agrees(case, np.where([False, True], right / 2, right).astype(np.float16))
+
+
+def test_an_angle_of_subnormal_numbers_may_be_lost_where_they_are_flushed() -> None:
+    tiny = np.array([1e-40, 1e-30, 1e-40], np.float32)
+    case = of_text(
+        """func.func public @main(%y: tensor<3xf32>, %x: tensor<3xf32>) -> tensor<3xf32> {
+          %0 = stablehlo.atan2 %y, %x : tensor<3xf32>
+          return %0 : tensor<3xf32>
+        }""",
+        tiny,
+        np.array([1e-40, 1e-30, 1.0], np.float32),
+    )
+    flushing = noise_of(case.program, case.inputs, flushing=True)
+    right = case.outputs[0]
+    assert_agree("a test", [np.where([True, False, False], np.nan, right).astype(np.float32)], case.outputs, flushing)
+    for place in range(1, 3):
+        wrong = np.where(np.arange(3) == place, np.nan, right).astype(np.float32)
+        with pytest.raises(Mismatch):
+            assert_agree("a test", [wrong], case.outputs, flushing)
+    with pytest.raises(Mismatch):
+        assert_agree("a test", [np.full(3, np.nan, np.float32)], case.outputs, noise_of(case.program, case.inputs))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -82,19 +84,46 @@ def test_complex_powers_that_vanish_are_not_asked_about(x: float, y: float) -> N
         execute(POWER, [np.array([1j, x], np.complex64), np.array([1, y], np.complex64)])
 
 
-SINH = """
-func.func public @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
-  %0 = chlo.sinh %x : tensor<2xcomplex<f32>> -> tensor<2xcomplex<f32>>
+UNARY = """
+func.func public @main(%x: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {{
+  %0 = "{name}"(%x) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
   return %0 : tensor<2xcomplex<f32>>
-}
+}}
+"""
+FUNCTIONS: tuple[tuple[str, Any, complex], ...] = (
+    ("stablehlo.sine", np.sin, 1e-7 + 1e-7j),
+    ("chlo.sinh", np.sinh, 1e-7 + 1e-7j),
+    ("stablehlo.log_plus_one", np.log1p, -1 + 1e-30j),
+    ("chlo.atan", np.arctan, 1e-30 + 1j),
+    ("chlo.atanh", np.arctanh, 1 + 1e-30j),
+)
+"""Functions that XLA computes wrongly at some places, and such a place."""
+
+
+@pytest.mark.parametrize(("name", "function"), [(name, function) for name, function, _ in FUNCTIONS])
+def test_complex_functions_where_they_are_right(name: str, function: Any) -> None:
+    x = np.array([1 + 2j, -0.5j], np.complex64)
+    np.testing.assert_allclose(execute(UNARY.format(name=name), [x])[0], function(x.astype(np.complex128)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "place"), [(name, place) for name, _, place in FUNCTIONS])
+def test_complex_functions_where_they_are_wrong_are_not_asked_about(name: str, place: complex) -> None:
+    with pytest.raises(NotThereError):
+        execute(UNARY.format(name=name), [np.array([1 + 2j, place], np.complex64)])
+
+
+BOOLEANS = """
+func.func public @main(%x: tensor<2xi1>) -> tensor<2xi1> {{
+  %true = stablehlo.constant dense<true> : tensor<2xi1>
+  %0 = stablehlo.not %true : tensor<2xi1>
+  %1 = stablehlo.add {added}, %0 : tensor<2xi1>
+  return %1 : tensor<2xi1>
+}}
 """
 
 
-def test_complex_hyperbolic_sines() -> None:
-    x = np.array([1 + 2j, -0.5j], np.complex64)
-    np.testing.assert_allclose(execute(SINH, [x])[0], np.sinh(x), rtol=1e-5)
-
-
-def test_complex_hyperbolic_sines_near_zero_are_not_asked_about() -> None:
+def test_sums_of_booleans() -> None:
+    x = np.array([False, True])
+    np.testing.assert_array_equal(execute(BOOLEANS.format(added="%x"), [x])[0], x)
     with pytest.raises(NotThereError):
-        execute(SINH, [np.array([1 + 2j, 1e-7 + 1e-7j], np.complex64)])
+        execute(BOOLEANS.format(added="%true"), [x])

@@ -202,3 +202,15 @@ def test_extents_of_factorisations_that_are_wrong(name: str) -> None:
                     with contextlib.suppress(DiagnosticError, ExecutionError):
                         program.compile(backend)(x)
     assert tried > 5
+
+
+HUGE = "tensor<9223372036854775807x0xi64>"
+
+
+@pytest.mark.parametrize("op", [f"stablehlo.constant dense<> : {HUGE}", f"stablehlo.iota dim = 0 : {HUGE}"])
+def test_arrays_without_elements_whose_other_extents_are_too_large(op: str) -> None:
+    """NumPy refuses them by the product of the extents that are not zero."""
+    with pytest.raises(DiagnosticError, match="no array has the extents|extends over 64.0 EiB") as caught:
+        for backend in BACKENDS:
+            wg.parse(f"func.func @main() -> {HUGE} {{\n%r = {op}\nreturn %r : {HUGE}\n}}").compile(backend)()
+    assert caught.value.diagnostic.line == 2

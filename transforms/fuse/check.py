@@ -11,7 +11,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.location.locations import error_at
-from wengert.ir.tensor_types import ADDRESSABLE, bytes_of_type
+from wengert.ir.tensor_types import ADDRESSABLE, extent_in_bytes
 from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
 from wengert.transforms.fuse.roles import is_compilable, is_storable
@@ -54,5 +54,5 @@ def _problem(type: Any) -> str:
     """Why no buffer holds values of a type, or an empty string."""
     if not is_storable(type):
         return ", which cannot be compiled"
-    needed = bytes_of_type(cast("TensorType[Any]", type)) if isinstance(type, TensorType) else 0
+    needed = extent_in_bytes(cast("TensorType[Any]", type)) if isinstance(type, TensorType) else 0
     return f": {needed / 2**40:.0f} TiB, more than any machine can address" if needed > ADDRESSABLE else ""

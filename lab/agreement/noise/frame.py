@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation
@@ -63,6 +63,8 @@ class NoisyFrame(Frame):
             return self._after(exact, self.machine.noise.signs)
         if name == "divide" and self.machine.noise.flushing:
             exact = self._quotients(exact)
+        if name == "atan2" and self.machine.noise.flushing:
+            exact = self._angles(exact)
         if name in ("add", "subtract") and any(map(is_product, op.operands)):
             exact = self._contracted(op, exact)
         if name in ARITHMETIC:
@@ -88,6 +90,8 @@ class NoisyFrame(Frame):
         if name == "power":
             exact = self._powers(exact)
         elif name in REFLECTED or name in CENTRED:
+            if isinstance(op, stablehlo.BatchNormInferenceOp):
+                exact = self._scaled_first(op, exact)
             exact = self._with_operands_off(exact, spared=1 if name in OF_AN_ORDER else 0)
         return self._after(exact, lambda x: self.machine.noise.off(x, 4 * self.machine.noise.ulps, False, units=name in SATURATING))
 
@@ -123,6 +127,20 @@ class NoisyFrame(Frame):
             with np.errstate(all="ignore"):
                 above = np.where(self.machine.noise.coins(result.shape), result * np.inf, result * 0)
                 return np.where(small, above, np.where(great, result * 0, result)).astype(result.dtype)[()]
+
+        return noisy
+
+    def _angles(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """The angle of two subnormal numbers, which is none where their quotient is one of zeros."""
+
+        def noisy(y: Any, x: Any) -> Any:
+            result = as_array(exact(y, x))
+            if result.dtype.kind == "c":
+                return result[()]
+            small = float(finfo(result.dtype).smallest_normal)
+            flushed = [(v != 0) & (np.abs(np.asarray(v).astype(wider(result.dtype))) < small) for v in (y, x)]
+            lost = flushed[0] & flushed[1] & self.machine.noise.coins(result.shape)
+            return np.where(lost, np.nan, result).astype(result.dtype)[()]
 
         return noisy
 
@@ -280,6 +298,20 @@ class NoisyFrame(Frame):
                 return exact(a, b)
             inverse = self.machine.noise.off(inverse_by(exact, a, b.shape[-1 if left else -2], left), self.machine.noise.ulps, False, units=True)
             return np.asarray(inverse @ b if left else b @ inverse).astype(b.dtype)[()]
+
+        return noisy
+
+    def _scaled_first(self, op: stablehlo.BatchNormInferenceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A normalisation by a given mean and variance, or, in some of the runs, x and the mean times one factor, as XLA does: either product may overflow."""
+        dimension, epsilon = int_of(op.feature_index), float(cast(Any, op.epsilon).value.data)
+
+        def noisy(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> Any:
+            if self.machine.noise.rng.random() < 0.5:
+                return exact(x, scale, offset, mean, variance)
+            along = (-1, *(1,) * (np.ndim(x) - 1 - dimension))
+            with np.errstate(all="ignore"):
+                factor = scale / np.sqrt(variance + np.asarray(epsilon, x.dtype))
+                return np.asarray(x * factor.reshape(along) + (offset - mean * factor).reshape(along)).astype(x.dtype)
 
         return noisy
 
