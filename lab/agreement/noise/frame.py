@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
@@ -303,7 +303,7 @@ class NoisyFrame(Frame):
 
     def _scaled_first(self, op: stablehlo.BatchNormInferenceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A normalisation by a given mean and variance, or, in some of the runs, x and the mean times one factor, as XLA does: either product may overflow."""
-        dimension, epsilon = int_of(op.feature_index), float(cast(Any, op.epsilon).value.data)
+        dimension, epsilon = int_of(op.feature_index), float(op.epsilon.value.data)
 
         def noisy(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> Any:
             if self.machine.noise.rng.random() < 0.5:
