@@ -240,3 +240,22 @@ def test_an_angle_of_subnormal_numbers_may_be_lost_where_they_are_flushed() -> N
             assert_agree("a test", [wrong], case.outputs, flushing)
     with pytest.raises(Mismatch):
         assert_agree("a test", [np.full(3, np.nan, np.float32)], case.outputs, noise_of(case.program, case.inputs))
+
+
+@pytest.mark.parametrize(
+    "written", ['"stablehlo.einsum"(%x, %y) <{einsum_config = "i,m->mi"}>', '"stablehlo.dot_general"(%y, %x) <{dot_dimension_numbers = #stablehlo.dot<>}>']
+)
+def test_a_sum_of_an_outer_product_may_be_a_product_of_sums(written: str) -> None:
+    x, y = np.array([1e30, 1.0], np.float32), np.array([1e10, -1e10, 5.0], np.float32)
+    case = of_text(
+        f"""func.func public @main(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<f32> {{
+          %0 = {written} : (tensor<{"2xf32>, tensor<3" if "einsum" in written else "3xf32>, tensor<2"}xf32>) -> tensor<3x2xf32>
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<f32>
+          return %1 : tensor<f32>
+        }}""",
+        x,
+        y,
+    )
+    assert np.isnan(case.outputs[0])
+    assert agrees(case, np.array(np.sum(x) * np.sum(y)))

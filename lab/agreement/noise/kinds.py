@@ -134,8 +134,8 @@ def combines_exactly(op: Operation) -> bool:
 
 def overflows_by_order(op: Operation) -> bool:
     """Whether what becomes of numbers that overflow or vanish on the way depends on the order in which an op combines them: products, of which a part may
-    be zero before it meets an infinity, sums of products, which may be one operation with them, and anything by more than one op."""
-    return any(map(is_product, op.operands)) or len(op.results) > 1 or has_a_formula(op) or multiplies(op)
+    be zero before it meets an infinity, sums of products, which may be one operation with them or products of sums, and anything by more than one op."""
+    return any(is_product(v) or is_contraction(v) for v in op.operands) or len(op.results) > 1 or has_a_formula(op) or multiplies(op)
 
 
 def multiplies(op: Operation) -> bool:
@@ -157,12 +157,25 @@ PASSED_ON = (
 """Ops whose results are elements of their operands, negated at most."""
 
 
+CONTRACTIONS = (stablehlo.ConvolutionOp, stablehlo.DotGeneralOp, stablehlo.DotOp, stablehlo.EinsumOp)
+"""Ops whose results are sums of products of elements."""
+
+
 def is_product(value: SSAValue) -> bool:
     """Whether elements are products, which may be one operation with a sum of them: also if they were moved or negated since."""
+    return _is_made_by(value, (stablehlo.MultiplyOp,))
+
+
+def is_contraction(value: SSAValue) -> bool:
+    """Whether elements are sums of products, which a sum of them may be taken out of: also if they were moved or negated since."""
+    return _is_made_by(value, CONTRACTIONS)
+
+
+def _is_made_by(value: SSAValue, kinds: tuple[type[Operation], ...]) -> bool:
     seen, waiting = {value}, [value]
     while waiting:
         op = waiting.pop().owner
-        if isinstance(op, stablehlo.MultiplyOp):
+        if isinstance(op, kinds):
             return True
         if isinstance(op, PASSED_ON):
             new = [x for x in op.operands if x not in seen]
