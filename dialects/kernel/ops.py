@@ -249,6 +249,8 @@ class StripMineOp(KernelOp):
             raise VerifyException("the body must end in a kernel.yield of the strips of all results")
         parts = [(self.inputs, self.body.block.args, self.input_steps), (self.outputs, last.values, self.output_steps)]
         for wholes, strips, steps in parts:
+            if not len(wholes) == len(strips) == len(ints(steps)):
+                raise VerifyException(f"there are {len(wholes)} operands or results, {len(strips)} strips and {len(ints(steps))} steps of them")
             for whole, strip, step in zip(wholes, strips, ints(steps), strict=True):
                 count, part = (prod(shape_of_type(type_of(value))) for value in (whole, strip))
                 if part + (iterations - 1) * step != count or (step not in (0, part)):

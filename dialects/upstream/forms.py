@@ -11,6 +11,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, TensorType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region
 
+from wengert.dialects.upstream.arities import wrong_count
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.tensor_types import DYNAMIC, i1, tensor
@@ -32,7 +33,7 @@ class Form:
 
     def write(self, op: Operation, writer: Writer) -> None:
         """Writes what follows the op's name."""
-        if self._write is None:
+        if self._write is None or wrong_count(op):
             raise Unwritable
         self._write(op, writer)
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import traits_def, var_operand_def, var_region_def, var_result_def, var_successor_def
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from wengert.dialects.upstream.arities import wrong_count
 from wengert.dialects.upstream.checks import problem_of
 from wengert.dialects.upstream.tables import FORMS, TERMINATORS
 from wengert.ir.attributes import ints
@@ -51,8 +52,8 @@ class UpstreamOp(DialectOperation):
         return super().create(operands=operands, result_types=result_types, attributes=entries, location=location, successors=successors, regions=regions)
 
     def verify_(self) -> None:
-        """Raises VerifyException where the types of operands and results do not fit each other."""
-        problem = problem_of(self)
+        """Raises VerifyException where there are too many or too few operands, results or regions, or their types do not fit each other."""
+        problem = wrong_count(self) or wrong_segments(self) or problem_of(self)
         if problem:
             raise VerifyException(problem)
 
@@ -66,6 +67,19 @@ class UpstreamOp(DialectOperation):
             groups.append(list(self.operands[first : first + size]))
             first += size
         return groups
+
+
+def wrong_segments(op: UpstreamOp) -> str:
+    """How the sizes of an op's groups of operands are wrong, or nothing."""
+    sizes = op.attributes.get(SEGMENTS)
+    if sizes is None:
+        return ""
+    if not isinstance(sizes, DenseArrayBase):
+        return f"attribute '{SEGMENTS}' must be an array of integers, found {sizes}"
+    numbers = ints(sizes)
+    if min(numbers, default=0) < 0 or sum(numbers) != len(op.operands):
+        return f"the groups of {SEGMENTS} = {sizes} do not have {len(op.operands)} operands in all"
+    return ""
 
 
 @cache

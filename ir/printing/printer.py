@@ -14,9 +14,9 @@ from typing import Any
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, LocationAttr, ModuleOp, UnregisteredOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator
-from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.printing.attributes import AttributeWriter, symbol
+from wengert.ir.verification.structure import has_all_parts
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -60,7 +60,7 @@ def _is_well_formed(op: Operation) -> bool:
     """Whether an op of xDSL's dialects is what these define: only then does its short form, which leaves types out, say all of it."""
     try:
         op.verify(verify_nested_ops=False)
-    except VerifyException:
+    except Exception:  # their verifiers read what they have not checked
         return False
     return True
 
@@ -170,8 +170,10 @@ class Writer(AttributeWriter):
             name = self.value(op.results[0])
             self.write(f"{name} = " if count == 1 else f"{name.partition('#')[0]}:{count} = ")
         syntax = None if self.generic else self._syntax(op)
-        if syntax is None:
-            if self.generic or type(op).print is Operation.print or isinstance(op, UnregisteredOp) or not _is_well_formed(op):
+        if self.generic or not has_all_parts(op):
+            self._generic(op)
+        elif syntax is None:
+            if type(op).print is Operation.print or isinstance(op, UnregisteredOp) or not _is_well_formed(op):
                 self._generic(op)
             else:
                 self._by_xdsl(op)

@@ -28,6 +28,11 @@ class Count(Struct, frozen=True):
     names: tuple[str, ...]
     variadic: int
 
+    def allows(self, count: int) -> bool:
+        """Whether the op can have this many."""
+        more = count - len(self.names) + self.variadic
+        return more == 0 if not self.variadic else more >= 0 and more % self.variadic == 0
+
     def check(self, count: int) -> None:
         """Raises VerifyException where the op cannot have this many."""
         fixed = len(self.names) - self.variadic
@@ -99,6 +104,22 @@ def structure_of(cls: type[IRDLOperation]) -> Structure | None:
         definition.properties,
         frozenset(name for name, d in definition.properties.items() if not isinstance(d, OptPropertyDef)),
     )
+
+
+@lru_cache(maxsize=4096)
+def _counts_of(cls: type[IRDLOperation]) -> tuple[Count, Count, Count]:
+    definition = cls.get_irdl_definition()
+    sized = any(isinstance(option, AttrSizedSegments) for option in definition.options)
+    counts = (_count("operand", definition.operands), _count("result", definition.results), _count("region", definition.regions))
+    return tuple([Count(c.what, c.names, min(c.variadic, 1)) if sized else c for c in counts])  # type: ignore[return-value]
+
+
+def has_all_parts(op: Operation) -> bool:
+    """Whether an op has as many operands, results and regions as its definition allows; how many each group has where sizes say so is not looked at."""
+    if not isinstance(op, IRDLOperation):
+        return True
+    operands, results, regions = _counts_of(type(op))
+    return operands.allows(len(op.operands)) and results.allows(len(op.results)) and regions.allows(len(op.regions))
 
 
 def is_built_as_defined(op: Operation) -> bool:

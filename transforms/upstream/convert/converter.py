@@ -15,6 +15,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.ad import RequestOp
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.upstream import UpstreamOp
+from wengert.ir.parsing.values import count_of
 from wengert.ir.tensor_types import DYNAMIC, i64, is_complex, is_float, is_integer, rank, shape, tensor
 from wengert.ir.unregistered import written_name
 from wengert.transforms.core.counting import constant_integer
@@ -98,6 +99,8 @@ class Converter:
         """Writes an op."""
         with self.b.at(op.location):
             results = self._results(op)
+        if len(results) != len(op.results):
+            raise refusal(op, f"expected {count_of(len(results), 'result')}, found {len(op.results)}")
         for old, new in zip(op.results, results, strict=True):
             self.values[old] = new
             if new.name_hint is None and old.name_hint is not None and not isinstance(new.owner, Block):
