@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu.base import DeviceOp, shown
+from wengert.dialects.gpu.text import subscripts
 from wengert.ir.attributes import int_attr, int_of
 from wengert.ir.operations import op_definition
 from wengert.ir.parsing.operations import OpState, Reader
@@ -96,7 +97,7 @@ class _Combined(Struct, frozen=True):
 
     def write(self, op: Operation, writer: Writer) -> None:
         value, buffer, *indices = op.operands
-        writer.write(f" {writer.value(value)}, {writer.value(buffer)}[{writer.values(indices)}]")
+        writer.write(f" {writer.value(value)}, {writer.value(buffer)}[{subscripts(writer, indices)}]")
         writer.attribute_dictionary(op)
         writer.write(f" : {writer.function_type([value.type, buffer.type], op.result_types)}")
 
@@ -121,7 +122,7 @@ class _Generic(Struct, frozen=True):
 
     def write(self, op: Operation, writer: Writer) -> None:
         buffer, *indices = op.operands
-        writer.write(f" {writer.value(buffer)}[{writer.values(indices)}] : {writer.type_text(buffer.type)}")
+        writer.write(f" {writer.value(buffer)}[{subscripts(writer, indices)}] : {writer.type_text(buffer.type)}")
         writer.region(op.regions[0])
         writer.attribute_dictionary(op)
 

@@ -143,7 +143,8 @@ class LaunchFuncOp(DeviceOp):
             raise VerifyException(f"names a kernel as @module::@kernel, found {self.kernel}")
         module = symbols_of(host.body.block).get(self.module_name)
         if isinstance(module, ModuleOp):
-            self._verify_kernel(module)
+            if is_built_as_defined(module):
+                self._verify_kernel(module)
         elif module is not None and not isinstance(module, BinaryOp):
             raise VerifyException(f"@{self.module_name} is neither a gpu.module nor a gpu.binary")
 

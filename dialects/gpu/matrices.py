@@ -32,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 from wengert.dialects.facts import DEVICE
 from wengert.dialects.gpu.base import DeviceOp, shown
 from wengert.dialects.gpu.memory import DeviceSpace, device_space
+from wengert.dialects.gpu.text import subscripts
 from wengert.ir.attributes import int_attr, int_of, segment_sizes
 from wengert.ir.operations import op_definition
 from wengert.ir.parsing.operations import OpState, Reader
@@ -133,7 +134,7 @@ class _Loaded(Struct, frozen=True):
 
     def write(self, op: Operation, writer: Writer) -> None:
         buffer, *indices = op.operands
-        writer.write(f" {writer.value(buffer)}[{writer.values(indices)}]")
+        writer.write(f" {writer.value(buffer)}[{subscripts(writer, indices)}]")
         writer.attribute_dictionary(op)
         writer.write(f" : {writer.type_text(buffer.type)} -> {writer.type_text(op.results[0].type)}")
 

@@ -14,7 +14,7 @@ from typing import cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IndexType, IntegerAttr, LocationAttr, StringAttr, UnitAttr
-from xdsl.ir import Attribute, Block, BlockArgument, Operation
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects.gpu.attributes import ReductionAttr
 from wengert.ir.attributes import int_attr, int_of
@@ -240,3 +240,10 @@ class SubgroupReduceText(Struct, frozen=True):
         if "cluster_size" in op.properties:
             stride = f", stride = {int_of(op.properties['cluster_stride'])}" if "cluster_stride" in op.properties else ""
             writer.write(f" cluster(size = {int_of(op.properties['cluster_size'])}{stride})")
+
+
+def subscripts(writer: Writer, indices: Sequence[SSAValue]) -> str:
+    """``%i, %j``. Raises Unwritable where one is no index: the short form does not say types."""
+    if any(not isinstance(index.type, IndexType) for index in indices):
+        raise Unwritable
+    return writer.values(indices)

@@ -213,6 +213,8 @@ class YieldText(Struct, frozen=True):
             if op.operands:
                 writer.write(f" {writer.values(op.operands)} : {writer.types(op.operand_types)}")
             return
+        if not op.operands:
+            raise Unwritable
         nest, extents = cast("Any", op.parent_op()), extents_around(op)
         texts: list[str] = []
         for write in nest.writes:

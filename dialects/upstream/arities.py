@@ -1,4 +1,4 @@
-"""How many operands, results and regions upstream ops have, as MLIR defines them: readers of custom forms see to it, texts in the generic form may get it wrong.
+"""How many operands, results and regions upstream ops have, as MLIR defines them: custom forms see to it, texts in the generic form may not.
 
 A line such as ``tensor.insert 2+ 1`` says at least two operands and one result, ``scf.if 1 0+ 1-2`` one operand, any number of results, one or two regions.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
-from xdsl.dialects.builtin import DenseArrayBase, TensorType
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ArrayAttr, DenseArrayBase, TensorType
 from xdsl.ir import Operation
 
 from wengert.ir.attributes import ints
@@ -78,7 +78,7 @@ scf.yield affine.yield linalg.yield cf.br 0+ 0
 affine.apply affine.linearize_index affine.max affine.min 0+ 1
 affine.delinearize_index 1+ 1+
 affine.for affine.parallel 0+ 0+ 1
-affine.if 0+ 0+ 1-2
+affine.if 0+ 0+ 2
 affine.load 1+ 1
 affine.store 2+ 0
 cf.assert 1 0
@@ -134,11 +134,11 @@ def wrong_count(op: Operation) -> str:
     """What an op has too many or too few of, or nothing."""
     known = ARITIES.get(op.name)
     if known is None:
-        return _of_outputs(op)
+        return _of_outputs(op) or _of_body(op)
     for arity, what, parts in zip(known, ("operand", "result", "region"), (op.operands, op.results, op.regions), strict=True):
         if not arity.allows(len(parts)):
             return f"expected {arity} {what}{'s' * (str(arity) != '1')}, found {len(parts)}"
-    return ""
+    return _of_map(op) or _of_body(op)
 
 
 def _of_outputs(op: Operation) -> str:
@@ -149,3 +149,43 @@ def _of_outputs(op: Operation) -> str:
     count = ints(sizes)[1]
     outputs = [value for value in op.operands[len(op.operands) - count :] if count and isinstance(value.type, TensorType)]
     return "" if len(outputs) == len(op.results) else f"expected {len(outputs)} result{'s' * (len(outputs) != 1)}, one for each output, found {len(op.results)}"
+
+
+_MAPPED = {"affine.apply": ("map", 0), "affine.load": ("map", 1), "affine.store": ("map", 2), "affine.if": ("condition", 0)}
+"""Affine ops whose operands, behind so many, are those of a map or set."""
+
+
+def _of_map(op: Operation) -> str:
+    """What is wrong with the number of a map's operands."""
+    name, first = _MAPPED.get(op.name, ("", 0))
+    mapped = op.attributes.get(name)
+    if not isinstance(mapped, AffineMapAttr | AffineSetAttr):
+        return ""
+    wanted, given = mapped.data.num_dims + mapped.data.num_symbols, len(op.operands) - first
+    return "" if given == wanted else f"its {name} takes {wanted} operand{'s' * (wanted != 1)}, found {given}"
+
+
+def _of_body(op: Operation) -> str:
+    """What is wrong with the numbers of the arguments of a structured op's body, and of what it yields."""
+    if op.name == "affine.parallel":
+        reductions = op.attributes.get("reductions")
+        count = len(reductions) if isinstance(reductions, ArrayAttr) else 0
+        return "" if count == len(op.results) else f"expected {count} result{'s' * (count != 1)}, one for each reduction, found {len(op.results)}"
+    if op.name == "scf.reduce":
+        return "" if len(op.regions) == len(op.operands) else f"expected a region for each of {len(op.operands)} operands, found {len(op.regions)}"
+    block = op.regions[0].first_block if op.name in ("linalg.generic", "linalg.map", "linalg.reduce") and op.regions else None
+    if block is None:
+        return ""
+    count = len(op.operands)
+    if op.name == "linalg.reduce" and count % 2:
+        return f"expected as many initial values as inputs, found {count} operands"
+    sizes = op.attributes.get("operandSegmentSizes")
+    outputs = 1 if op.name == "linalg.map" else count // 2 if op.name == "linalg.reduce" else ints(sizes)[-1] if isinstance(sizes, DenseArrayBase) else None
+    allowed = (count, count - 1) if op.name == "linalg.map" else (count,)
+    if len(block.args) not in allowed:
+        return f"the body takes {len(block.args)} arguments, but there are {count} operands"
+    ending = block.last_op
+    if ending is not None and ending.name == "linalg.yield" and outputs is not None and len(ending.operands) != outputs:
+        return f"the body yields {len(ending.operands)} values for {outputs} output{'s' * (outputs != 1)}"
+    tensors = sum(isinstance(value.type, TensorType) for value in op.operands[count - (outputs or 0) :]) if outputs else 0
+    return "" if len(op.results) == tensors else f"expected {tensors} result{'s' * (tensors != 1)}, one for each output, found {len(op.results)}"

@@ -25,7 +25,7 @@ class Unwritable(Exception):
     """The op has something that its syntax has no place for; it is written in the generic form."""
 
 
-_MALFORMED = (Unwritable, KeyError, IndexError, AttributeError, TypeError, ValueError, AssertionError)
+_MALFORMED = (Unwritable, KeyError, IndexError, AttributeError, TypeError, ValueError, AssertionError, StopIteration)
 """The exceptions that a syntax may raise on an op that is not as its definition wants it."""
 
 
@@ -170,8 +170,10 @@ class Writer(AttributeWriter):
             name = self.value(op.results[0])
             self.write(f"{name} = " if count == 1 else f"{name.partition('#')[0]}:{count} = ")
         syntax = None if self.generic else self._syntax(op)
-        if self.generic or not has_all_parts(op):
+        if self.generic:
             self._generic(op)
+        elif not has_all_parts(op):
+            self._all_generic(op)
         elif syntax is None:
             if type(op).print is Operation.print or isinstance(op, UnregisteredOp) or not _is_well_formed(op):
                 self._generic(op)
@@ -186,7 +188,7 @@ class Writer(AttributeWriter):
                 self.indent = indent
                 del self.out[mark:]
                 self._leave(op)
-                self._generic(op)
+                self._all_generic(op)
         if self.locations:
             self.write(f" loc({self.reference(op.location)})")
 
@@ -217,6 +219,14 @@ class Writer(AttributeWriter):
         if attributes:
             self.write(f" {self.dictionary_body(attributes.items())}")
         self.write(f" : {self.function_type(op.operand_types, op.result_types)}")
+
+    def _all_generic(self, op: Operation) -> None:
+        """Writes an op that its short form cannot hold; that of ops inside of it may need what that form says."""
+        self.generic = True
+        try:
+            self._generic(op)
+        finally:
+            self.generic = False
 
     def _by_xdsl(self, op: Operation) -> None:
         """Writes an op in the form that xDSL's dialects define."""

@@ -135,6 +135,8 @@ class Operands(Struct, frozen=True):
     def write(self, op: Operation, writer: Writer) -> None:
         if op.operands:
             writer.write(f" {writer.values(op.operands)}")
+        elif not self.optional:
+            raise Unwritable
 
 
 class ParenthesizedOperands(Struct, frozen=True):

@@ -133,7 +133,7 @@ def _forall(c: Converter, op: UpstreamOp) -> Sequence[Value]:
     def body(counters: Sequence[Value], carried: Sequence[Value]) -> Sequence[Value]:
         c.block(block, [*counters, *carried])
         outs = dict(zip(block.args[count:], carried, strict=True))
-        for insert in ending.regions[0].block.ops:
+        for insert in (op for region in ending.regions for op in region.block.ops):
             if not isinstance(insert, UpstreamOp) or insert.name != "tensor.parallel_insert_slice":
                 raise refusal(insert, "only tensor.parallel_insert_slice may stand at the end of scf.forall")
             target = insert.operands[1]
