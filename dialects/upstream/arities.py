@@ -6,10 +6,11 @@ A line such as ``tensor.insert 2+ 1`` says at least two operands and one result,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 from msgspec import Struct
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ArrayAttr, DenseArrayBase, TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from wengert.ir.attributes import ints
 
@@ -90,6 +91,16 @@ linalg.pack linalg.unpack 2+ 0-1
 """
 
 
+SEGMENTS = "operandSegmentSizes"
+"""The attribute that says how many operands each group of an op has."""
+
+
+def group_sizes(op: Operation) -> tuple[int, ...] | None:
+    """How many operands each group of an op has, or None where it does not say."""
+    sizes = op.attributes.get(SEGMENTS)
+    return ints(cast("DenseArrayBase[Any]", sizes)) if isinstance(sizes, DenseArrayBase) else None
+
+
 class Arity(Struct, frozen=True):
     """How many operands, results or regions an op has: at least, and at most if there is a limit."""
 
@@ -143,16 +154,28 @@ def wrong_count(op: Operation) -> str:
 
 def _of_outputs(op: Operation) -> str:
     """What is wrong with the number of a structured op's results: one for each output that is a tensor."""
-    sizes = op.attributes.get("operandSegmentSizes")
-    if not op.name.startswith("linalg.") or not isinstance(sizes, DenseArrayBase) or len(sizes) != 2:
+    sizes = group_sizes(op)
+    if not op.name.startswith("linalg.") or sizes is None or len(sizes) != 2:
         return ""
-    count = ints(sizes)[1]
+    count = sizes[1]
     outputs = [value for value in op.operands[len(op.operands) - count :] if count and isinstance(value.type, TensorType)]
     return "" if len(outputs) == len(op.results) else f"expected {len(outputs)} result{'s' * (len(outputs) != 1)}, one for each output, found {len(op.results)}"
 
 
 _MAPPED = {"affine.apply": ("map", 0), "affine.load": ("map", 1), "affine.store": ("map", 2), "affine.if": ("condition", 0)}
 """Affine ops whose operands, behind so many, are those of a map or set."""
+
+
+def wrong_groups(op: Operation) -> str:
+    """How the sizes of an op's groups of operands are wrong, or nothing."""
+    if SEGMENTS not in op.attributes:
+        return ""
+    sizes = group_sizes(op)
+    if sizes is None:
+        return f"attribute '{SEGMENTS}' must be an array of integers, found {op.attributes[SEGMENTS]}"
+    if min(sizes, default=0) < 0 or sum(sizes) != len(op.operands):
+        return f"the groups of {SEGMENTS} = {list(sizes)} do not have {len(op.operands)} operands in all"
+    return ""
 
 
 def _of_map(op: Operation) -> str:
@@ -169,7 +192,7 @@ def _of_body(op: Operation) -> str:
     """What is wrong with the numbers of the arguments of a structured op's body, and of what it yields."""
     if op.name == "affine.parallel":
         reductions = op.attributes.get("reductions")
-        count = len(reductions) if isinstance(reductions, ArrayAttr) else 0
+        count = len(cast("ArrayAttr[Attribute]", reductions)) if isinstance(reductions, ArrayAttr) else 0
         return "" if count == len(op.results) else f"expected {count} result{'s' * (count != 1)}, one for each reduction, found {len(op.results)}"
     if op.name == "scf.reduce":
         return "" if len(op.regions) == len(op.operands) else f"expected a region for each of {len(op.operands)} operands, found {len(op.regions)}"
@@ -179,8 +202,8 @@ def _of_body(op: Operation) -> str:
     count = len(op.operands)
     if op.name == "linalg.reduce" and count % 2:
         return f"expected as many initial values as inputs, found {count} operands"
-    sizes = op.attributes.get("operandSegmentSizes")
-    outputs = 1 if op.name == "linalg.map" else count // 2 if op.name == "linalg.reduce" else ints(sizes)[-1] if isinstance(sizes, DenseArrayBase) else None
+    sizes = group_sizes(op)
+    outputs = 1 if op.name == "linalg.map" else count // 2 if op.name == "linalg.reduce" else sizes[-1] if sizes else None
     allowed = (count, count - 1) if op.name == "linalg.map" else (count,)
     if len(block.args) not in allowed:
         return f"the body takes {len(block.args)} arguments, but there are {count} operands"

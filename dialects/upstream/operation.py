@@ -6,20 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import traits_def, var_operand_def, var_region_def, var_result_def, var_successor_def
 from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from wengert.dialects.upstream.arities import wrong_count
+from wengert.dialects.upstream.arities import group_sizes, wrong_count, wrong_groups
 from wengert.dialects.upstream.checks import problem_of
 from wengert.dialects.upstream.tables import FORMS, TERMINATORS
-from wengert.ir.attributes import ints
 from wengert.ir.operations import DialectOperation, op_definition
-
-SEGMENTS = "operandSegmentSizes"
-"""The attribute that says how many operands each group of an op has."""
 
 _NONE: Mapping[str, Attribute] = {}
 
@@ -53,33 +49,20 @@ class UpstreamOp(DialectOperation):
 
     def verify_(self) -> None:
         """Raises VerifyException where there are too many or too few operands, results or regions, or their types do not fit each other."""
-        problem = wrong_count(self) or wrong_segments(self) or problem_of(self)
+        problem = wrong_count(self) or wrong_groups(self) or problem_of(self)
         if problem:
             raise VerifyException(problem)
 
     def groups(self) -> list[list[SSAValue]]:
         """The operands by group, for ops that say how many each has."""
-        sizes = self.attributes.get(SEGMENTS)
+        sizes = group_sizes(self)
         if sizes is None:
             return [list(self.operands)]
         groups, first = list[list[SSAValue]](), 0
-        for size in ints(sizes):
+        for size in sizes:
             groups.append(list(self.operands[first : first + size]))
             first += size
         return groups
-
-
-def wrong_segments(op: UpstreamOp) -> str:
-    """How the sizes of an op's groups of operands are wrong, or nothing."""
-    sizes = op.attributes.get(SEGMENTS)
-    if sizes is None:
-        return ""
-    if not isinstance(sizes, DenseArrayBase):
-        return f"attribute '{SEGMENTS}' must be an array of integers, found {sizes}"
-    numbers = ints(sizes)
-    if min(numbers, default=0) < 0 or sum(numbers) != len(op.operands):
-        return f"the groups of {SEGMENTS} = {sizes} do not have {len(op.operands)} operands in all"
-    return ""
 
 
 @cache

@@ -110,8 +110,13 @@ def structure_of(cls: type[IRDLOperation]) -> Structure | None:
 def _counts_of(cls: type[IRDLOperation]) -> tuple[Count, Count, Count]:
     definition = cls.get_irdl_definition()
     sized = any(isinstance(option, AttrSizedSegments) for option in definition.options)
-    counts = (_count("operand", definition.operands), _count("result", definition.results), _count("region", definition.regions))
-    return tuple([Count(c.what, c.names, min(c.variadic, 1)) if sized else c for c in counts])  # type: ignore[return-value]
+    operands, results, regions = _count("operand", definition.operands), _count("result", definition.results), _count("region", definition.regions)
+    return (_of_groups(operands), _of_groups(results), regions) if sized else (operands, results, regions)
+
+
+def _of_groups(count: Count) -> Count:
+    """The count where attributes say how many each group has: groups of different sizes, together any number."""
+    return Count(count.what, count.names[: len(count.names) - count.variadic + 1], 1) if count.variadic else count
 
 
 def has_all_parts(op: Operation) -> bool:

@@ -26,8 +26,8 @@ from xdsl.ir.affine import AffineConstraintKind, AffineMap
 from xdsl.passes import ModulePass
 
 from wengert.dialects.upstream import UpstreamOp, upstream_class
+from wengert.dialects.upstream.arities import SEGMENTS
 from wengert.dialects.upstream.forms import dense
-from wengert.dialects.upstream.operation import SEGMENTS
 from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import erase

@@ -10,8 +10,8 @@ from xdsl.ir.affine import AffineMap
 
 from wengert.dialects.bytecode.properties import properties_of
 from wengert.dialects.upstream import UpstreamOp
+from wengert.dialects.upstream.arities import SEGMENTS
 from wengert.dialects.upstream.named_linalg import CONTRACTIONS
-from wengert.dialects.upstream.operation import SEGMENTS
 from wengert.ir.bytecode.writer import is_shortened
 from wengert.ir.traversal import all_ops
 from wengert.transforms.upstream.convert.linalg import contraction_maps

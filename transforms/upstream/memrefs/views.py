@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from wengert.dialects.upstream import UpstreamOp
+from wengert.dialects.upstream.arities import SEGMENTS
 from wengert.dialects.upstream.forms import dense
-from wengert.dialects.upstream.operation import SEGMENTS
 from wengert.ir.attributes import ints
 from wengert.ir.tensor_types import DYNAMIC, i32, tensor
 from wengert.transforms.upstream.convert.errors import refusal

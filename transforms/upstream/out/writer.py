@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from wengert.dialects.upstream import UpstreamOp, upstream_class
+from wengert.dialects.upstream.arities import SEGMENTS
 from wengert.dialects.upstream.forms import dense
-from wengert.dialects.upstream.operation import SEGMENTS
 from wengert.dialects.upstream.scalar_forms import CMPF, CMPI
 from wengert.ir import elements
 from wengert.ir.attributes import bool_attr
