@@ -17,6 +17,7 @@ from xdsl.irdl.constraints import RangeLengthConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.diagnostics import did_you_mean
+from wengert.ir.traversal import operands_of
 
 _ANY = RangeOf(AnyAttr())
 
@@ -119,12 +120,16 @@ def _of_groups(count: Count) -> Count:
     return Count(count.what, count.names[: len(count.names) - count.variadic + 1], 1) if count.variadic else count
 
 
+@lru_cache(maxsize=1 << 14)
+def _allows(cls: type[Operation], operands: int, results: int, regions: int) -> bool:
+    if not issubclass(cls, IRDLOperation):
+        return True
+    return all(count.allows(number) for count, number in zip(_counts_of(cls), (operands, results, regions), strict=True))
+
+
 def has_all_parts(op: Operation) -> bool:
     """Whether an op has as many operands, results and regions as its definition allows; how many each group has where sizes say so is not looked at."""
-    if not isinstance(op, IRDLOperation):
-        return True
-    operands, results, regions = _counts_of(type(op))
-    return operands.allows(len(op.operands)) and results.allows(len(op.results)) and regions.allows(len(op.regions))
+    return _allows(type(op), len(operands_of(op)), len(op.results), len(op.regions))
 
 
 def is_built_as_defined(op: Operation) -> bool:
