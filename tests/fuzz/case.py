@@ -156,15 +156,18 @@ def interpreted_module(module: ModuleOp, inputs: Sequence[Any]) -> list[Array]:
 _copies = lru_cache(maxsize=8)(copies)
 
 
-def noise_of(program: wg.Program, inputs: Sequence[Array], *, flushing: bool = False) -> Noisy:
-    """Noisy runs of a program, each made once; ``flushing``: for comparison with who does not keep subnormal numbers."""
+def noise_of(program: wg.Program, inputs: Sequence[Array], *, flushing: bool = False, other_terms: bool = False) -> Noisy:
+    """Noisy runs of a program, each made once; ``flushing``: for comparison with who does not keep subnormal numbers; ``other_terms``: with a derivative that
+    is multiplied in another order."""
     module, made, taken = lowered(program), dict[int, Sequence[Array]](), Taken()
     wide: Copies | None = _copies(module) if _WIDE.get() else None
 
     def noisy(seed: int) -> Sequence[Array]:
         if seed not in made:
-            errs = noisy_run(module, inputs, seed, flushing=flushing, taken=taken) if wide is None else noisy_wide_run(wide, inputs, seed, taken)
-            made[seed] = errs
+            if wide is None:
+                made[seed] = noisy_run(module, inputs, seed, flushing=flushing, other_terms=other_terms, taken=taken)
+            else:
+                made[seed] = noisy_wide_run(wide, inputs, seed, taken)
         return made[seed]
 
     return noisy

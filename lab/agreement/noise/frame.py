@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of, ints
+from wengert.ir.location.locations import provenance
 from wengert.ir.tensor_types import element, is_complex, shape
 from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
 from wengert.lab.agreement.noise.disturbance import per_batch
@@ -55,6 +56,8 @@ class NoisyFrame(Frame):
         name = op.name.split(".", 1)[-1]
         if name == "bitcast_convert" and is_inexact(op.operands[0]):
             return self._scrambled(op, exact)
+        if isinstance(op, stablehlo.ReducePrecisionOp) and self.machine.other_terms and provenance(op.location) is not None:
+            return self._of_other_terms(op, exact)
         if isinstance(op, stablehlo.ReduceOp | stablehlo.ReduceWindowOp) and not is_named(op):
             exact = self._in_any_order(op, exact)
         if name in EXACT or op.name.startswith(("ad.", "func.")) or not any(is_inexact(v) for v in op.results):
@@ -300,6 +303,16 @@ class NoisyFrame(Frame):
             return np.asarray(inverse @ b if left else b @ inverse).astype(b.dtype)[()]
 
         return noisy
+
+    def _of_other_terms(self, op: stablehlo.ReducePrecisionOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A term of a derivative rounded to few bits: off by a unit in the last of them where other terms are rounded instead."""
+        bits_kept = int_of(op.mantissa_bits)
+
+        def off(x: Any) -> Any:
+            units = 2.0 ** max(int(finfo(as_array(x).dtype).nmant) - bits_kept, 0) if self.machine.noise.rounds else 0.0
+            return self.machine.noise.off(x, units, False, units=True)
+
+        return self._after(exact, off)
 
     def _scaled_first(self, op: stablehlo.BatchNormInferenceOp, exact: Callable[..., Any]) -> Callable[..., Any]:
         """A normalisation by a given mean and variance, or, in some of the runs, x and the mean times one factor, as XLA does: either product may overflow."""

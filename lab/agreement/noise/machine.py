@@ -29,12 +29,22 @@ Taken = dict[tuple[Operation, int], Array]
 """What ops that take floats apart were given in the first of several runs, by op and by how often it was run before."""
 
 
-def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float = 2.0, *, flushing: bool = False, taken: Taken | None = None) -> list[Array]:
+def noisy_run(
+    module: ModuleOp,
+    inputs: Sequence[Array],
+    seed: int,
+    scale: float = 2.0,
+    *,
+    flushing: bool = False,
+    other_terms: bool = False,
+    taken: Taken | None = None,
+) -> list[Array]:
     """The results of @main with errors of this many units in the last place; the same ones for the same seed.
 
-    ``flushing``: small numbers may become zero, as where subnormal ones are not kept. ``taken`` is shared by the runs of one program.
+    ``flushing``: small numbers may become zero, as where subnormal ones are not kept. ``other_terms``: derivatives that are multiplied in another
+    order round other terms to few bits (``reduce_precision``). ``taken`` is shared by the runs of one program.
     """
-    machine = NoisyMachine(module, Disturbance(seed, scale, flushing=flushing), {} if taken is None else taken)
+    machine = NoisyMachine(module, Disturbance(seed, scale, flushing=flushing), {} if taken is None else taken, other_terms=other_terms)
     with np.errstate(all="ignore"):
         results = machine.function("main", counting=False)(*[machine.noise.flushed(np.asarray(x))[()] for x in inputs])
     return [np.array(r) for r in results]
@@ -43,9 +53,9 @@ def noisy_run(module: ModuleOp, inputs: Sequence[Array], seed: int, scale: float
 class NoisyMachine(Machine):
     """A machine whose ops err."""
 
-    def __init__(self, module: ModuleOp, noise: Disturbance, taken: Taken):
+    def __init__(self, module: ModuleOp, noise: Disturbance, taken: Taken, *, other_terms: bool = False):
         super().__init__(module)
-        self.noise, self.taken = noise, taken
+        self.noise, self.taken, self.other_terms = noise, taken, other_terms
         self.runs: Counts[Operation] = Counts()
 
     def frame(self, counter: Counter | None) -> Frame:
