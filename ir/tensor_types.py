@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IndexType,
     IntegerType,
+    RankedStructure,
     Signedness,
     TensorType,
 )
@@ -286,9 +287,9 @@ def bytes_of_type(type: TensorType[Any]) -> int:
     return prod(shape_of_type(type)) * dtype_of(type.element_type).itemsize
 
 
-def extent_in_bytes(type: TensorType[Any]) -> int:
+def extent_in_bytes(type: RankedStructure[Any]) -> int:
     """The bytes that an array of a statically shaped type extends over, with one in place of extents of zero: what NumPy limits, of empty arrays, too."""
-    return prod([extent or 1 for extent in shape_of_type(type)]) * dtype_of(type.element_type).itemsize
+    return prod([extent or 1 for extent in type.get_shape()]) * dtype_of(type.get_element_type()).itemsize
 
 
 ADDRESSABLE = 1 << 48

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from msgspec import Struct
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ArrayAttr, DenseArrayBase, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Operation
 
 from wengert.ir.attributes import ints
 
@@ -141,29 +141,15 @@ ARITIES: Mapping[str, tuple[Arity, Arity, Arity]] = _read(_TABLE)
 """Operands, results and regions by op; ops that are not named have their own checks, or none."""
 
 
+_ANY = (Arity(0, None),) * 3
+
+
 def wrong_count(op: Operation) -> str:
     """What an op has too many or too few of, or nothing."""
-    known = ARITIES.get(op.name)
-    if known is None:
-        return _of_outputs(op) or _of_body(op)
-    for arity, what, parts in zip(known, ("operand", "result", "region"), (op.operands, op.results, op.regions), strict=True):
+    for arity, what, parts in zip(ARITIES.get(op.name, _ANY), ("operand", "result", "region"), (op.operands, op.results, op.regions), strict=True):
         if not arity.allows(len(parts)):
             return f"expected {arity} {what}{'s' * (str(arity) != '1')}, found {len(parts)}"
-    return _of_map(op) or _of_body(op)
-
-
-def _of_outputs(op: Operation) -> str:
-    """What is wrong with the number of a structured op's results: one for each output that is a tensor."""
-    sizes = group_sizes(op)
-    if not op.name.startswith("linalg.") or sizes is None or len(sizes) != 2:
-        return ""
-    count = sizes[1]
-    outputs = [value for value in op.operands[len(op.operands) - count :] if count and isinstance(value.type, TensorType)]
-    return "" if len(outputs) == len(op.results) else f"expected {len(outputs)} result{'s' * (len(outputs) != 1)}, one for each output, found {len(op.results)}"
-
-
-_MAPPED = {"affine.apply": ("map", 0), "affine.load": ("map", 1), "affine.store": ("map", 2), "affine.if": ("condition", 0)}
-"""Affine ops whose operands, behind so many, are those of a map or set."""
+    return ""
 
 
 def wrong_groups(op: Operation) -> str:
@@ -176,39 +162,3 @@ def wrong_groups(op: Operation) -> str:
     if min(sizes, default=0) < 0 or sum(sizes) != len(op.operands):
         return f"the groups of {SEGMENTS} = {list(sizes)} do not have {len(op.operands)} operands in all"
     return ""
-
-
-def _of_map(op: Operation) -> str:
-    """What is wrong with the number of a map's operands."""
-    name, first = _MAPPED.get(op.name, ("", 0))
-    mapped = op.attributes.get(name)
-    if not isinstance(mapped, AffineMapAttr | AffineSetAttr):
-        return ""
-    wanted, given = mapped.data.num_dims + mapped.data.num_symbols, len(op.operands) - first
-    return "" if given == wanted else f"its {name} takes {wanted} operand{'s' * (wanted != 1)}, found {given}"
-
-
-def _of_body(op: Operation) -> str:
-    """What is wrong with the numbers of the arguments of a structured op's body, and of what it yields."""
-    if op.name == "affine.parallel":
-        reductions = op.attributes.get("reductions")
-        count = len(cast("ArrayAttr[Attribute]", reductions)) if isinstance(reductions, ArrayAttr) else 0
-        return "" if count == len(op.results) else f"expected {count} result{'s' * (count != 1)}, one for each reduction, found {len(op.results)}"
-    if op.name == "scf.reduce":
-        return "" if len(op.regions) == len(op.operands) else f"expected a region for each of {len(op.operands)} operands, found {len(op.regions)}"
-    block = op.regions[0].first_block if op.name in ("linalg.generic", "linalg.map", "linalg.reduce") and op.regions else None
-    if block is None:
-        return ""
-    count = len(op.operands)
-    if op.name == "linalg.reduce" and count % 2:
-        return f"expected as many initial values as inputs, found {count} operands"
-    sizes = group_sizes(op)
-    outputs = 1 if op.name == "linalg.map" else count // 2 if op.name == "linalg.reduce" else sizes[-1] if sizes else None
-    allowed = (count, count - 1) if op.name == "linalg.map" else (count,)
-    if len(block.args) not in allowed:
-        return f"the body takes {len(block.args)} arguments, but there are {count} operands"
-    ending = block.last_op
-    if ending is not None and ending.name == "linalg.yield" and outputs is not None and len(ending.operands) != outputs:
-        return f"the body yields {len(ending.operands)} values for {outputs} output{'s' * (outputs != 1)}"
-    tensors = sum(isinstance(value.type, TensorType) for value in op.operands[count - (outputs or 0) :]) if outputs else 0
-    return "" if len(op.results) == tensors else f"expected {tensors} result{'s' * (tensors != 1)}, one for each output, found {len(op.results)}"

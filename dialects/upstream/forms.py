@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRef
 from xdsl.ir import Attribute, Block, Operation, Region
 
 from wengert.dialects.upstream.arities import wrong_count
+from wengert.dialects.upstream.parts import wrong_parts
 from wengert.ir.parsing.operations import OpState, Reader
 from wengert.ir.printing.printer import Unwritable, Writer
 from wengert.ir.tensor_types import DYNAMIC, i1, tensor
@@ -33,7 +34,7 @@ class Form:
 
     def write(self, op: Operation, writer: Writer) -> None:
         """Writes what follows the op's name."""
-        if self._write is None or wrong_count(op):
+        if self._write is None or wrong_count(op) or wrong_parts(op):
             raise Unwritable
         self._write(op, writer)
 

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.upstream.arities import group_sizes, wrong_count, wrong_groups
 from wengert.dialects.upstream.checks import problem_of
+from wengert.dialects.upstream.parts import wrong_parts
 from wengert.dialects.upstream.tables import FORMS, TERMINATORS
 from wengert.ir.operations import DialectOperation, op_definition
 
@@ -49,7 +50,7 @@ class UpstreamOp(DialectOperation):
 
     def verify_(self) -> None:
         """Raises VerifyException where there are too many or too few operands, results or regions, or their types do not fit each other."""
-        problem = wrong_count(self) or wrong_groups(self) or problem_of(self)
+        problem = wrong_count(self) or wrong_groups(self) or wrong_parts(self) or problem_of(self)
         if problem:
             raise VerifyException(problem)
 

@@ -28,7 +28,7 @@ from xdsl.ir import Attribute
 
 from wengert.ir.parsing.cursor import SPACE
 from wengert.ir.parsing.types import TypeReader
-from wengert.ir.tensor_types import dtype_of, i1, i64, is_complex, is_integer, is_unsigned, real_element, tensor
+from wengert.ir.tensor_types import dtype_of, extent_in_bytes, i1, i64, is_complex, is_integer, is_unsigned, real_element, tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -146,10 +146,10 @@ class ConstantReader(TypeReader):
         if any(extent < 0 for extent in shaped.get_shape()):
             self.fail(f"a dense constant needs a static shape, found {type}", position)
         try:
-            dtype = dtype_of(shaped.get_element_type())
+            extent = extent_in_bytes(shaped)
         except KeyError:
             self.fail(f"constants of element type {shaped.get_element_type()} are not supported", position)
-        if prod([extent or 1 for extent in shaped.get_shape()]) * dtype.itemsize > MOST_BYTES:
+        if extent > MOST_BYTES:
             self.fail(f"no array has the extents of {type}", position)
 
     def _data(self, start: int, end: int, shape: tuple[int, ...], element: Attribute) -> bytes:

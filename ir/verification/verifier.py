@@ -229,7 +229,7 @@ class _Verifier:
             self.check_builtin(op, known)
             return
         if known.structure is None or known.rule is None:
-            verified_by_its_class(op)
+            _verify_by_class(op)
             self.check_symbols(op)
             return
         key = None if op.regions else _signature(op)
@@ -348,7 +348,7 @@ class _Verifier:
             self.report(end, f"the last operation of a block of {written_name(parent)} must be a terminator", hint)
 
 
-def verified_by_its_class(op: Operation) -> None:
+def _verify_by_class(op: Operation) -> None:
     """Raises VerifyException where the op's class does not accept it; verifiers of xDSL's dialects read parts of an op that they have not looked for."""
     try:
         op.verify_()

@@ -64,6 +64,26 @@ def check_text(text: str | bytes) -> ModuleOp | None:
     return None
 
 
+def is_refused(read: Callable[[str], object], text: str) -> bool:
+    """Whether a text is refused in the way that users are told of; an error within that is raised as it is."""
+    try:
+        read(text)
+    except FORESEEN as error:
+        if error.__cause__ is not None and not isinstance(error.__cause__, FORESEEN):
+            raise error.__cause__ from None
+        return True
+    return False
+
+
+@contextmanager
+def said(what: str) -> Generator[None]:
+    """Says of what kind a mutant was on which something failed."""
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(what) from error
+
+
 def check_printed(module: ModuleOp) -> None:
     """Both forms of a module are read again, and print the same again."""
     for generic in (False, True):

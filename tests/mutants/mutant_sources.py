@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from pathlib import Path
 
 from typing_cases.every_op import WELL_TYPED
+from xdsl.dialects.builtin import ModuleOp
+
+from wengert.ir.diagnostics import DiagnosticError
+from wengert.ir.parsing.parser import parse_module
+from wengert.ir.verification.verifier import verify
+
+TESTS = Path(__file__).parents[1]
 
 _END = re.compile(r"^(func\.func @main\([^\n]*\)) \{\n(.*) -> \(([^()\n]*)\)\nreturn\n\}\n$", re.DOTALL)
 
@@ -84,3 +93,15 @@ OTHER_DIALECTS = """module attributes {a.r = dense_resource<r> : tensor<2xi32>} 
 """
 
 SOURCES = (LOOPS, SHORT_FORMS, OTHER_DIALECTS, *map(returning, WELL_TYPED))
+
+
+def programs_of_tests() -> Generator[ModuleOp]:
+    """The programs of the FileCheck tests, at every level of the lowering."""
+    for path in sorted(TESTS.rglob("*.mlir")):
+        for part in path.read_text().split("// -----"):
+            try:
+                module = parse_module(part)
+                verify(module)
+            except DiagnosticError:
+                continue
+            yield module

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from operator import itemgetter
-from pathlib import Path
 
 import pytest
-from mutant_checks import FORESEEN, check_printed, check_program
-from mutant_sources import SOURCES
+from mutant_checks import check_printed, check_program, is_refused, said
+from mutant_sources import SOURCES, programs_of_tests
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -35,7 +34,6 @@ from wengert.ir.printing.printer import print_module
 from wengert.ir.traversal import all_ops
 from wengert.ir.verification.verifier import verify
 
-TESTS = Path(__file__).parents[1]
 KINDS: tuple[Attribute, ...] = (
     UnitAttr(),
     StringAttr("s"),
@@ -77,54 +75,31 @@ def written(modules: Iterable[ModuleOp]) -> Generator[tuple[str, str]]:
         yield what, print_module(module, generic=True)
 
 
-def is_refused(read: Callable[[str], object], text: str, what: str) -> bool:
-    """Whether a text is refused in the way that users are told of."""
-    try:
-        read(text)
-    except FORESEEN as error:
-        if error.__cause__ is not None and not isinstance(error.__cause__, FORESEEN):
-            raise AssertionError(what) from error
-        return True
-    except Exception as error:
-        raise AssertionError(what) from error
-    return False
-
-
 def read(text: str) -> None:
     """Reads and verifies a text."""
     verify(parse_module(text))
 
 
-def of_tests() -> Generator[ModuleOp]:
-    """The programs of the FileCheck tests, at every level of the lowering."""
-    for path in sorted(TESTS.rglob("*.mlir")):
-        for part in path.read_text().split("// -----"):
-            try:
-                module = parse_module(part)
-                verify(module)
-            except DiagnosticError:
-                continue
-            yield module
-
-
 def test_of_the_ops_that_programs_are_written_in() -> None:
     refused = accepted = 0
     for number, (what, text) in enumerate(written(parse_module(source) for source in SOURCES)):
-        if is_refused(wg.parse, text, what):
-            refused += 1
-        else:
-            accepted += 1
-            is_refused(lambda text, seed=number: check_program(text, seed), text, what)
+        with said(what):
+            if is_refused(wg.parse, text):
+                refused += 1
+            else:
+                accepted += 1
+                check_program(text, number)
     assert refused > 1200
     assert accepted > 20
 
 
 def test_of_the_ops_that_programs_are_lowered_to() -> None:
     results: list[bool] = []
-    for what, text in written(of_tests()):
-        results.append(is_refused(read, text, what))
-        if not results[-1]:
-            check_printed(parse_module(text))
+    for what, text in written(programs_of_tests()):
+        with said(what):
+            results.append(is_refused(read, text))
+            if not results[-1]:
+                check_printed(parse_module(text))
     assert len(results) > 2500
     assert {*results} == {True, False}
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mutant_checks import FORESEEN, check_printed
-from mutant_sources import SOURCES
-from test_other_attributes import of_tests
+from mutant_checks import check_printed, is_refused, said
+from mutant_sources import SOURCES, programs_of_tests
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -88,17 +87,6 @@ def texts(modules: Iterable[ModuleOp]) -> Generator[tuple[str, str]]:
                     yield f"{op.name} with {parts.what}", text
 
 
-def is_refused(read: Callable[[str], object], text: str) -> bool:
-    """Whether a text is refused in the way that users are told of."""
-    try:
-        read(text)
-    except FORESEEN as error:
-        if error.__cause__ is not None and not isinstance(error.__cause__, FORESEEN):
-            raise error.__cause__ from None
-        return True
-    return False
-
-
 def check(text: str) -> bool:
     """Whether a text is refused; what is read is printed in both forms and read again."""
     if is_refused(parse_module, text):
@@ -109,10 +97,8 @@ def check(text: str) -> bool:
 
 def test_other_counts() -> None:
     results: list[bool] = []
-    for what, text in texts([*map(parse_module, SOURCES), *of_tests()]):
-        try:
+    for what, text in texts([*map(parse_module, SOURCES), *programs_of_tests()]):
+        with said(what):
             results.append(check(text))
-        except Exception as error:
-            raise AssertionError(f"{what}:\n{text}") from error
     assert results.count(True) > 1000
     assert results.count(False) > 10

@@ -7,7 +7,7 @@ import pytest
 
 from fuzz.case import Case, noise_of
 from fuzz.generator import Program
-from fuzz.noisy_cases import agrees, of_text
+from fuzz.noise.noisy_cases import agrees, of_text
 from wengert.lab.agreement.agreement import Mismatch, assert_agree
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from fuzz.case import Case
+from fuzz.case import Case, interpreted, noise_of
 from fuzz.checks.eliminations import WAYS, elimination
 from fuzz.generator import Program
-from fuzz.noisy_cases import agrees, of_text
-from wengert.lab.agreement.agreement import Mismatch, near
+from fuzz.noise.noisy_cases import agrees, of_text
+from wengert.lab.agreement.agreement import Mismatch, assert_agree, near
 from wengert.lab.agreement.noise.backward_error import backward_error, inverse_by
 
 
@@ -274,3 +274,23 @@ def test_an_elimination_may_add_up_products_of_which_a_mode_multiplies_a_sum(mon
     monkeypatch.setattr(wg.Program, "jacobian", lambda _, **request: jacobian(wrong, **request))
     with pytest.raises(Mismatch, match="wrong"):
         elimination(Case(Program(text, (x,), WAYS.index("order=widest granularity=tensors"))))
+
+
+def test_an_elimination_may_round_other_terms_to_few_bits() -> None:
+    """sin(r(x)) r(x): forward mode rounds its seeds, an elimination the products with both factors, each to six bits."""
+    case = of_text(
+        """func.func public @main(%x: tensor<f32>) -> tensor<f32> {
+          %0 = stablehlo.reduce_precision %x, format = e8m6 : tensor<f32>
+          %1 = stablehlo.sine %0 : tensor<f32>
+          %2 = stablehlo.multiply %1, %0 : tensor<f32>
+          return %2 : tensor<f32>
+        }""",
+        np.array(2.25, np.float32),
+    )
+    made = case.program.jacobian(wrt=(0,), of=(0,), strategy="eliminate{order=best granularity=tensors}")
+    right = interpreted(made, case.inputs)
+    exact = np.array(np.sin(2.25) + 2.25 * np.cos(2.25), np.float32)
+    assert_agree("a test", [exact], right, noise_of(made, case.inputs, other_terms=True))
+    for wrong, noise in ((exact, noise_of(made, case.inputs)), (exact * 2, noise_of(made, case.inputs, other_terms=True))):
+        with pytest.raises(Mismatch):
+            assert_agree("a test", [np.asarray(wrong, np.float32)], right, noise)
