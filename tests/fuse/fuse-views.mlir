@@ -31,3 +31,17 @@ func.func public @product(%x: tensor<6x4xf32>, %y: tensor<2x3x5xf32>) -> tensor<
   %d = stablehlo.dot_general %t, %r, contracting_dims = [1] x [0] : (tensor<4x6xf32>, tensor<6x5xf32>) -> tensor<4x5xf32>
   return %d : tensor<4x5xf32>
 }
+
+// Dimensions of one element come and go without a quotient, also beside the edge, where a guard keeps the load away.
+// CHECK-LABEL: @beside_the_edge
+// CHECK-NOT: floordiv
+// CHECK: kernel.load %{{.*}}[0, d0 - 1] where (0 <= d0 - 1 < 999)
+// CHECK-NOT: floordiv
+func.func public @beside_the_edge(%x: tensor<1x1000xf64>, %y: tensor<1000xf64>) -> tensor<1000xf64> {
+  %z = stablehlo.constant dense<0.0> : tensor<f64>
+  %0 = stablehlo.reshape %x : (tensor<1x1000xf64>) -> tensor<1000xf64>
+  %1 = stablehlo.slice %0 [0:999] : (tensor<1000xf64>) -> tensor<999xf64>
+  %2 = stablehlo.pad %1, %z, low = [1], high = [0], interior = [0] : (tensor<999xf64>, tensor<f64>) -> tensor<1000xf64>
+  %3 = stablehlo.multiply %2, %y : tensor<1000xf64>
+  return %3 : tensor<1000xf64>
+}

@@ -39,6 +39,43 @@ def constant_integer(value: SSAValue) -> int | None:
     return int(number) if number is not None and number.dtype.kind in "biu" else None
 
 
+def values_over(value: SSAValue, iteration: SSAValue, trips: int) -> range | None:
+    """The values of an integer in the iterations of a loop, in order, where it is the iteration, shifted or counted backward by constants; else None."""
+    if value is iteration:
+        return range(trips)
+    owner = value.owner
+    if isinstance(owner, hlo.ConvertOp | hlo.ReshapeOp):
+        values = values_over(owner.operand, iteration, trips)
+    elif isinstance(owner, hlo.AddOp | hlo.SubtractOp):
+        values = _shifted(owner, iteration, trips)
+    else:
+        return None
+    return values if values is None or _has_all(element(value), values) else None
+
+
+def _shifted(op: hlo.AddOp | hlo.SubtractOp, iteration: SSAValue, trips: int) -> range | None:
+    """The values of the sum or difference of a constant and of what takes a range of values."""
+    lhs, rhs = constant_integer(op.lhs), constant_integer(op.rhs)
+    values = values_over(op.lhs if lhs is None else op.rhs, iteration, trips)
+    if values is None or (lhs is None) == (rhs is None):
+        return None
+    if isinstance(op, hlo.AddOp) or rhs is not None:
+        by = -rhs if isinstance(op, hlo.SubtractOp) and rhs is not None else lhs if rhs is None else rhs
+        assert by is not None
+        return range(values.start + by, values.stop + by, values.step)
+    assert lhs is not None
+    return range(lhs - values.start, lhs - values.stop, -values.step)
+
+
+def _has_all(type: Any, values: range) -> bool:
+    """Whether an integer type has all values of a range."""
+    if not is_integer(type):
+        return False
+    bits = type.width.data
+    least, most = (0, 2**bits - 1) if is_unsigned(type) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return not values or (least <= min(values[0], values[-1]) and max(values[0], values[-1]) <= most)
+
+
 def step_of(body: Block, position: int, first: int = 0) -> int | None:
     """The constant that an iteration adds to the carried value at a position (its argument comes ``first`` later), if that is a constant."""
     last = body.last_op

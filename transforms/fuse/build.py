@@ -27,6 +27,7 @@ from wengert.transforms.fuse.fusion import captured, plan
 from wengert.transforms.fuse.nests import NestBuilder
 from wengert.transforms.fuse.plan import Plan
 from wengert.transforms.fuse.roles import Role, role
+from wengert.transforms.fuse.updates.whole_stacks import unread_operands
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,12 @@ class _FunctionBuilder:
         append(self.outer, op)
         return op.results[0]
 
+    def _unwritten(self, value: SSAValue) -> SSAValue:
+        """Memory for a value whose elements nobody reads."""
+        empty = EmptyOp.create(result_types=[value.type])
+        append(self.outer, empty)
+        return empty.result
+
     def _whole(self, op: Operation) -> None:
         kind = role(op)
         if kind is Role.CONTRACT:
@@ -128,8 +135,9 @@ class _FunctionBuilder:
             block, results = _fused_block(region.block)
             append(block, (YieldOp if isinstance(op, StripMineOp) else stablehlo.ReturnOp).create(operands=results))
             regions.append(Region([block]))
+        unread = unread_operands(op)
         fused = type(op).create(
-            operands=[self.in_memory(operand) for operand in operands_of(op)],
+            operands=[self._unwritten(operand) if number in unread else self.in_memory(operand) for number, operand in enumerate(operands_of(op))],
             result_types=[r.type for r in op.results],
             properties=op.properties,
             regions=regions,

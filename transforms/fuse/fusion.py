@@ -33,6 +33,7 @@ from wengert.transforms.fuse.partial_sums import as_they_come, partial_sums
 from wengert.transforms.fuse.plan import Copy, Group, Member, Part, Plan, Update
 from wengert.transforms.fuse.roles import Role, role
 from wengert.transforms.fuse.storage import Demand, Storage
+from wengert.transforms.fuse.updates.whole_stacks import unread_operands
 from wengert.transforms.fuse.views import keeps_position, repeats_rows, reshaped
 
 GROUP_LIMIT = 1024
@@ -106,8 +107,10 @@ class _Fusion:
                         self._needs_memory(operand)
         for op in self.ops:
             if self.roles[op] in (Role.OPAQUE, Role.CONTROL):
-                for operand in operands_of(op):
-                    self._needs_memory(operand)
+                unread = unread_operands(op)
+                for number, operand in enumerate(operands_of(op)):
+                    if number not in unread:
+                        self._needs_memory(operand)
                 for value in captured(op):
                     self._needs_memory(value)
             elif self.roles[op] is Role.UPDATE or isinstance(op, stablehlo.DynamicSliceOp | stablehlo.GatherOp):

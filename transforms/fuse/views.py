@@ -30,10 +30,15 @@ def _reshape(op: stablehlo.ReshapeOp, at: Index, bounds: Bounds) -> Index:
 
 
 def reshaped(at: Index, source: Sequence[int], target: Sequence[int], bounds: Bounds) -> Index:
-    """An index of a tensor of one shape as an index of the same elements under another shape."""
-    if len(source) == len(target) or prod(source) == 0:
-        return at if tuple(source) == tuple(target) else unflatten(flatten(at, source), target, bounds)
-    return unflatten(flatten(at, source), target, bounds)
+    """An index of a tensor of one shape as an index of the same elements under another shape.
+
+    Where only dimensions of one element come or go, the others stay as they are: a quotient and a remainder would be the same for elements that there are, but
+    not for those beside the edge, of which guards keep the loads away.
+    """
+    if [n for n in source if n != 1] != [n for n in target if n != 1]:
+        return unflatten(flatten(at, source), target, bounds)
+    kept = iter([p for p, n in zip(at, source, strict=True) if n != 1])
+    return tuple([ZERO if n == 1 else next(kept) for n in target])
 
 
 def _transpose(op: stablehlo.TransposeOp, at: Index, bounds: Bounds) -> Index:

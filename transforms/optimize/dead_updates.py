@@ -13,7 +13,7 @@ from wengert.dialects import core, stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.tensor_types import shape
-from wengert.transforms.optimize.matching import splat
+from wengert.transforms.core.counting import constant_integer, values_over
 
 
 def drop_dead_updates(op: core.ForOp) -> bool:
@@ -52,11 +52,6 @@ def _overwrites_behind(op: core.ForOp, carried: SSAValue, returned: SSAValue) ->
 
 def _own_place(op: core.ForOp, index: SSAValue, extent: int) -> bool:
     """Whether an index is another one in every iteration, and never clamped."""
-    trips = splat(op.trip_count)
-    if trips is None or trips > extent:
-        return False
-    iteration, reverse = op.block.args[0], index.owner
-    if index is iteration:
-        return True
-    last = splat(reverse.lhs) if isinstance(reverse, stablehlo.SubtractOp) and reverse.rhs is iteration else None
-    return last is not None and trips - 1 <= last < extent
+    trips = constant_integer(op.trip_count)
+    rows = None if trips is None else values_over(index, op.block.args[0], trips)
+    return rows is not None and all(0 <= row < extent for row in (*rows[:1], *rows[-1:]))

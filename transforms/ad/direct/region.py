@@ -22,15 +22,15 @@ class ReverseBody:
         # ops that the forward body has already are shared: their results are stored, or recomputed from stored ones
         self.b = OpBuilder(self.block, parent=forward, location=forward.location, pass_name=forward.pass_name)
 
-    def plan(self, forward: Block, results: Sequence[Value], available: Iterable[SSAValue]) -> Plan:
-        """Plans which values of the forward body to store for these results, where the ``available`` values need not be stored."""
+    def plan(self, forward: Block, results: Sequence[Value], available: Iterable[SSAValue], times: int | None = 1) -> Plan:
+        """Plans which values of the forward body, which runs so many times, to store for these results, where the ``available`` values need not be stored."""
         inside: set[SSAValue] = set(self.block.args)
         used: dict[SSAValue, None] = {}
         for op in self.block.ops:
             used.update((operand, None) for operand in op.operands if operand not in inside)
             inside.update(op.results)
         used.update((value, None) for value in results if value not in inside)
-        return plan(forward, list(used), available)
+        return plan(forward, list(used), available, times)
 
     def references(self, residual_plan: Plan, results: Sequence[Value]) -> set[SSAValue]:
         """The values that the reverse ops and the recomputed ones refer to."""

@@ -1,25 +1,24 @@
 """The narrowest cut of a function: values that every path from its arguments to its results goes through, with the fewest elements; and the cheapest one, by
 what directions cost before it in reverse mode and behind it forward.
 
-By the theorem of max-flow and min-cut, with a node for each active value, whose capacity is its number of elements (L. R. Ford and D. R. Fulkerson, "Maximal
-flow through a network", 1956); the flow is found by Dinic's algorithm (E. A. Dinic, "Algorithm for solution of a problem of maximum flow in networks with
-power estimation", 1970). Loops and branches are single nodes.
+By a minimum cut (:mod:`wengert.transforms.ad.minimum_cut`) of the active values, whose capacity is their number of elements. Loops and branches are single
+nodes.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from math import inf
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from xdsl.ir import Operation, SSAValue
 
 from wengert.ir.tensor_types import element, is_float, size
 from wengert.transforms.ad.direct.activity import active_in, inputs_of
 from wengert.transforms.ad.direct.adjoint import is_inactive
 from wengert.transforms.ad.jacobians.direction_costs import DirectionCosts, direction_costs
+from wengert.transforms.ad.minimum_cut import SINK, SOURCE, FlowNetwork
 from wengert.transforms.ad.requests.request import Request
 
 Nearest = Literal["arguments", "results"]
@@ -69,7 +68,7 @@ def narrowest_cut(request: Request, nearest: Nearest = "arguments", sides: Sides
     network = _network(request, _active(request))
     _place(network, request, sides)
     network.saturate()
-    return network.cut(network.reached() if nearest == "arguments" else network.not_reaching())
+    return Cut(network.cut(network.reached() if nearest == "arguments" else network.not_reaching()))
 
 
 def cheapest_cut(request: Request) -> Cut:
@@ -99,7 +98,7 @@ def cheapest_cut(request: Request) -> Cut:
         network = _network(request, active, price=direction / cut.size)
         _charge(network, request, costs, cut.size)
         network.saturate()
-        cut = network.cut(network.reached())
+        cut = Cut(network.cut(network.reached()))
     return best
 
 
@@ -119,9 +118,9 @@ def _active(request: Request) -> set[SSAValue]:
     return active_in(request.block, [request.block.args[i] for i in request.wrt], [request.results[j] for j in request.of])
 
 
-def _network(request: Request, active: set[SSAValue], price: float = 1.0) -> _Network:
+def _network(request: Request, active: set[SSAValue], price: float = 1.0) -> FlowNetwork:
     """The active values with what flows between them, at a price for each element. An element that is no real number cannot be cut."""
-    network = _Network()
+    network = FlowNetwork()
     arguments, results = [request.block.args[i] for i in request.wrt], [request.results[j] for j in request.of]
     for value in (value for value in (*request.block.args, *(value for op in request.ops for value in op.results)) if value in active):
         network.add(value, price * size(value) if is_float(element(value)) else inf)
@@ -133,123 +132,33 @@ def _network(request: Request, active: set[SSAValue], price: float = 1.0) -> _Ne
                         network.connect(network.entry[operand] + 1, network.entry[result], inf)
     for value in arguments:
         if value in active:
-            network.connect(_SOURCE, network.entry[value], inf)
+            network.connect(SOURCE, network.entry[value], inf)
     for value in dict.fromkeys(results):
         if value in active:
-            network.connect(network.entry[value] + 1, _SINK, inf)
+            network.connect(network.entry[value] + 1, SINK, inf)
     return network
 
 
-def _place(network: _Network, request: Request, sides: Sides) -> None:
+def _place(network: FlowNetwork, request: Request, sides: Sides) -> None:
     """Keeps ops on their sides: nothing is cut before what they give, or behind what they take."""
     ops = regional_ops(request)
     for number in sides.before:
         for value in ops[number].results:
             if value in network.entry:
-                network.connect(_SOURCE, network.entry[value], inf)
+                network.connect(SOURCE, network.entry[value], inf)
     for number in sides.behind:
         for value in inputs_of(ops[number]):
             if value in network.entry:
-                network.connect(network.entry[value] + 1, _SINK, inf)
+                network.connect(network.entry[value] + 1, SINK, inf)
 
 
-def _charge(network: _Network, request: Request, costs: Mapping[Operation, DirectionCosts], directions: int) -> None:
+def _charge(network: FlowNetwork, request: Request, costs: Mapping[Operation, DirectionCosts], directions: int) -> None:
     """Has each op cost what it does on its side, and keeps what it is computed from before the cut if it is there."""
     for op, cost in costs.items():
         results = [value for value in op.results if value in network.entry]
         for value in results:
-            network.connect(_SOURCE, network.entry[value], cost.forward / len(results))
-            network.connect(network.entry[value], _SINK, (cost.reverse + cost.recorded / directions) / len(results))
+            network.connect(SOURCE, network.entry[value], cost.forward / len(results))
+            network.connect(network.entry[value], SINK, (cost.reverse + cost.recorded / directions) / len(results))
             for operand in dict.fromkeys(inputs_of(op)):
                 if operand in network.entry:
                     network.connect(network.entry[value], network.entry[operand], inf)
-
-
-_SOURCE, _SINK = 0, 1
-
-
-class _Edge(Struct):
-    target: int
-    room: float
-    back: int
-    """The number of the edge in the other direction, among those of the target."""
-
-
-class _Network(Struct):
-    """A flow network. A value has two nodes, its entry and the next number, with an edge of its capacity between them."""
-
-    edges: list[list[_Edge]] = field(default_factory=lambda: [[], []])
-    entry: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-
-    def add(self, value: SSAValue, capacity: float) -> None:
-        """Adds a value."""
-        self.entry[value] = len(self.edges)
-        self.edges += [[], []]
-        self.connect(self.entry[value], self.entry[value] + 1, capacity)
-
-    def cut(self, reached: set[int]) -> Cut:
-        """The values of which one side alone is reached, in the order in which they were added."""
-        return Cut(tuple([value for value, entry in self.entry.items() if entry in reached and entry + 1 not in reached]))
-
-    def connect(self, start: int, end: int, capacity: float) -> None:
-        """Adds an edge, and that in the other direction, which has no room yet."""
-        self.edges[start].append(_Edge(end, capacity, len(self.edges[end])))
-        self.edges[end].append(_Edge(start, 0, len(self.edges[start]) - 1))
-
-    def saturate(self) -> None:
-        """Sends as much from the source to the sink as there is room for: along shortest paths, all those of a length at a time."""
-        while (levels := self._levels())[_SINK] >= 0:
-            left = [0] * len(self.edges)
-            while self._sent(levels, left):
-                pass
-
-    def _levels(self) -> list[int]:
-        """How far each node is from the source along edges with room; -1 for what cannot be reached."""
-        levels = [-1] * len(self.edges)
-        levels[_SOURCE] = 0
-        pending = deque([_SOURCE])
-        while pending:
-            node = pending.popleft()
-            for edge in self.edges[node]:
-                if edge.room > 0 and levels[edge.target] < 0:
-                    levels[edge.target] = levels[node] + 1
-                    pending.append(edge.target)
-        return levels
-
-    def _sent(self, levels: list[int], left: list[int]) -> bool:
-        """Sends along one path; False if none is left of this length. ``left`` holds the first edge of each node that may still lead to the sink."""
-        path: list[_Edge] = []
-        node = _SOURCE
-        while node != _SINK:
-            edges = self.edges[node]
-            while left[node] < len(edges) and not (edges[left[node]].room > 0 and levels[edges[left[node]].target] == levels[node] + 1):
-                left[node] += 1
-            if left[node] < len(edges):
-                path.append(edges[left[node]])
-                node = path[-1].target
-            elif path:
-                dead = path.pop()
-                node = self.edges[dead.target][dead.back].target
-                left[node] += 1
-            else:
-                return False
-        amount = min(edge.room for edge in path)
-        for edge in path:
-            edge.room -= amount
-            self.edges[edge.target][edge.back].room += amount
-        return True
-
-    def reached(self) -> set[int]:
-        """The nodes that the source reaches along edges with room."""
-        return {node for node, level in enumerate(self._levels()) if level >= 0}
-
-    def not_reaching(self) -> set[int]:
-        """The nodes that reach the sink along no edges with room."""
-        reaching, pending = {_SINK}, [_SINK]
-        while pending:
-            for back in self.edges[pending.pop()]:
-                edge = self.edges[back.target][back.back]
-                if edge.room > 0 and back.target not in reaching:
-                    reaching.add(back.target)
-                    pending.append(back.target)
-        return set(range(len(self.edges))) - reaching

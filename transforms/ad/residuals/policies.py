@@ -112,7 +112,7 @@ class RecomputeCheap(Policy, frozen=True):
         return True
 
     def plan(self, site: Site) -> Plan:
-        return plan(site.block, site.residuals, site.available)
+        return plan(site.block, site.residuals, site.available, site.times)
 
 
 class RecomputeAll(Policy, frozen=True):

@@ -110,7 +110,7 @@ class _LoopSweep:
         inner, active_carried, active_constants = self._forward()
         reverse = ReverseBody(inner.b, [*(self.initial[i] for i in active_carried), *(self.constants[i] for i in active_constants)])
         out_bars = self._reverse(inner, reverse, active_carried, active_constants)
-        residual_plan = reverse.plan(self.body, out_bars, self.body.args[: self.first + len(self.constants)])
+        residual_plan = reverse.plan(self.body, out_bars, self.body.args[: self.first + len(self.constants)], self.static_trip_count)
         used = reverse.references(residual_plan, out_bars)
         used_constants = [i for i in range(len(self.constants)) if self.body.args[self.first + i] in used]
         slots = [slot_for(value, self.static_trip_count, self.outer.b.scalar(0, i64)) for value in residual_plan.stored]
