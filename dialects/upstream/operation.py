@@ -13,6 +13,8 @@ from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects.upstream.arities import group_sizes, wrong_count, wrong_groups
+from wengert.dialects.upstream.attribute_kinds import wrong_attribute
+from wengert.dialects.upstream.attribute_sizes import wrong_size
 from wengert.dialects.upstream.checks import problem_of
 from wengert.dialects.upstream.parts import wrong_parts
 from wengert.dialects.upstream.tables import FORMS, TERMINATORS
@@ -49,8 +51,8 @@ class UpstreamOp(DialectOperation):
         return super().create(operands=operands, result_types=result_types, attributes=entries, location=location, successors=successors, regions=regions)
 
     def verify_(self) -> None:
-        """Raises VerifyException where there are too many or too few operands, results or regions, or their types do not fit each other."""
-        problem = wrong_count(self) or wrong_groups(self) or wrong_parts(self) or problem_of(self)
+        """Raises VerifyException where there are too many or too few operands, results or regions, attributes are missing or wrong, or types do not fit."""
+        problem = wrong_count(self) or wrong_groups(self) or wrong_attribute(self) or wrong_parts(self) or wrong_size(self) or problem_of(self)
         if problem:
             raise VerifyException(problem)
 

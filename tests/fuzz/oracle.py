@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,9 @@ from xdsl.ir import Operation, SSAValue
 
 import wengert as wg
 from fuzz.case import lowered
-from wengert.ir.tensor_types import element, is_boolean, is_complex, is_unsigned, largest_integer, shape
+from wengert.dialects import stablehlo
+from wengert.ir.attributes import int_of
+from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer, is_unsigned, largest_integer, shape
 from wengert.lab.agreement.agreement import Mismatch
 from wengert.runtime.interpreter.execution import run
 from wengert.runtime.interpreter.watcher import Watcher
@@ -103,15 +105,24 @@ def combines_in_a_wider_type(text: str) -> bool:
     return any(element(op.operands[0]) != element(op.results[0]) for op in ops)
 
 
-def adds_known_booleans(text: str) -> bool:
-    """Whether two booleans are added that are computed from constants alone: XLA folds them as numbers of one bit, so that true and true are false."""
+def known_ops(text: str) -> Iterator[Operation]:
+    """The ops whose operands are computed from constants alone, which XLA computes by itself."""
     known = set[SSAValue]()
     for op in wg.parse(text).module.walk():
         if not op.regions and all(operand in known for operand in op.operands):
             known.update(op.results)
-            if op.name == "stablehlo.add" and is_boolean(element(op.results[0])):
-                return True
-    return False
+            yield op
+
+
+def adds_known_booleans(text: str) -> bool:
+    """Whether two booleans are added that are computed from constants alone: XLA folds them as numbers of one bit, so that true and true are false."""
+    return any(op.name == "stablehlo.add" and is_boolean(element(op.results[0])) for op in known_ops(text))
+
+
+def convolves_known_integers(text: str) -> bool:
+    """Whether integers computed from constants alone are convolved in batch groups: XLA folds them to the nearest number of the type, where sums wrap around."""
+    convolutions = [op for op in known_ops(text) if isinstance(op, stablehlo.ConvolutionOp)]
+    return any(is_integer(element(op.result)) and int_of(op.batch_group_count) > 1 for op in convolutions)
 
 
 def _vanishes(x: Any) -> bool:
@@ -138,7 +149,7 @@ INEXACT = {
 which it takes from a difference of exponentials, and logarithms near a singularity, where the square of the distance underflows and the result is infinite."""
 
 
-DEFECTS = (has_narrow_positions, combines_in_a_wider_type, has_slices_of_slices, adds_known_booleans)
+DEFECTS = (has_narrow_positions, combines_in_a_wider_type, has_slices_of_slices, adds_known_booleans, convolves_known_integers)
 """Programs that XLA computes wrongly, whatever their inputs are."""
 
 

@@ -127,3 +127,21 @@ def test_sums_of_booleans() -> None:
     np.testing.assert_array_equal(execute(BOOLEANS.format(added="%x"), [x])[0], x)
     with pytest.raises(NotThereError):
         execute(BOOLEANS.format(added="%true"), [x])
+
+
+CONVOLUTION = """
+func.func public @main({arguments}) -> tensor<1x2x1xi32> {{
+  {operands}
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [f, b, 0]x[o, i, 0]->[b, f, 0], window = {{stride = [1]}} {{batch_group_count = 2 : i64, feature_group_count = 1 : i64}} : (tensor<1x2x2xi32>, tensor<2x1x2xi32>) -> tensor<1x2x1xi32>
+  return %0 : tensor<1x2x1xi32>
+}}
+"""
+
+
+def test_convolutions_of_integers_in_batch_groups() -> None:
+    given = CONVOLUTION.format(arguments="%x: tensor<1x2x2xi32>, %w: tensor<2x1x2xi32>", operands="")
+    x, w = np.array([[[1, 2], [3, 2**31 - 1]]], np.int32), np.array([[[-1, 0]], [[-2, 9]]], np.int32)
+    np.testing.assert_array_equal(execute(given, [x, w])[0].ravel(), [-1, (-6 + 9 * (2**31 - 1) + 2**31) % 2**32 - 2**31])
+    operands = f"%x = stablehlo.constant dense<{x.tolist()}> : tensor<1x2x2xi32>\n  %w = stablehlo.constant dense<{w.tolist()}> : tensor<2x1x2xi32>"
+    with pytest.raises(NotThereError):
+        execute(CONVOLUTION.format(arguments="", operands=operands), [])

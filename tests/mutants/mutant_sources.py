@@ -6,9 +6,11 @@ import re
 from collections.abc import Generator
 from pathlib import Path
 
+from reference_programs import CORPUS, HAVE_CORPUS
 from typing_cases.every_op import WELL_TYPED
 from xdsl.dialects.builtin import ModuleOp
 
+import wengert as wg
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.verification.verifier import verify
@@ -105,3 +107,15 @@ def programs_of_tests() -> Generator[ModuleOp]:
             except DiagnosticError:
                 continue
             yield module
+
+
+def programs_in_upstream_dialects() -> Generator[ModuleOp]:
+    """The programs that the tests of upstream dialects have, as far as they are accepted: those of the corpus too, where there is one."""
+    folders = [TESTS / "upstream", *([CORPUS / "upstream"] if HAVE_CORPUS else [])]
+    for path in sorted(path for folder in folders for path in folder.rglob("*.mlir")):
+        for part in path.read_text().split("// -----"):
+            try:
+                wg.parse(part)
+            except DiagnosticError:
+                continue
+            yield parse_module(part)

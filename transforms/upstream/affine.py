@@ -27,8 +27,8 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.upstream import UpstreamOp, upstream_class
 from wengert.dialects.upstream.arities import SEGMENTS
+from wengert.dialects.upstream.attribute_kinds import numbers_of
 from wengert.dialects.upstream.forms import dense
-from wengert.ir import elements
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.construction import erase
 from wengert.ir.tensor_types import DYNAMIC, i1, i32
@@ -212,9 +212,9 @@ def _grouped(writer: Writer, op: UpstreamOp, side: str, extreme: str, map: Affin
     """The bounds of each dimension, of which each may be the extreme of several."""
     values = writer.values(map, operands)
     bounds: list[SSAValue] = []
-    for size in elements.to_numpy(cast(Any, op.attributes[f"{side}BoundsGroups"])).reshape(-1):
-        bounds.append(writer.extreme(extreme, values[: int(size)]))
-        values = values[int(size) :]
+    for size in numbers_of(op.attributes[f"{side}BoundsGroups"]) or ():
+        bounds.append(writer.extreme(extreme, values[:size]))
+        values = values[size:]
     return bounds
 
 

@@ -23,7 +23,7 @@ from wengert.transforms.upstream.convert.control import nest
 from wengert.transforms.upstream.convert.converter import Converter, Value, handles
 from wengert.transforms.upstream.convert.errors import NotElementwiseError, not_elementwise, refusal
 from wengert.transforms.upstream.convert.integers import number_of
-from wengert.transforms.upstream.convert.maps import arranged, iteration_space, projected, read_over, value_of
+from wengert.transforms.upstream.convert.maps import arranged, iteration_space, projected, read_over, value_of, wrong_extent
 from wengert.transforms.upstream.convert.structured import Combination, Structured, combination, is_zero
 from wengert.transforms.upstream.convert.tensors import element_at
 from wengert.transforms.upstream.convert.windows import convolution, window_reduction
@@ -31,9 +31,16 @@ from wengert.transforms.upstream.convert.windows import convolution, window_redu
 
 def write_structured(c: Converter, s: Structured) -> list[Value]:
     """The outputs of a structured op."""
-    extents = iteration_space(s.maps, [shape(x) for x in (*s.ins, *s.outs)])
+    shapes = [shape(x) for x in (*s.ins, *s.outs)]
+    ranks = [(len(extents), len(map.results)) for map, extents in zip(s.maps, shapes, strict=True)]
+    for number, (has, indexed) in enumerate(ranks):
+        if has != indexed:
+            raise refusal(s.op, f"operand {number} is of rank {has}, and is indexed by {indexed} positions")
+    extents = iteration_space(s.maps, shapes)
     if extents is None:
         raise refusal(s.op, "a dimension of the iteration space has no operand that is indexed by it alone")
+    if problem := wrong_extent(s.maps, shapes, extents):
+        raise refusal(s.op, problem)
     if 0 in extents:
         return s.outs
     for recognise in (contraction, convolution, window_reduction):

@@ -188,7 +188,7 @@ def _elementwise_op(c: Converter, op: UpstreamOp) -> Sequence[Value]:
     kind = elementwise_kind(op)
     if kind is None:
         raise refusal(op, f"unknown kind {op.attributes.get('kind')}")
-    return _elementwise(c, op, kind, maps_of(op) if "indexing_maps" in op.attributes else None)
+    return _elementwise(c, op, kind, (maps_of(op) if "indexing_maps" in op.attributes else None) or None)
 
 
 @handles("linalg.copy")
@@ -243,7 +243,10 @@ def _transpose(c: Converter, op: UpstreamOp) -> Sequence[Value]:
 def _broadcast(c: Converter, op: UpstreamOp) -> Sequence[Value]:
     x, out = c.operands(op)
     added = ints(op.attributes["dimensions"])
-    return [c.b.broadcast_in_dim(x, [d for d in range(rank(out)) if d not in added], shape(out))]
+    kept = [d for d in range(rank(out)) if d not in added]
+    if [shape(out)[d] for d in kept] != list(shape(x)):
+        raise refusal(op, f"dimensions {kept} of {out.type} have other extents than {x.type}")
+    return [c.b.broadcast_in_dim(x, kept, shape(out))]
 
 
 @handles("linalg.softmax")

@@ -69,6 +69,16 @@ def iteration_space(maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]]) 
     return [extents[d] for d in range(count)] if len(extents) == count else None
 
 
+def wrong_extent(maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]], extents: Sequence[int]) -> str:
+    """How an operand has another extent than the dimension that it is indexed by, or nothing."""
+    for number, (map, extent) in enumerate(zip(maps, shapes, strict=True)):
+        for place, (expr, n) in enumerate(zip(map.results, extent, strict=True)):
+            d = single_dim(expr)
+            if d is not None and n != extents[d]:
+                return f"operand {number} has extent {n} in dimension {place}, where others have {extents[d]}"
+    return ""
+
+
 def value_of(c: Converter, expr: AffineExpr, dims: Sequence[Value], symbols: Sequence[Value] = ()) -> Value:
     """The value of an expression."""
     if isinstance(expr, AffineDimExpr):
