@@ -71,7 +71,8 @@ def parse(text: str, what: str) -> str:
 
 AT_POSITIONS = {"stablehlo.dynamic_slice": 1, "stablehlo.dynamic_update_slice": 2, "stablehlo.gather": 1, "stablehlo.scatter": None}
 """Ops that read or write at computed positions, and which of their operands are the first positions; of a scatter it depends on how many operands it has."""
-SLICES = ("stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice")
+SLICES = ("stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice", "stablehlo.gather")
+"""Slices, among them gathers, which are slices where they are at one position."""
 
 
 def has_narrow_positions(text: str) -> bool:

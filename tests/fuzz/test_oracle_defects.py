@@ -65,6 +65,20 @@ def test_unsigned_positions_of_slices_are_not_asked_about() -> None:
         execute(AT_A_POSITION.format(type="ui32"), [np.zeros(3201), np.ones(1)])
 
 
+GATHER = """
+func.func public @main(%x: tensor<5xf32>) -> tensor<1xf32> {
+  %i = stablehlo.constant dense<44768> : tensor<1xui16>
+  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0], start_index_map = [0]>, slice_sizes = array<i64: 1>}> : (tensor<5xf32>, tensor<1xui16>) -> tensor<1xf32>
+  return %0 : tensor<1xf32>
+}
+"""
+
+
+def test_unsigned_positions_of_gathers_are_not_asked_about() -> None:
+    with pytest.raises(NotThereError):
+        execute(GATHER, [np.arange(5, dtype=np.float32)])
+
+
 POWER = """
 func.func public @main(%x: tensor<2xcomplex<f32>>, %y: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
   %0 = stablehlo.power %x, %y : tensor<2xcomplex<f32>>
