@@ -203,7 +203,7 @@ WHOLE_OPS = (
 )
 """What has code of its own on a CPU, as ops on whole tensors, for targets whose kernels are all made from nests."""
 
-GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse,{GPU_KERNELS}"
+GPU_LOWER = f"expand-functions,check-compilable,{WHOLE_OPS},{CANONICALIZE},fuse{{target=gpu}},{GPU_KERNELS}"
 """From core-level IR to kernels for a GPU."""
 
 

@@ -27,44 +27,49 @@ from wengert.transforms.fuse.fusion import captured, plan
 from wengert.transforms.fuse.nests import NestBuilder
 from wengert.transforms.fuse.plan import Plan
 from wengert.transforms.fuse.roles import Role, role
-from wengert.transforms.fuse.updates.whole_stacks import unread_operands
 
 
 @dataclass(frozen=True)
 class FusePass(ModulePass):
     """Groups the ops of every function into kernels: loop nests, matrix products, and what has code of its own or none.
 
-    A function that holds kernels already is left as it is.
+    A function that holds kernels already is left as it is. On a CPU, arrays that a loop overwrites whole begin without contents; on a GPU, launches that are
+    merged read them as a whole.
     """
 
     name = "fuse"
+    target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks and not holds_kernels(function):
-                insert_before(function, fused(function))
+                insert_before(function, fused(function, empty_stacks=self.target == "cpu"))
                 detach(function)
 
     def rebuilt(self, module: ModuleOp) -> ModuleOp:
-        ops = [fused(op) if isinstance(op, FuncOp) and op.body.blocks and not holds_kernels(op) else copy_op(op, {}) for op in ops_in(module.body.block)]
+        empty = self.target == "cpu"
+        ops = [
+            fused(op, empty_stacks=empty) if isinstance(op, FuncOp) and op.body.blocks and not holds_kernels(op) else copy_op(op, {})
+            for op in ops_in(module.body.block)
+        ]
         made = ModuleOp(ops, module.attributes, module.sym_name)
         made.location = module.location
         return made
 
 
-def fused(function: FuncOp) -> FuncOp:
-    """A function of kernel ops that computes what a function of tensor ops does."""
-    block, results = _fused_block(function.body.block)
+def fused(function: FuncOp, *, empty_stacks: bool = True) -> FuncOp:
+    """A function of kernel ops that computes what one of tensor ops does. Arrays that loops overwrite whole begin without contents if ``empty_stacks``."""
+    block, results = _fused_block(function.body.block, empty_stacks)
     append(block, ReturnOp.create(operands=results))
     return FuncOp.create(properties=function.properties, attributes=function.attributes, regions=[Region([block])], location=function.location)
 
 
-def _fused_block(block: Block) -> tuple[Block, list[SSAValue]]:
+def _fused_block(block: Block, empty_stacks: bool) -> tuple[Block, list[SSAValue]]:
     """A block of kernel ops without its terminator, and the values that it ends with."""
     outer = block_with([arg.type for arg in block.args])
     for old, new in zip(block.args, outer.args, strict=True):
         new.name_hint = old.name_hint
-    builder = _FunctionBuilder(block, plan(block), outer)
+    builder = _FunctionBuilder(block, plan(block, empty_stacks=empty_stacks), outer, empty_stacks)
     builder.run()
     last = block.last_op
     assert last is not None
@@ -72,8 +77,9 @@ def _fused_block(block: Block) -> tuple[Block, list[SSAValue]]:
 
 
 class _FunctionBuilder:
-    def __init__(self, block: Block, plan: Plan, outer: Block):
+    def __init__(self, block: Block, plan: Plan, outer: Block, empty_stacks: bool):
         self.plan = plan
+        self.empty_stacks = empty_stacks
         self.outer = outer
         self.env: dict[SSAValue, SSAValue] = dict(zip(block.args, outer.args, strict=True))
 
@@ -132,10 +138,10 @@ class _FunctionBuilder:
         """Builds a loop or branch with the same operands, its regions like functions."""
         regions: list[Region] = []
         for region in op.regions:
-            block, results = _fused_block(region.block)
+            block, results = _fused_block(region.block, self.empty_stacks)
             append(block, (YieldOp if isinstance(op, StripMineOp) else stablehlo.ReturnOp).create(operands=results))
             regions.append(Region([block]))
-        unread = unread_operands(op)
+        unread = self.plan.unread.get(op, ())
         fused = type(op).create(
             operands=[self._unwritten(operand) if number in unread else self.in_memory(operand) for number, operand in enumerate(operands_of(op))],
             result_types=[r.type for r in op.results],

@@ -45,9 +45,9 @@ SMALL_CONSTANT = 4096
 """Constants are stored in the program up to this many elements; larger splats are filled in at run time."""
 
 
-def plan(block: Block) -> Plan:
-    """The fusion plan of a block of tensor ops that ends in a return."""
-    return _Fusion(block).run()
+def plan(block: Block, *, empty_stacks: bool = True) -> Plan:
+    """The fusion plan of a block of tensor ops that ends in a return. Arrays that a loop overwrites whole need no first contents if ``empty_stacks``."""
+    return _Fusion(block, empty_stacks).run()
 
 
 def reduces_whole_loops(op: core.ReduceOp, loops: tuple[int, ...]) -> bool:
@@ -59,9 +59,10 @@ def reduces_whole_loops(op: core.ReduceOp, loops: tuple[int, ...]) -> bool:
 
 
 class _Fusion:
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, empty_stacks: bool):
         self.block = block
         self.ops = list(block.ops)
+        self.unread = {op: unread for op in self.ops if empty_stacks and (unread := unread_operands(op))}
         self.roles: dict[Operation, Role] = {}
         self.groups: list[Group] = []
         self.home: dict[SSAValue, int] = {}
@@ -86,7 +87,7 @@ class _Fusion:
             self._place(op)
         self._sink()
         stored = Storage(self.roles, self.home, self.in_memory, self._demand, self.resolve).choose(self.ops)
-        return Plan(self.groups, self.home, stored, self.alias)
+        return Plan(self.groups, self.home, stored, self.alias, self.unread)
 
     def resolve(self, value: SSAValue) -> SSAValue:
         """The value behind barriers."""
@@ -107,7 +108,7 @@ class _Fusion:
                         self._needs_memory(operand)
         for op in self.ops:
             if self.roles[op] in (Role.OPAQUE, Role.CONTROL):
-                unread = unread_operands(op)
+                unread = self.unread.get(op, ())
                 for number, operand in enumerate(operands_of(op)):
                     if number not in unread:
                         self._needs_memory(operand)

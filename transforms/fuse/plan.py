@@ -50,9 +50,12 @@ class Group(Struct):
 
 
 class Plan(Struct):
-    """The result of fusion: groups in order, the group of every computed value, the values that go to memory, and those behind barriers."""
+    """The result of fusion: groups in order, the group of every computed value, the values that go to memory, and those behind barriers.
+
+    ``unread``: of loops, the numbers of operands whose elements nobody reads."""
 
     groups: list[Group]
     home: dict[SSAValue, int]
     stored: set[SSAValue]
     alias: dict[SSAValue, SSAValue]
+    unread: dict[Operation, frozenset[int]]

@@ -95,6 +95,8 @@ class NoisyFrame(Frame):
         elif name in REFLECTED or name in CENTRED:
             if isinstance(op, stablehlo.BatchNormInferenceOp):
                 exact = self._scaled_first(op, exact)
+            elif isinstance(op, stablehlo.BatchNormTrainingOp):
+                exact = self._by_moments(op, exact)
             exact = self._with_operands_off(exact, spared=1 if name in OF_AN_ORDER else 0)
         return self._after(exact, lambda x: self.machine.noise.off(x, 4 * self.machine.noise.ulps, False, units=name in SATURATING))
 
@@ -325,6 +327,25 @@ class NoisyFrame(Frame):
             with np.errstate(all="ignore"):
                 factor = scale / np.sqrt(variance + np.asarray(epsilon, x.dtype))
                 return np.asarray(x * factor.reshape(along) + (offset - mean * factor).reshape(along)).astype(x.dtype)
+
+        return noisy
+
+    def _by_moments(self, op: stablehlo.BatchNormTrainingOp, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """A normalisation by the mean and variance of its operand, or, in some of the runs, by a variance that is the mean square less the squared mean, as
+        XLA's: of equal numbers it is as large as the rounding of their squares, and may be negative."""
+        dimension, epsilon = int_of(op.feature_index), float(op.epsilon.value.data)
+
+        def noisy(x: Any, scale: Any, offset: Any) -> Any:
+            if np.size(x) == 0 or self.machine.noise.rng.random() < 0.5:
+                return exact(x, scale, offset)
+            others = tuple(d for d in range(np.ndim(x)) if d != dimension)
+            along = (-1, *(1,) * (np.ndim(x) - 1 - dimension))
+            with np.errstate(all="ignore"):
+                mean = np.mean(x, axis=others).astype(x.dtype)
+                variance = (self.machine.noise.off(np.mean(x * x, axis=others), self.machine.noise.ulps, False, units=True) - mean * mean).astype(x.dtype)
+                factor = scale / np.sqrt(variance + np.asarray(epsilon, x.dtype))
+                output = (x - mean.reshape(along)) * factor.reshape(along) + offset.reshape(along)
+            return output.astype(x.dtype), mean, variance
 
         return noisy
 
