@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -13,24 +11,13 @@ from xdsl.ir import Operation, SSAValue
 
 import wengert as wg
 from fuzz.case import lowered
+from fuzz.xla_process import XLA
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer, is_unsigned, largest_integer, shape
 from wengert.lab.agreement.agreement import Mismatch
 from wengert.runtime.interpreter.execution import run
 from wengert.runtime.interpreter.watcher import Watcher
-
-# Two passes count the iterations of loops wrongly: none of "from 0 while below 1, by 2", minus one of "from 2 while below 1".
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_disable_hlo_passes=simplify-while-loops,while-loop-trip-count-annotator",
-)
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
-
-REFUSALS = ("UNIMPLEMENTED", "can't be translated to XLA HLO", "failed to legalize operation", "Failed after scan_expander")
-"""What XLA says of ops that it does not have; a scan over no elements fails in its own expansion."""
 
 
 class NotThereError(Exception):
@@ -45,28 +32,14 @@ def is_there() -> bool:
     return find_spec("jax") is not None
 
 
-@lru_cache(maxsize=1)
-def _tools() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import jax
-        from jax._src import compiler
-        from jax._src.interpreters import mlir
-        from jax.extend.backend import get_backend
-        from jaxlib import _jax, lapack
-        from jaxlib.mlir import ir
-    lapack._lapack.initialize()
-    return jax, compiler, mlir, get_backend("cpu"), _jax, ir
-
-
 def parse(text: str, what: str) -> str:
     """The text as JAX prints it, or a Mismatch if it is refused."""
-    _, _, mlir, _, _, ir = _tools()
-    with mlir.make_ir_context():
-        try:
-            return str(ir.Module.parse(text))
-        except ir.MLIRError as error:
-            raise Mismatch(f"JAX refuses {what}", str(error)[:600]) from None
+    kind, said = XLA.ask("parse", text)
+    if kind == "refused":
+        raise Mismatch(f"JAX refuses {what}", said)
+    if kind != "ok":
+        raise RuntimeError(f"JAX's parser of {what}: {kind}: {said}")
+    return str(said)
 
 
 AT_POSITIONS = {"stablehlo.dynamic_slice": 1, "stablehlo.dynamic_update_slice": 2, "stablehlo.gather": 1, "stablehlo.scatter": None}
@@ -180,22 +153,17 @@ def has_inexact_functions(text: str, inputs: Sequence[Any]) -> bool:
 
 
 def execute(text: str, inputs: Sequence[Any]) -> list[Any]:
-    """The results that XLA computes."""
-    jax, compiler, mlir, backend, _jax, ir = _tools()
+    """The results that XLA computes.
+
+    Raises:
+        NotThereError: it has no such op, is known to compute something else, or broke an assertion of its own.
+    """
     if any(defect(text) for defect in DEFECTS) or has_inexact_functions(text, inputs):
         raise NotThereError
-    device = backend.local_devices()[0]
     parse(text, "the printed text")
-    with mlir.make_ir_context():
-        module = str(ir.Module.parse(text))
-        options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-        try:
-            program = backend.compile_and_load(module.encode(), _jax.DeviceList((device,)), options)
-        except jax.errors.JaxRuntimeError as error:
-            if any(part in str(error) for part in REFUSALS):
-                raise NotThereError from None
-            raise
-    with jax.enable_x64(True):
-        arrays = [jax.device_put(np.asarray(x), device) for x in inputs]
-        results = program.execute_sharded(arrays)
-        return [np.asarray(shards[0]) for shards in results.disassemble_into_single_device_arrays()]
+    kind, results = XLA.ask("execute", text, [np.asarray(x) for x in inputs])
+    if kind in ("not there", "ended"):
+        raise NotThereError(results)
+    if kind != "ok":
+        raise RuntimeError(results)
+    return list(results)
