@@ -131,6 +131,23 @@ def test_a_mean_may_be_subtracted_after_scaling() -> None:
     assert not agrees(case, (2 * x)[None])
 
 
+def test_a_variance_may_be_a_difference_of_squares() -> None:
+    """Of equal numbers it is zero, or as large as the rounding of their squares, with either sign."""
+    x = np.full((3, 1), -0.44397064)
+    case = of_text(
+        """func.func public @main(%x: tensor<3x1xf64>, %s: tensor<1xf64>) -> tensor<1xf64> {
+          %0:3 = "stablehlo.batch_norm_training"(%x, %s, %s) <{epsilon = 0.5 : f32, feature_index = 1 : i64}>
+            : (tensor<3x1xf64>, tensor<1xf64>, tensor<1xf64>) -> (tensor<3x1xf64>, tensor<1xf64>, tensor<1xf64>)
+          return %0#2 : tensor<1xf64>
+        }""",
+        x,
+        np.ones(1),
+    )
+    assert agrees(case, np.array([-2.8e-17]))
+    assert agrees(case, np.array([5.6e-17]))
+    assert not agrees(case, np.array([1e-12]))
+
+
 def test_a_triangular_system_may_be_solved_by_an_inverse() -> None:
     """With elements of very different sizes the product with an inverse is far less exact than substitution."""
     a = np.array([[1e9, 7.0, -1e6], [0, 7e8, 4e-6], [0, 0, 1.47]])
