@@ -111,16 +111,22 @@ def _is_large(x: Any) -> bool:
     return bool(np.any(np.abs(x) > -np.log(np.finfo(x.dtype).tiny) / 4))
 
 
+def _has_a_small_part(x: Any) -> bool:
+    return any(bool(np.any((part != 0) & (np.abs(part) < 1e-3))) for part in (x.real, x.imag))
+
+
 INEXACT = {
     "stablehlo.power": _vanishes,
     "stablehlo.sine": _is_small,
     "chlo.sinh": _is_small,
+    "stablehlo.cosine": _has_a_small_part,
+    "chlo.cosh": _has_a_small_part,
     "stablehlo.log_plus_one": _is_large,
     "chlo.atan": _is_large,
     "chlo.atanh": _is_large,
 }
 """Complex functions that XLA computes wrongly, and of which results: a power that is zero or subnormal, which without optimisation is NaN, sines near zero,
-which it takes from a difference of exponentials, and logarithms near a singularity, where the square of the distance underflows and the result is infinite."""
+and cosines where a part is, which it takes from differences of exponentials, and logarithms near a singularity, where the square of the distance underflows and the result is infinite."""
 
 
 DEFECTS = (has_narrow_positions, combines_in_a_wider_type, has_slices_of_slices, adds_known_booleans, convolves_known_integers)

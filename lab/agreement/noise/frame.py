@@ -24,6 +24,7 @@ from wengert.lab.agreement.noise.kinds import (
     EXACT,
     EXTREMES,
     FACTORED,
+    HALVING,
     OF_AN_ORDER,
     REFLECTED,
     SATURATING,
@@ -68,6 +69,8 @@ class NoisyFrame(Frame):
             exact = self._quotients(exact)
         if name == "atan2" and self.machine.noise.flushing:
             exact = self._angles(exact)
+        if name in HALVING and self.machine.noise.flushing and is_complex(element(op.operands[0])):
+            exact = self._of_halves(exact)
         if name in ("add", "subtract") and any(map(is_product, op.operands)):
             exact = self._contracted(op, exact)
         if name in ARITHMETIC:
@@ -146,6 +149,15 @@ class NoisyFrame(Frame):
             flushed = [(v != 0) & (np.abs(np.asarray(v).astype(wider(result.dtype))) < small) for v in (y, x)]
             lost = flushed[0] & flushed[1] & self.machine.noise.coins(result.shape)
             return np.where(lost, np.nan, result).astype(result.dtype)[()]
+
+        return noisy
+
+    def _of_halves(self, exact: Callable[..., Any]) -> Callable[..., Any]:
+        """An inverse function whose formula begins with half of its operand: parts that are subnormal then may be lost."""
+
+        def noisy(x: Any) -> Any:
+            x = as_array(x)
+            return exact((2 * self.machine.noise.flushed(x / 2)).astype(x.dtype)[()])
 
         return noisy
 

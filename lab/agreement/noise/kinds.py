@@ -102,6 +102,8 @@ FACTORED = frozenset(
 """Those of them that also multiply by roots, roots of unity or quotients, so that they are not exact on any numbers."""
 SATURATING = frozenset(("tanh", "erf", "erfc", "logistic"))
 """Functions that come so near to one that some implementations are there and others are not."""
+HALVING = frozenset(("acos", "acosh", "asin", "asinh"))
+"""Complex functions that are computed from half of their operand."""
 REFLECTED = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
 """Functions that are computed from their values elsewhere, and amplify the rounding of an operand near their poles."""
 OF_AN_ORDER = frozenset(("polygamma", "zeta"))

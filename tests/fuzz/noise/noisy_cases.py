@@ -14,10 +14,10 @@ def of_text(body: str, *inputs: np.ndarray) -> Case:
     return Case(Program(body, inputs))
 
 
-def agrees(case: Case, *given: np.ndarray) -> bool:
-    """Whether these may be the results of a case."""
+def agrees(case: Case, *given: np.ndarray, flushing: bool = False) -> bool:
+    """Whether these may be the results of a case, where subnormal numbers may become zero if ``flushing``."""
     try:
-        assert_agree("a test", list(given), case.outputs, noise_of(case.program, case.inputs))
+        assert_agree("a test", list(given), case.outputs, noise_of(case.program, case.inputs, flushing=flushing))
     except Mismatch:
         return False
     return True

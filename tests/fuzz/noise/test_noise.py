@@ -148,6 +148,19 @@ def test_a_variance_may_be_a_difference_of_squares() -> None:
     assert not agrees(case, np.array([1e-12]))
 
 
+def test_half_of_a_small_part_may_be_lost() -> None:
+    """Inverse functions of complex numbers are computed from half of them, which is subnormal below twice the smallest normal number."""
+    tiny = float(np.finfo(np.float32).tiny)
+    text = """func.func public @main(%x: tensor<1xcomplex<f32>>) -> tensor<1xcomplex<f32>> {
+      %0 = chlo.acos %x : tensor<1xcomplex<f32>> -> tensor<1xcomplex<f32>>
+      return %0 : tensor<1xcomplex<f32>>
+    }"""
+    near, further = (of_text(text, np.array([1 + 1j * factor * tiny], np.complex64)) for factor in (1.5, 2.5))
+    assert agrees(near, np.zeros(1, np.complex64), flushing=True)
+    assert not agrees(near, np.zeros(1, np.complex64))
+    assert not agrees(further, np.zeros(1, np.complex64), flushing=True)
+
+
 def test_a_triangular_system_may_be_solved_by_an_inverse() -> None:
     """With elements of very different sizes the product with an inverse is far less exact than substitution."""
     a = np.array([[1e9, 7.0, -1e6], [0, 7e8, 4e-6], [0, 0, 1.47]])
