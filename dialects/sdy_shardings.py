@@ -20,6 +20,9 @@ from xdsl.ir import Attribute, Operation
 
 from wengert.ir.traversal import all_ops
 
+MOST_DEVICES = 1 << 20
+"""How many devices a mesh may have, and how many numbers a table of devices may hold: both say any number in a few characters."""
+
 
 class ShardingError(ValueError):
     """A mesh or a sharding that says nothing, or what cannot be."""
@@ -297,6 +300,8 @@ def problem_of_mesh(mesh: Mesh) -> str:
     wrong = next(((name, size) for name, size in mesh.axes if size <= 0), None)
     if wrong is not None:
         return f'has an axis "{wrong[0]}" of size {wrong[1]}'
+    if mesh.size > MOST_DEVICES:
+        return f"has {mesh.size} devices, and may have {MOST_DEVICES} at most"
     single = not mesh.axes and len(mesh.device_ids) == 1
     if mesh.device_ids and not single and sorted(mesh.device_ids) != list(range(mesh.size)):
         return f"must list each of its devices 0 to {mesh.size - 1} once in device_ids, found {list(mesh.device_ids)}"

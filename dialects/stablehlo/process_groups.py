@@ -15,10 +15,12 @@ from msgspec import Struct
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation
 
+from wengert.dialects.sdy_shardings import MOST_DEVICES
 from wengert.dialects.stablehlo import collective as ops
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
+from wengert.ir.location.locations import error_at
 
 Group = tuple[int, ...]
 """Device numbers, in the order in which their values are concatenated and combined."""
@@ -114,9 +116,18 @@ def group_of(groups: Iterable[Group], device: int) -> Group | None:
 
 
 def declared_grid(module: Operation) -> Grid | None:
-    """The devices that a module says it is for (``mhlo.num_replicas``, ``mhlo.num_partitions``); None where it does not, or says that it is for one."""
+    """The devices that a module says it is for (``mhlo.num_replicas``, ``mhlo.num_partitions``); None where it does not, or says that it is for one.
+
+    Raises a DiagnosticError where they are too many to be listed, or fewer than none.
+    """
     counts = [_count(module.attributes.get(f"mhlo.num_{what}")) or 1 for what in ("replicas", "partitions")]
-    return None if counts == [1, 1] else Grid(*counts)
+    grid = Grid(*counts)
+    if min(counts) < 1 or grid.size > MOST_DEVICES:
+        raise error_at(
+            module.location,
+            f"the module is for {counts[0]} x {counts[1]} devices (mhlo.num_replicas x mhlo.num_partitions), of which there may be 1 to {MOST_DEVICES}",
+        )
+    return None if counts == [1, 1] else grid
 
 
 def known_groups(op: Operation, module: Operation) -> list[Group] | None:

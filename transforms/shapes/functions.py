@@ -12,7 +12,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, TensorType, TupleType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, TypeAttribute
-from xdsl.traits import IsTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects import chlo, stablehlo
@@ -142,10 +142,12 @@ class _Writer:
         self.define(op.results, values)
 
     def region(self, region: Region, types: Types, known: dict[int, SSAValue] | None = None) -> tuple[Region, Values]:
-        """A region again, for arguments of these types, some of which are known values from outside; and what it returns."""
-        block = region.block
+        """A region again, for arguments of these types, some of which are known values from outside; and what it returns. One that sees nothing outside
+        shares no constants with what is there."""
+        block, around = region.block, region.parent_op()
         made = Block(arg_types=types)
-        inner = _Writer(self.refinement, OpBuilder(made, parent=self.b, location=self.b.location), self.values)
+        isolated = around is not None and around.has_trait(IsolatedFromAbove)
+        inner = _Writer(self.refinement, OpBuilder(made, parent=None if isolated else self.b, location=self.b.location), self.values)
         inner.define(block.args, made.args)
         for i, value in (known or {}).items():
             self.values[block.args[i]] = value

@@ -8,6 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Operation
 
+from wengert.dialects.sdy_shardings import MOST_DEVICES
 from wengert.dialects.stablehlo import collective as ops
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
 from wengert.dialects.stablehlo.bounds import bounds_of
@@ -27,9 +28,6 @@ from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
 from wengert.ir.tensor_types import DYNAMIC, i64, tensor, ui32
 from wengert.ir.verification.typing_rules import typing_rule
-
-MOST_DEVICES = 1 << 20
-"""How many numbers a table of devices may hold: a splat writes any number of them in a few characters."""
 
 
 def device_table(op: Operation, name: str) -> list[list[int]]:

@@ -8,6 +8,7 @@ from fuzz.case import Case, interpreted, noise_of
 from fuzz.checks.check import Family
 from fuzz.checks.opened import opened
 from fuzz.judgement import assert_agree
+from wengert.ir.verification.verifier import verify
 
 check = Family()
 
@@ -15,6 +16,7 @@ check = Family()
 @check("open-extents", one_in=3)
 def open_extents(case: Case) -> None:
     program = opened(case.program, np.random.default_rng([7, case.seed])).specialized_for(case.inputs)
+    verify(program.module)
     assert_agree("with extents left open", interpreted(program, case.inputs), case.outputs, case.noisy)
 
 

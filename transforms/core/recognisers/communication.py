@@ -24,7 +24,7 @@ from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.core import Kind, KindAttr
-from wengert.dialects.sdy_shardings import Axis, Mesh, gather_groups, meshes_of
+from wengert.dialects.sdy_shardings import Axis, Mesh, gather_groups, meshes_of, problem_of_mesh
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGroupMeshAxesAttr
 from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, groups_of, known_groups, mode_of, rows
 from wengert.ir.attributes import int_array, int_attr, int_of
@@ -59,6 +59,8 @@ def number_groups(module: Operation) -> None:
         if mesh is None or any(axis.name not in dict(mesh.axes) for axis in axes):
             listed = ", ".join("@" + name for name in meshes) or "none"
             raise error_at(op.location, f"{op.name} is over axes that no mesh of this module has: {named} (meshes: {listed})")
+        if problem := problem_of_mesh(mesh):
+            raise error_at(op.location, f"{op.name}: the mesh {named.mesh} {problem}")
         op.properties.update(device_groups(gather_groups(axes, mesh)))
 
 
