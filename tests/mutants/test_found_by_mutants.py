@@ -63,6 +63,13 @@ def test_top_k_of_other_shapes(count: int, dimension: int, message: str) -> None
             program.compile(backend)(*inputs)
 
 
+@pytest.mark.parametrize("type", ["tensor<f32>", "tensor<2xf64>", "tensor<2x1xf32>"])
+def test_top_k_of_other_results_is_not_known(type: str) -> None:
+    text = TOP_K.format(count=4, dimension=0).replace(", %i: tensor<4xi32>", "").replace("tensor<2xf32>", type)
+    program = wg.parse(text.replace("  %0:2", "  %i = stablehlo.iota dim = 0 : tensor<4xi32>\n  %0:2"))
+    assert "ApproxTopK" in str(program.optimized_module)
+
+
 @pytest.mark.parametrize("limit", [2**63 - 1, 10**18, -1])
 def test_ranges_of_long_numbers_are_read_as_they_are_printed(limit: int) -> None:
     text = f"func.func @main(%x: tensor<8xf32>) -> tensor<3xf32> {{\n%r = stablehlo.slice %x [1:{limit}:2] : (tensor<8xf32>) -> tensor<3xf32>\nreturn %r : tensor<3xf32>\n}}"

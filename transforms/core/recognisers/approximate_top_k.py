@@ -30,7 +30,12 @@ def recognise_top_k(b: OpBuilder, op: stablehlo.CustomCallOp) -> Sequence[SSAVal
     values, positions = op.inputs[0], op.inputs[1]
     if dimension is None or k is None or shape(positions) != shape(values) or element(positions) != i32 or not numbers_along(positions, dimension):
         return None
-    if [shape(result)[dimension] for result in op.results] != [k, k]:
+    extents = [k if d == dimension else n for d, n in enumerate(shape(values))]
+    if (
+        not isinstance(k, int)
+        or not 0 <= k <= shape(values)[dimension]
+        or [r.type for r in op.results] != [tensor(extents, element(values)), tensor(extents, i32)]
+    ):
         return None
     if ("top_k_gt" in compared) == ("top_k_lt" in compared):
         return None
