@@ -152,7 +152,8 @@ def approx_top_k(op: stablehlo.CustomCallOp) -> Function:
     """(values, positions, initial value, initial position) -> the k largest and their positions, here exactly."""
     axis = op.options.get("reduction_dim")
     shapes = [shape(value) for value in (*op.inputs, *op.results)]
-    if len(op.inputs) != 4 or len(op.results) != 2 or shapes[0] != shapes[1] or shapes[4] != shapes[5]:
+    kinds = [element(value) for value in (*op.inputs[:2], *op.results)]
+    if len(op.inputs) != 4 or len(op.results) != 2 or shapes[0] != shapes[1] or shapes[4] != shapes[5] or kinds[:2] != kinds[2:]:
         raise UnsupportedOpError(
             op, f"calls @ApproxTopK of {', '.join(str(v.type) for v in op.inputs)}, where it takes values, their positions, and an initial one of each"
         )
