@@ -70,6 +70,21 @@ def test_top_k_of_other_results_is_not_known(type: str) -> None:
     assert "ApproxTopK" in str(program.optimized_module)
 
 
+@pytest.mark.parametrize(("before", "after"), [("trans_x = 78 : ui8", "trans_x = 2 : ui8"), ("diag = 78 : ui8, ", ""), ("side = 76 : ui8", "side = 1.5 : f64")])
+def test_options_that_a_routine_does_not_have(before: str, after: str) -> None:
+    text = """func.func @main(%a: tensor<2x2xf64>, %b: tensor<2x2xf64>) -> tensor<2x2xf64> {
+      %0 = stablehlo.custom_call @lapack_dtrsm_ffi(%a, %b) {mhlo.backend_config = {diag = 78 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = 76 : ui8}} : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
+      return %0 : tensor<2x2xf64>
+    }"""
+    wg.parse(text)(np.eye(2), np.eye(2))
+    if after == "trans_x = 2 : ui8":
+        for backend in BACKENDS:
+            with pytest.raises(UnsupportedOpError, match="options that the routine does not have"):
+                wg.parse(text.replace(before, after)).compile(backend)(np.eye(2), np.eye(2))
+    else:
+        wg.parse(text.replace(before, after)).vjp()
+
+
 @pytest.mark.parametrize("limit", [2**63 - 1, 10**18, -1])
 def test_ranges_of_long_numbers_are_read_as_they_are_printed(limit: int) -> None:
     text = f"func.func @main(%x: tensor<8xf32>) -> tensor<3xf32> {{\n%r = stablehlo.slice %x [1:{limit}:2] : (tensor<8xf32>) -> tensor<3xf32>\nreturn %r : tensor<3xf32>\n}}"

@@ -51,7 +51,10 @@ def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Variadic:
     dtype = dtype_of(element(op.inputs[-1 if name == "trsm" else 0]))
     if dtype.char not in "fdFD":
         raise UnsupportedOpError(op, f"@{op.call_target_name.data} is not defined for elements of type {dtype}")
-    routine = ROUTINES[name](dtype, op.options)
+    try:
+        routine = ROUTINES[name](dtype, op.options)
+    except (KeyError, ValueError, TypeError):  # options that are missing, or are no letters of the routine's
+        raise UnsupportedOpError(op, f"calls @{op.call_target_name.data} with options that the routine does not have: {op.options}") from None
     batch = rank(op.inputs[0]) - (1 if name == "gtsv" else 2)
     ranks = [rank(x) - batch for x in op.inputs]
     results = [(shape(r), dtype_of(element(r))) for r in op.results]

@@ -67,16 +67,18 @@ def _routine(op: hlo.CustomCallOp) -> str:
 
 
 def _option(op: hlo.CustomCallOp, key: str, default: str = "") -> str:
-    """An option as its letter."""
+    """An option as its letter; a letter that LAPACK does not have where it is none."""
     code = op.options.get(key)
-    return default if code is None else chr(code)
+    return default if code is None else chr(code) if isinstance(code, int) and 0 < code < 128 else "?"
 
 
 # -- to core
 
 
-def _trsm(b: OpBuilder, op: hlo.CustomCallOp) -> Values:
-    how = {"N": Transpose.NO_TRANSPOSE, "T": Transpose.TRANSPOSE, "C": Transpose.ADJOINT}[_option(op, "trans_x", "N")]
+def _trsm(b: OpBuilder, op: hlo.CustomCallOp) -> Values | None:
+    how = {"N": Transpose.NO_TRANSPOSE, "T": Transpose.TRANSPOSE, "C": Transpose.ADJOINT}.get(_option(op, "trans_x", "N"))
+    if how is None:
+        return None
     properties: dict[str, Attribute] = {
         "left_side": bool_attr(_option(op, "side") == "L"),
         "lower": bool_attr(_option(op, "uplo") == "L"),
