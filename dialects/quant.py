@@ -85,7 +85,8 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"the dimension of scales must not be negative, found {self.axis_.data}")
         dtype = dtype_of(self.expressed)
         for scale in self.scales:
-            rounded = float(np.asarray(scale).astype(dtype))
+            with np.errstate(over="ignore"):  # an infinite scale is refused
+                rounded = float(np.asarray(scale).astype(dtype))
             if not (0 < scale < np.inf and 0 < rounded < np.inf):
                 raise VerifyException(f"the scale {scale} is not a positive finite number of {self.expressed}")
 

@@ -16,7 +16,7 @@ from wengert.dialects.chlo.ops import Chlo
 from wengert.ir.diagnostics import DiagnosticError
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
-from wengert.runtime.errors import ExecutionError, UnsupportedOpError
+from wengert.runtime.errors import ExecutionError, InputError, UnsupportedOpError
 
 BACKENDS = ("interpreter", "cpu")
 
@@ -83,6 +83,34 @@ def test_options_that_a_routine_does_not_have(before: str, after: str) -> None:
                 wg.parse(text.replace(before, after)).compile(backend)(np.eye(2), np.eye(2))
     else:
         wg.parse(text.replace(before, after)).vjp()
+
+
+LAPACK = (
+    ("lapack_dtrsm_ffi", "diag = 78 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = 76 : ui8", ["2x2xf64", "300x2xf64"], ["300x2xf64"]),
+    ("lapack_dgetrf_ffi", "", ["2x2xf64"], ["2x2xf64", "1xi32", "i32"]),
+    ("lapack_dgetrf_ffi", "", ["300x300xf64"], ["2x2xf64", "2xi32", "i32"]),
+    ("lapack_dpotrf_ffi", "uplo = 76 : ui8", ["300x2xf64"], ["300x2xf64", "i32"]),
+    ("lapack_dgesdd_ffi", "mode = 83 : ui8", ["4x3xf64"], ["4x3xf64", "1xf64", "4x3xf64", "3x3xf64", "i32"]),
+    ("lapack_dsyevd_ffi", "mode = 86 : ui8, uplo = 76 : ui8", ["4x4xf64"], ["4x4xf64", "1xf64", "i32"]),
+    ("lapack_sgtsv_ffi", "", ["1xf32", "4xf32", "4xf32", "4x1xf32"], ["1xf32", "4xf32", "4xf32", "4x1xf32", "i32"]),
+)
+"""Calls whose operands and results do not fit each other: LAPACK would write beyond a result."""
+
+
+@pytest.mark.parametrize(("target", "options", "operands", "results"), LAPACK)
+def test_extents_of_lapack_calls(target: str, options: str, operands: list[str], results: list[str]) -> None:
+    inputs, outputs = ([f"tensor<{type}>" for type in types] for types in (operands, results))
+    names = [f"%x{k}" for k in range(len(inputs))]
+    arguments = ", ".join(f"{name}: {type}" for name, type in zip(names, inputs, strict=True))
+    text = f"""func.func @main({arguments}) -> ({", ".join(outputs)}) {{
+      %0:{len(outputs)} = stablehlo.custom_call @{target}({", ".join(names)}) {{mhlo.backend_config = {{{options}}}}} : ({", ".join(inputs)}) -> ({", ".join(outputs)})
+      return {", ".join(f"%0#{k}" for k in range(len(outputs)))} : {", ".join(outputs)}
+    }}"""
+    program = wg.parse(text)
+    given = [np.ones(p.shape, p.dtype) for p in program.signature.arguments]
+    for backend in BACKENDS:
+        with pytest.raises((DiagnosticError, UnsupportedOpError, InputError), match=r"custom_call|lapack"):
+            program.compile(backend)(*given)
 
 
 @pytest.mark.parametrize("limit", [2**63 - 1, 10**18, -1])

@@ -58,7 +58,18 @@ def lapack_call(op: stablehlo.CustomCallOp, name: str) -> Variadic:
     batch = rank(op.inputs[0]) - (1 if name == "gtsv" else 2)
     ranks = [rank(x) - batch for x in op.inputs]
     results = [(shape(r), dtype_of(element(r))) for r in op.results]
-    return lambda *operands: one_or_tuple(op, over_batches(routine, operands, ranks, results, op))
+
+    def run(*operands: Any) -> Any:
+        try:
+            return one_or_tuple(op, over_batches(routine, operands, ranks, results, op))
+        except UnsupportedOpError:
+            raise
+        except Exception as error:  # of SciPy's wrappers, each of which has a class of its own for extents that do not fit
+            if not (isinstance(error, ValueError) or type(error).__module__.startswith(("_flapack", "_fblas", "scipy"))):
+                raise
+            raise UnsupportedOpError(op, f"calls @{op.call_target_name.data} with operands that do not fit each other: {error}") from None
+
+    return run
 
 
 @_routine("trsm")

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DenseIntOrFPElementsAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
@@ -24,6 +25,7 @@ from wengert.ir.location.locations import error_at
 from wengert.ir.pipeline import changes
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
+from wengert.ir.verification.typing_rules import TYPING_RULES
 from wengert.transforms.core.recognisers.systems import take_rows
 from wengert.transforms.rewriter import Rewriter
 
@@ -39,9 +41,10 @@ def recognise_lapack(module: ModuleOp) -> bool:
         if op.parent is None or routine not in _RECOGNISERS:
             continue
         _check_signature(op, routine)
-        rewriter = Rewriter("to-core")
+        rewriter, before = Rewriter("to-core"), op.prev_op
         rewriter.move_to(op)
         if (values := _RECOGNISERS[routine](rewriter, op)) is not None:
+            _check_made(op, before, values)
             rewriter.replace(op, values)
             changed = True
     return changed
@@ -59,6 +62,23 @@ def _check_signature(op: hlo.CustomCallOp, routine: str) -> None:
         if not isinstance(type, TensorType) or len(type.get_shape()) < dimensions:
             needed = "a matrix" if dimensions == 2 else "a vector"
             raise error_at(op.location, f"operand {number} of @{op.call_target_name.data} must be {needed}, or a batch of them, found {type}")
+
+
+def _check_made(op: hlo.CustomCallOp, before: Operation | None, values: Values) -> None:
+    """Refuses a call whose operands and results do not fit each other: a call is not typed, the ops that stand for it are, and LAPACK would write beyond its
+    results."""
+    assert op.parent is not None
+    made = op.parent.first_op if before is None else before.next_op
+    while made is not None and made is not op:
+        if (rule := TYPING_RULES.get(type(made))) is not None:
+            try:
+                rule(made)
+            except VerifyException as error:
+                raise error_at(op.location, f"@{op.call_target_name.data} does not fit its operands: {error}") from None
+        made = made.next_op
+    for number, (value, result) in enumerate(zip(values, op.results, strict=True)):
+        if value.type != result.type:
+            raise error_at(op.location, f"result {number} of @{op.call_target_name.data} must be {value.type}, found {result.type}")
 
 
 def _routine(op: hlo.CustomCallOp) -> str:
