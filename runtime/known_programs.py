@@ -79,7 +79,10 @@ def _entry(identity: str) -> str:
 
 
 def _kept(parameters: Sequence[Parameter]) -> tuple[_Named, ...] | None:
-    """Parameters as they are kept; None if one is not a tensor of static shape whose elements NumPy knows."""
+    """Parameters as they are kept; None if one is not a tensor of static shape whose elements NumPy knows, or has a name that is no Unicode (bytes that a text
+    escapes)."""
+    if any((p.name or "") != (p.name or "").encode(errors="ignore").decode() for p in parameters):
+        return None
     types = [_kept_type(parameter) for parameter in parameters]
     return tuple(_Named(type, p.name) for type, p in zip(types, parameters, strict=True) if type is not None) if None not in types else None
 

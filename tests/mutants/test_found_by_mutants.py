@@ -113,6 +113,11 @@ def test_extents_of_lapack_calls(target: str, options: str, operands: list[str],
             program.compile(backend)(*given)
 
 
+def test_names_that_are_no_unicode() -> None:
+    text = 'func.func @main(%x: tensor<2xf64> {jax.arg_info = "\\FF"}) -> tensor<2xf64> { return %x : tensor<2xf64> }'
+    np.testing.assert_array_equal(wg.parse(text)(np.ones(2))[0], np.ones(2))
+
+
 @pytest.mark.parametrize("limit", [2**63 - 1, 10**18, -1])
 def test_ranges_of_long_numbers_are_read_as_they_are_printed(limit: int) -> None:
     text = f"func.func @main(%x: tensor<8xf32>) -> tensor<3xf32> {{\n%r = stablehlo.slice %x [1:{limit}:2] : (tensor<8xf32>) -> tensor<3xf32>\nreturn %r : tensor<3xf32>\n}}"
