@@ -6,7 +6,7 @@ four groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from msgspec import Struct
@@ -167,9 +167,3 @@ def wrong_attribute(op: Operation) -> str:
     if row.groups is not None and (sizes is None or len(sizes) != row.groups):
         return f"attribute '{SEGMENTS}' must have the sizes of {row.groups} groups of operands" + ("" if sizes is None else f", found {len(sizes)}")
     return ""
-
-
-def attributes_of(name: str) -> Sequence[str]:
-    """The attributes that an op needs or may have."""
-    row = ROWS.get(name)
-    return [] if row is None else [entry.name for entry in row.entries]

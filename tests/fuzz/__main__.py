@@ -79,9 +79,9 @@ class Campaign:
         self.again: list[tuple[str, int]] = []
 
     def run(self) -> int:
-        from fuzz.oracle import is_there
         from fuzz.pool import Pool
         from fuzz.work import work
+        from fuzz.xla.oracle import is_there
 
         oracle = is_there() and not self.options.no_oracle
         pool = Pool(self.options.jobs, work, self.options.limit, oracle)

@@ -83,7 +83,7 @@ NOT_GENERATED = re.compile(
 
 @pytest.mark.oracle
 def test_jax_reads_what_is_generated() -> None:
-    from fuzz.oracle import parse
+    from fuzz.xla.oracle import parse
 
     pytest.importorskip("jax")
     for seed in range(ROTATION * 60, ROTATION * 60 + 60):

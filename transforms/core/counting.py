@@ -59,12 +59,10 @@ def _shifted(op: hlo.AddOp | hlo.SubtractOp, iteration: SSAValue, trips: int) ->
     values = values_over(op.lhs if lhs is None else op.rhs, iteration, trips)
     if values is None or (lhs is None) == (rhs is None):
         return None
-    if isinstance(op, hlo.AddOp) or rhs is not None:
-        by = -rhs if isinstance(op, hlo.SubtractOp) and rhs is not None else lhs if rhs is None else rhs
-        assert by is not None
-        return range(values.start + by, values.stop + by, values.step)
-    assert lhs is not None
-    return range(lhs - values.start, lhs - values.stop, -values.step)
+    if isinstance(op, hlo.SubtractOp) and lhs is not None:
+        return range(lhs - values.start, lhs - values.stop, -values.step)
+    by = (lhs or 0) + (rhs or 0) * (-1 if isinstance(op, hlo.SubtractOp) else 1)
+    return range(values.start + by, values.stop + by, values.step)
 
 
 def _has_all(type: Any, values: range) -> bool:

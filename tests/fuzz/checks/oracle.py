@@ -22,7 +22,7 @@ is false."""
 @check("jax-parse", one_in=5, oracle=True)
 def jax_parse(case: Case) -> None:
     """JAX's parser takes the program as it is printed."""
-    from fuzz.oracle import parse
+    from fuzz.xla.oracle import parse
 
     parse(case.text, "the generated text")
     parse(case.program.text(), "the printed text")
@@ -30,7 +30,7 @@ def jax_parse(case: Case) -> None:
 
 @check("jax-parse-derivatives", one_in=10, needs="differentiable", oracle=True)
 def jax_parse_derivatives(case: Case) -> None:
-    from fuzz.oracle import parse
+    from fuzz.xla.oracle import parse
 
     for name, program in (("JVP", case.jvp), ("VJP", case.vjp), ("VJP by adjoints", case.direct)):
         if not any(op.name.startswith("core.tape") for op in program.module.walk()):
@@ -39,7 +39,7 @@ def jax_parse_derivatives(case: Case) -> None:
 
 @check("xla", one_in=25, oracle=True, executes=True)
 def xla(case: Case) -> None:
-    from fuzz.oracle import NotThereError
+    from fuzz.xla.oracle import NotThereError
 
     if XLA_DIFFERS.search(case.text):
         return
@@ -51,7 +51,7 @@ def xla(case: Case) -> None:
 
 @check("xla-vjp", one_in=60, needs="differentiable", oracle=True, executes=True)
 def xla_vjp(case: Case) -> None:
-    from fuzz.oracle import NotThereError
+    from fuzz.xla.oracle import NotThereError
 
     if XLA_DIFFERS.search(case.text) or any(op.name.startswith("core.tape") for op in case.vjp.module.walk()):
         return
@@ -63,6 +63,6 @@ def xla_vjp(case: Case) -> None:
 
 
 def _by_xla(program: wg.Program, inputs: Sequence[Any]) -> Any:
-    from fuzz.oracle import execute
+    from fuzz.xla.oracle import execute
 
     return execute(program.text(), inputs)

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("jax")
 
-from fuzz.oracle import NotThereError, execute
-from fuzz.xla_process import XLA, XlaProcess
+from fuzz.xla.oracle import NotThereError, execute
+from fuzz.xla.process import XLA, XlaProcess
 
 SINE = """func.func public @main(%x: tensor<3xbf16>) -> tensor<3xbf16> {
   %0 = stablehlo.sine %x : tensor<3xbf16>
@@ -34,7 +34,7 @@ def test_answers() -> None:
 
 def test_its_end_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     process = XlaProcess()
-    monkeypatch.setattr("fuzz.oracle.XLA", process)
+    monkeypatch.setattr("fuzz.xla.oracle.XLA", process)
     assert process.ask("parse", SINE)[0] == "ok"
     running = process._process
     assert running is not None

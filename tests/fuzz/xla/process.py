@@ -1,4 +1,4 @@
-"""Asks the process in which XLA runs (:mod:`fuzz.xla_server`), which is started when it is first asked, and again when it has ended."""
+"""Asks the process in which XLA runs (:mod:`fuzz.xla.server`), which is started when it is first asked, and again when it has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fuzz.xla_server import Answer
+from fuzz.xla.server import Answer
 
 
 class XlaProcess:
@@ -49,9 +49,9 @@ class XlaProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._owner != os.getpid():
-            tests = str(Path(__file__).parents[1])
+            tests = str(Path(__file__).parents[2])
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
-            command = [sys.executable, "-m", "fuzz.xla_server"]
+            command = [sys.executable, "-m", "fuzz.xla.server"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             self._owner = os.getpid()
         return self._process

@@ -1,4 +1,4 @@
-"""The process in which JAX's parser and XLA run: ``python -m fuzz.xla_server`` answers the requests that it reads, as pickles, until there are none.
+"""The process in which JAX's parser and XLA run: ``python -m fuzz.xla.server`` answers the requests that it reads, as pickles, until there are none.
 
 XLA has assertions that programs break, and writes where it should not: in a process of its own neither ends a worker, nor is it taken for a mistake of ours.
 """

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 import wengert as wg
 from fuzz.case import lowered
-from fuzz.xla_process import XLA
+from fuzz.xla.process import XLA
 from wengert.dialects import stablehlo
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element, is_boolean, is_complex, is_integer, is_unsigned, largest_integer, shape

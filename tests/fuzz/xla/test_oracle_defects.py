@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from fuzz.oracle import NotThereError, execute
+from fuzz.xla.oracle import NotThereError, execute
 
 LOOP = """
 func.func public @main(%x: tensor<5xf64>) -> (tensor<i64>, tensor<5xf64>) {{
