@@ -235,6 +235,8 @@ class FormatText:
 
     def write(self, op: Operation, writer: Writer) -> None:
         exponent, mantissa = (int_of(op.properties[key]) for key in self.properties)
+        if not (0 <= exponent < 10**5 and 0 <= mantissa < 10**5):
+            raise Unwritable
         writer.write(f", format = e{exponent}m{mantissa}")
 
 

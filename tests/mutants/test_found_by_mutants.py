@@ -140,6 +140,18 @@ def test_padding_of_other_shapes_is_written_in_the_generic_form() -> None:
         wg.parse(text)
 
 
+@pytest.mark.parametrize(("exponent", "mantissa"), [(-1, 7), (8, -7), (8, 10**6)])
+def test_formats_that_no_name_says_are_written_in_the_generic_form(exponent: int, mantissa: int) -> None:
+    properties = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
+    text = f"""func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
+  %0 = "stablehlo.reduce_precision"(%x) <{{{properties}}}> : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}}"""
+    printed = print_module(parse_module(text))
+    assert properties in printed
+    assert print_module(parse_module(printed)) == printed
+
+
 def test_scales_along_a_dimension_of_an_unranked_tensor() -> None:
     type = "tensor<*x!quant.uniform<i8:f32:1, {0.5:1,0.25}>>"
     text = f"func.func @main(%x: tensor<2x2xf32>) -> {type} {{\n%r = stablehlo.uniform_quantize %x : (tensor<2x2xf32>) -> {type}\nreturn %r : {type}\n}}"
