@@ -102,7 +102,7 @@ def _traced(function: Any, operands: list[Any], backend: str) -> Any:
 
 def agreement(name: str, complex_operands: bool, sentences: list[str], backend: str) -> Agreement:
     """Checks the sentences of one function."""
-    found = Agreement(name + (" (complex)" if complex_operands else ""))
+    agreed = Agreement(name + (" (complex)" if complex_operands else ""))
     function = getattr(wnp, name)
     checks: list[Sentence] = []
     for text in sentences:
@@ -111,9 +111,9 @@ def agreement(name: str, complex_operands: bool, sentences: list[str], backend: 
                 raise UnreadError(text)
             checks.append(read(text))
         except UnreadError:
-            found.unread.append(text)
+            agreed.unread.append(text)
     if not checks:
-        return found
+        return agreed
     everything = " ".join(c.text for c in checks)
     right = {text: [True, True] for text in (c.text for c in checks)}
     spoken: set[str] = set()
@@ -128,10 +128,10 @@ def agreement(name: str, complex_operands: bool, sentences: list[str], backend: 
                     spoken.add(check.text)
                 if failure:
                     right[check.text][side] = False
-                    found.failures.append(f"{dtype} {('at once', 'traced')[side]}: {check.text} {failure}")
-    found.sentences = len(spoken)
-    found.at_once, found.traced = (sum(right[text][side] for text in spoken) for side in (0, 1))
-    return found
+                    agreed.failures.append(f"{dtype} {('at once', 'traced')[side]}: {check.text} {failure}")
+    agreed.sentences = len(spoken)
+    agreed.at_once, agreed.traced = (sum(right[text][side] for text in spoken) for side in (0, 1))
+    return agreed
 
 
 def table(results: list[Agreement]) -> str:

@@ -58,11 +58,11 @@ def test_derivatives_are_those_of_the_rules_outside_of_the_domain_too(name: str,
         program, one, zero = wg.parse(text_of(function, a, x)), np.ones_like(a), np.zeros_like(a)
         y, pullback = jax.vjp(function, a, x)
         expected = pullback(one)
-        found = program.vjp().compile(backend)(a, x, one)
-        np.testing.assert_allclose(found[0], y, rtol=1e-12, atol=1e-300)
+        results = program.vjp().compile(backend)(a, x, one)
+        np.testing.assert_allclose(results[0], y, rtol=1e-12, atol=1e-300)
         for i in (0, 1):
             forward = program.jvp(wrt=i).compile(backend)(a, x, one)[1]
-            np.testing.assert_allclose(found[1 + i], expected[i], rtol=1e-10, atol=1e-300, err_msg=f"{i}")
+            np.testing.assert_allclose(results[1 + i], expected[i], rtol=1e-10, atol=1e-300, err_msg=f"{i}")
             np.testing.assert_allclose(forward, expected[i], rtol=1e-10, atol=1e-300, err_msg=f"{i}")
         second = program.vjp(wrt=1).vjp(wrt=1, of=1).compile(backend)(a, x, one, one)[-1]
         np.testing.assert_allclose(second, jax.vmap(jax.grad(jax.grad(function, 1), 1))(a, x), rtol=1e-10)
@@ -77,13 +77,13 @@ def test_the_beta_functions_derivatives(backend: str) -> None:
         a, b, x = map(np.array, zip(*BETA, strict=True))
         program, one = wg.parse(text_of(lax.betainc, a, b, x)), np.ones_like(a)
         expected = jax.vjp(partial(lax.betainc, a, b), x)[1](one)[0]
-        found = program.vjp().compile(backend)(a, b, x, one)
-        np.testing.assert_allclose(found[3], expected, rtol=1e-10)
+        results = program.vjp().compile(backend)(a, b, x, one)
+        np.testing.assert_allclose(results[3], expected, rtol=1e-10)
         np.testing.assert_allclose(program.jvp(wrt=2).compile(backend)(a, b, x, one)[1], expected, rtol=1e-10)
         imported = wg.from_jax(lax.betainc, a, b, x).program.vjp().compile(backend)(a, b, x, one)
         for i in (1, 2):
-            np.testing.assert_allclose(found[i], imported[i], rtol=1e-10)
-            assert np.isfinite(found[i][-2:]).all()
+            np.testing.assert_allclose(results[i], imported[i], rtol=1e-10)
+            assert np.isfinite(results[i][-2:]).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -94,8 +94,8 @@ def test_the_derivative_in_a_is_right_where_the_value_has_few_terms(dtype: type)
     a, x = (np.array(column, dtype) for column in zip(*points, strict=True))
     with jax.enable_x64(dtype is np.float64):
         program = wg.parse(text_of(lax.igamma, a, x))
-    for found in (program.vjp(wrt=0)(a, x, np.ones_like(a))[1], program.jvp(wrt=0)(a, x, np.ones_like(a))[1]):
-        for (p, q), value in zip(points, found, strict=True):
+    for derivatives in (program.vjp(wrt=0)(a, x, np.ones_like(a))[1], program.jvp(wrt=0)(a, x, np.ones_like(a))[1]):
+        for (p, q), value in zip(points, derivatives, strict=True):
             expected = float(mpmath.diff(partial(mpmath.gammainc, a=0, b=q, regularized=True), p))
             assert abs(float(value) / expected - 1) < 500 * precision, (p, q)
 

@@ -70,12 +70,14 @@ def test_extremes_of_complex_numbers(name: str, part: str) -> None:
     z.real, z.imag = np.meshgrid(parts, parts)
     x, y = (v.ravel() for v in np.meshgrid(z, z))
     type = f"tensor<{x.size}xcomplex<{part}>>"
-    (expected,), (found,) = both(f"func.func @main(%x: {type}, %y: {type}) -> {type} {{\n%r = stablehlo.{name} %x, %y : {type}\nreturn %r : {type}\n}}", x, y)
-    np.testing.assert_array_equal(found, expected)
+    (expected,), (compiled,) = both(
+        f"func.func @main(%x: {type}, %y: {type}) -> {type} {{\n%r = stablehlo.{name} %x, %y : {type}\nreturn %r : {type}\n}}", x, y
+    )
+    np.testing.assert_array_equal(compiled, expected)
     known = ~(np.isnan(x) | np.isnan(y))
     later = (x.real > y.real) | ((x.real == y.real) & (x.imag >= y.imag))
-    np.testing.assert_array_equal(found[known], np.where(later == (name == "maximum"), x, y)[known])
-    assert np.isnan(found[~known]).all()
+    np.testing.assert_array_equal(compiled[known], np.where(later == (name == "maximum"), x, y)[known])
+    assert np.isnan(compiled[~known]).all()
 
 
 def test_complex_numbers_are_sorted() -> None:
@@ -115,9 +117,9 @@ def test_complex_angles_are_differentiated() -> None:
     rng = np.random.default_rng(2)
     values = [rng.normal(size=5) + 1j * rng.normal(size=5) for _ in range(3)]
     derived = wg.parse(angles(5, "f64")).vjp()
-    expected, found = derived.compile("interpreter")(*values), derived.compile()(*values)
+    expected, compiled = derived.compile("interpreter")(*values), derived.compile()(*values)
     y, x, bar = values
-    for result, exact in zip(found[1:], (bar * x / (x * x + y * y), -bar * y / (x * x + y * y)), strict=True):
+    for result, exact in zip(compiled[1:], (bar * x / (x * x + y * y), -bar * y / (x * x + y * y)), strict=True):
         np.testing.assert_allclose(result, exact, rtol=1e-12)
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(compiled, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)

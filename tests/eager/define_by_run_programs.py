@@ -100,11 +100,11 @@ def difference(lines: list[str]) -> Difference | None:
     ours: dict[str, Any] = {"T": eager}
     for line in lines:
         try:
-            found = _after(line, _raised(line, theirs), _raised(line, ours), theirs, ours)
+            first = _after(line, _raised(line, theirs), _raised(line, ours), theirs, ours)
         except StoppedError:
             return None
-        if found is not None:
-            return found
+        if first is not None:
+            return first
     return None
 
 

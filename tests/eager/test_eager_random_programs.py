@@ -56,8 +56,8 @@ FOUND = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_what_random_programs_found(name: str) -> None:
-    found = difference(["x = T.tensor([[0.5, -1.5, 2.0]], requires_grad=True)", *FOUND[name]])
-    assert found is None, found
+    first = difference(["x = T.tensor([[0.5, -1.5, 2.0]], requires_grad=True)", *FOUND[name]])
+    assert first is None, first
 
 
 REFUSED = {
@@ -100,9 +100,9 @@ def test_what_both_refuse(name: str) -> None:
     ],
 )
 def test_differences_are_seen(line: str, kind: str) -> None:
-    found = difference(["x = T.tensor([1.0], requires_grad=True)", "z = x * 1", line])
-    assert found is not None
-    assert (found.kind, found.line) == (kind, line)
+    first = difference(["x = T.tensor([1.0], requires_grad=True)", "z = x * 1", line])
+    assert first is not None
+    assert (first.kind, first.line) == (kind, line)
 
 
 def test_all_kinds_of_lines_are_drawn() -> None:

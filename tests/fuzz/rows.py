@@ -115,10 +115,10 @@ FAMILIES: dict[str, Callable[[RandomProgram], Iterator[Way]]] = {
 
 
 class Outcomes:
-    """Counts by way of how many programs agreed, were refused and took too long, and the seeds that differ with what is wrong; ``found`` is told at once."""
+    """Counts by way of how many programs agreed, were refused and took too long, and the seeds that differ with what is wrong; ``tell`` gets each at once."""
 
-    def __init__(self, found: Callable[[str], None] = lambda line: None) -> None:
-        self.found = found
+    def __init__(self, tell: Callable[[str], None] = lambda line: None) -> None:
+        self.tell = tell
         self.right: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.late: Counter[str] = Counter()
@@ -146,7 +146,7 @@ class Outcomes:
         except Exception as error:
             said = [line for line in str(error).strip().splitlines() if line.strip()]
             self.wrong[name][seed] = f"{type(error).__name__}: {' '.join(said[:6])}"
-            self.found(f"seed {seed}: {name}: {self.wrong[name][seed]}")
+            self.tell(f"seed {seed}: {name}: {self.wrong[name][seed]}")
 
     def __str__(self) -> str:
         width = max(map(len, [*self.right, *self.wrong, *self.late]), default=0)

@@ -81,16 +81,16 @@ def run(program: wg.Program, what: str) -> None:
     """Both backends compute the same, or both refuse. What has no results may be refused by the interpreter alone: nothing of it is compiled."""
     if any(isinstance(argument.given, core.TapeType) for argument in program.signature.arguments):
         return  # no array stands for a tape
-    inputs, found = random_inputs(program.signature, 1), list[object]()
+    inputs, outcomes = random_inputs(program.signature, 1), list[object]()
     for backend in ("interpreter", "cpu"):
         try:
             with limited():
-                found.append(program.compile(backend)(*inputs))
+                outcomes.append(program.compile(backend)(*inputs))
         except TookTooLongError:
             return
         except FORESEEN as error:
-            found.append(error)
-    interpreted, compiled = found
+            outcomes.append(error)
+    interpreted, compiled = outcomes
     if isinstance(interpreted, Exception) or isinstance(compiled, Exception):
         assert isinstance(interpreted, Exception), f"{what}: only compiled code is refused: {compiled}"
         assert isinstance(compiled, Exception) or not program.signature.results, f"{what}: only the interpreter refuses: {interpreted}"

@@ -45,12 +45,12 @@ def separates(cut, behind, demands):
 @settings(max_examples=200, deadline=None)
 def test_a_minimum_vertex_cut_is_one_of_the_cheapest(graph) -> None:
     behind, costs, demands = graph
-    found = VertexCut(demands, behind.__getitem__, costs.__getitem__)
+    cut = VertexCut(demands, behind.__getitem__, costs.__getitem__)
     sets = itertools.chain.from_iterable(itertools.combinations(range(len(behind)), size) for size in range(len(behind) + 1))
     cheapest = min(sum(costs[node] for node in nodes) for nodes in sets if separates(nodes, behind, demands))
-    assert separates(found.cut, behind, demands)
-    assert found.cost == cheapest == sum(costs[node] for node in found.cut)
-    assert not found.cut & found.open
+    assert separates(cut.cut, behind, demands)
+    assert cut.cost == cheapest == sum(costs[node] for node in cut.cut)
+    assert not cut.cut & cut.open
 
 
 def all_reduce(x: str, type: str, table: list[list[int]]) -> str:

@@ -13,18 +13,18 @@ def _places(t: Any) -> list[Any]:
     with t.inference_mode():
         x = t.arange(12.0).view(3, 4)
         v = x[1:]
-        found = [v.storage_offset(), v.as_strided((2,), (1,), 0).tolist(), v.t().as_strided((2, 2), (1, 2), 3).tolist()]
-        found += [v[0].as_strided((3,), (4,), 1).tolist(), v.as_strided((2,), (1,)).tolist(), v.view(-1)[3:].storage_offset()]
+        places = [v.storage_offset(), v.as_strided((2,), (1,), 0).tolist(), v.t().as_strided((2, 2), (1, 2), 3).tolist()]
+        places += [v[0].as_strided((3,), (4,), 1).tolist(), v.as_strided((2,), (1,)).tolist(), v.view(-1)[3:].storage_offset()]
         z = v.as_strided((2,), (5,), 0)
         z += 10
-        found.append(x.tolist())
+        places.append(x.tolist())
     outside = x[2:]
-    return [*found, outside.storage_offset(), outside.as_strided((3,), (1,), 0).tolist()]
+    return [*places, outside.storage_offset(), outside.as_strided((3,), (1,), 0).tolist()]
 
 
 def test_offsets_count_from_the_memory() -> None:
-    found = _places(eager)
-    assert found[:3] == [4, [0.0, 1.0], [[3.0, 5.0], [4.0, 6.0]]]
+    places = _places(eager)
+    assert places[:3] == [4, [0.0, 1.0], [[3.0, 5.0], [4.0, 6.0]]]
     with eager.inference_mode(), pytest.raises(RuntimeError, match="can access memory outside"):
         eager.arange(6.0)[2:].as_strided((4,), (1,), 3)
 
