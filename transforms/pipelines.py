@@ -114,6 +114,7 @@ PASS_PATHS = {
     "narrow-stores": "wengert.transforms.kernel.narrow_stores:NarrowStoresPass",
     "winograd": "wengert.transforms.kernel.winograd:WinogradPass",
     "collapse-loops": "wengert.transforms.kernel.collapsing:CollapseLoopsPass",
+    "elide-copies": "wengert.transforms.kernel.copy_elision:ElideCopiesPass",
     # transforms/schedule: how each kernel runs on a target
     "fuse-epilogues": "wengert.transforms.kernel.epilogues:FuseEpiloguesPass",
     "schedule": "wengert.transforms.schedule.schedule_pass:SchedulePass",
@@ -177,7 +178,7 @@ CANONICALIZE = (
 )
 """Core-level IR in the forms that fusion and the kernels are good at."""
 
-KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops"
+KERNELS = "unroll-batch{reassociate=true},strip-mine{reassociate=true},split-reductions,unroll-phases,hoist-reads,stage-updates,collapse-loops,elide-copies"
 """Kernels in the shapes that run fast. Each of these passes may be left out."""
 
 TILES = "pick-elements,tile-products{reassociate=true}"

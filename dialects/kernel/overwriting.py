@@ -29,7 +29,7 @@ def carried(op: Operation, block: Block) -> Sequence[BlockArgument]:
 def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue]) -> bool:
     """Whether a nest reads of an array that one of its results overwrites, in every iteration, just the element that it then stores."""
     writes = [write for write in op.writes if write.target == target]
-    if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or _is_fixed(writes[0].base)):
+    if len(writes) != 1 or writes[0].kind != STORE or not (writes[0].base is None or is_fixed(writes[0].base)):
         return False
     if len(stored_apart(writes[0].at, op.extents)) < len(op.extents):
         return False  # an iteration would read what an earlier one has stored
@@ -37,9 +37,9 @@ def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue])
     return all(isinstance(load, LoadOp) and load.at.data == writes[0].at and load.base is writes[0].base and load.where is None for load in loads)
 
 
-def _is_fixed(value: SSAValue) -> bool:
+def is_fixed(value: SSAValue) -> bool:
     """Whether a scalar of a nest's body is the same in all iterations."""
     op = value.owner
     if isinstance(op, LoadOp):
-        return not op.at.data.terms and (op.base is None or _is_fixed(op.base))
-    return not isinstance(op, Block | IndexOp | WithinOp) and all(_is_fixed(operand) for operand in op.operands)
+        return not op.at.data.terms and (op.base is None or is_fixed(op.base))
+    return not isinstance(op, Block | IndexOp | WithinOp) and all(is_fixed(operand) for operand in op.operands)

@@ -88,7 +88,7 @@ def part_of(op: NestOp, targets: Sequence[int]) -> NestOp:
     """The nest that computes some of the results."""
     number = {target: at for at, target in enumerate(targets)}
     writes = [write for write in op.writes if write.target in number]
-    needed = _needed(writes)
+    needed = needed_by([scalar for write in writes for scalar in (write.value, write.base, write.condition) if scalar is not None])
     used = [n for n, argument in enumerate(op.body.block.args) if any(use.operation in needed for use in argument.uses)]
     body = Block(arg_types=[op.inputs[n].type for n in used])
     values: dict[SSAValue, SSAValue] = {op.body.block.args[n]: body.args[at] for at, n in enumerate(used)}
@@ -105,10 +105,10 @@ def part_of(op: NestOp, targets: Sequence[int]) -> NestOp:
     return made
 
 
-def _needed(writes: Sequence[Write]) -> set[Operation]:
-    """The ops of a body that writes depend on."""
+def needed_by(scalars: Sequence[SSAValue]) -> set[Operation]:
+    """The ops of a body that scalars in it depend on."""
     needed = set[Operation]()
-    waiting = [value for write in writes for value in (write.value, write.base, write.condition) if value is not None]
+    waiting = list(scalars)
     while waiting:
         owner = waiting.pop().owner
         if isinstance(owner, Operation) and owner not in needed:
