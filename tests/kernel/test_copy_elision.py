@@ -28,7 +28,7 @@ STAGES = {
     f"    %v{{n}} = stablehlo.concatenate %first, %a{{n}}, dim = 0 : (tensor<1xf64>, tensor<{COUNT - 1}xf64>) -> {ROW}",
     "padded": f"%a{{n}} = stablehlo.slice %v{{m}} [2:{COUNT}] : ({ROW}) -> tensor<{COUNT - 2}xf64>\n"
     f"    %v{{n}} = stablehlo.pad %a{{n}}, %zero, low = [1], high = [1], interior = [0] : (tensor<{COUNT - 2}xf64>, tensor<f64>) -> {ROW}",
-    "summed": f"%a{{n}} = core.reduce add %v{{m}} across [0] : ({ROW}) -> tensor<f64>\n"
+    "its largest": f"%a{{n}} = core.reduce max %v{{m}} across [0] : ({ROW}) -> tensor<f64>\n"
     f"    %b{{n}} = stablehlo.broadcast_in_dim %a{{n}}, dims = [] : (tensor<f64>) -> {ROW}\n    %v{{n}} = stablehlo.add %b{{n}}, %v{{m}} : {ROW}",
 }
 PLACES = ("%i", "%back", "%later", "%two", "%named")
