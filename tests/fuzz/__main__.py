@@ -21,7 +21,7 @@ from pathlib import Path
 def main() -> int:
     options = arguments()
     # said before NumPy is imported, here and in the workers
-    os.environ.update(WENGERT_CACHE="off", WENGERT_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    os.environ.update(WENGERT_CACHE="off", WENGERT_NUM_THREADS=str(options.threads), OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     # a run that is told to end ends its workers too
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     if options.replay:
@@ -34,6 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=None, help="stop after so long")
     parser.add_argument("--seeds", default=None, help="first:last of the seeds; without it, seeds of their own for every run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many processes")
+    parser.add_argument("--threads", type=int, default=1, help="on how many threads compiled programs run; kernels are cut for them however small they are")
     parser.add_argument("--limit", type=float, default=60, help="seconds of processor time that one program may take")
     parser.add_argument("--out", type=Path, default=Path("fuzz-findings"))
     parser.add_argument("--no-oracle", action="store_true", help="do not ask JAX")
@@ -49,7 +50,9 @@ def replay(which: str, name: str | None) -> int:
     from fuzz.findings import load
     from fuzz.generator import generate
     from fuzz.trial import Finding, attempt
+    from fuzz.work import cut_small_kernels
 
+    cut_small_kernels()
     program, failed = generate(int(which)) if which.isdigit() else load(Path(which)), 0
     for check in CHECKS:
         if name in (None, check.name):

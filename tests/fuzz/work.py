@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 
 from fuzz import mutants
 from fuzz.case import Case
@@ -16,6 +17,8 @@ from fuzz.generator import Program, generate
 from fuzz.pool import REDUCING, Job, fails_in_child
 from fuzz.reduction import reduced
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
+from wengert.runtime.cpu.thread_count import default_threads
+from wengert.transforms.schedule import chunks
 
 Begins = Callable[[str], None]
 Kind = Callable[[int, Begins, bool], Outcome]
@@ -76,7 +79,15 @@ OTHERS: dict[str, Kind] = {"crash": crashing_program, "unreduced": unreduced_pro
 """Jobs that follow from others."""
 
 
+@cache
+def cut_small_kernels() -> None:
+    """Lets threads, if there are several, share kernels of tens of nanoseconds, as random programs have them."""
+    if default_threads() > 1:
+        chunks.GRAIN_NS, chunks.LEAST_NS, chunks.AWAKE_NS, chunks.PROGRAM_NS = 20.0, 40.0, 30.0, 100.0
+
+
 def work(job: Job, begins: Begins, oracle: bool) -> Outcome:
     """The outcome of a job."""
+    cut_small_kernels()
     kind, seed = job
     return {**KINDS, **OTHERS}[kind](seed, begins, oracle)
