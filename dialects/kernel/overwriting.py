@@ -39,7 +39,13 @@ def reads_what_it_writes(op: NestOp, target: int, arguments: Sequence[SSAValue])
 
 def is_fixed(value: SSAValue) -> bool:
     """Whether a scalar of a nest's body is the same in all iterations."""
-    op = value.owner
-    if isinstance(op, LoadOp):
-        return not op.at.data.terms and (op.base is None or is_fixed(op.base))
-    return not isinstance(op, Block | IndexOp | WithinOp) and all(is_fixed(operand) for operand in op.operands)
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        scalar = waiting.pop()
+        op = scalar.owner
+        if isinstance(op, Block | IndexOp | WithinOp) or (isinstance(op, LoadOp) and (op.at.data.terms or op.where is not None)):
+            return False
+        if scalar not in seen:
+            seen.add(scalar)
+            waiting += ([] if op.base is None else [op.base]) if isinstance(op, LoadOp) else op.operands
+    return True

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from wengert.ir.printing.attributes import AttributeWriter, symbol
-from wengert.ir.verification.structure import has_all_parts, verify_by_class
+from wengert.ir.verification.structure import has_all_parts, verify_carried
 
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -60,7 +60,7 @@ def _is_well_formed(op: Operation) -> bool:
     """Whether an op of xDSL's dialects is what these define: only then does its short form, which leaves types out, say all of it."""
     try:
         op.verify(verify_nested_ops=False)
-        verify_by_class(op)
+        verify_carried(op)
     except Exception:  # their verifiers read what they have not checked
         return False
     return True

@@ -162,16 +162,8 @@ def _is_before(value: SSAValue, op: Operation) -> bool:
 
 def _base_inputs(row: _Row) -> list[SSAValue]:
     """The operands of the copying nest from which it computes where the row is."""
-    return [] if row.base is None else [row.copy.inputs[argument.index] for argument in _arguments(row.base)]
-
-
-def _arguments(value: SSAValue) -> list[BlockArgument]:
-    """The arguments of a nest's body that a scalar is computed from."""
-    if isinstance(value, BlockArgument):
-        return [value]
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    return [argument for operand in owner.operands for argument in _arguments(operand)]
+    scalars = needed_by([] if row.base is None else [row.base])
+    return [row.copy.inputs[operand.index] for op in scalars for operand in op.operands if isinstance(operand, BlockArgument)]
 
 
 def _move(value: SSAValue, row: _Row) -> None:
