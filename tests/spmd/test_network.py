@@ -170,6 +170,27 @@ def test_the_fit_finds_what_the_times_are_made_of() -> None:
     assert beta == pytest.approx(2e-10)
 
 
+def test_samples_are_taken_until_a_byte_is_seen_to_cost_something() -> None:
+    taken: list[int] = []
+
+    def sample(size: int) -> float:
+        taken.append(size)
+        return 1e-3 if len(taken) < 1.5 * samples else 3e-6 + 2e-10 * size
+
+    samples = calibration.ROUNDS * len(calibration.SIZES)
+    least = calibration.least_seconds(sample, bool)
+    assert len(taken) == 2 * samples
+    assert taken[: len(calibration.SIZES)] == list(calibration.SIZES)
+    assert calibration.fit(least) == pytest.approx((3e-6, 2e-10))
+
+
+def test_times_that_never_depend_on_the_size_end_the_attempts() -> None:
+    least = calibration.least_seconds(lambda size: 1e-3, bool)
+    assert calibration.hidden_cost(*calibration.fit(least)) == "byte"
+    assert calibration.hidden_cost(0, 1e-9) == "message"
+    assert calibration.hidden_cost(3e-6, 2e-10) is None
+
+
 def test_what_was_fitted_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
     assert main(["calibrate", "--mpi", "--show"]) == 1

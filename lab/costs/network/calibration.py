@@ -1,7 +1,8 @@
 """Fits alpha and beta of this machine to messages between two MPI processes, as programs here exchange them, and keeps them for this machine.
 
-A message is timed as half of an exchange there and back by ``collective_permute``'s own operation, with the 8 bytes that say which collective it is of. The fit
-minimises squared relative errors of ``alpha + m beta``, so that short messages count as long ones do.
+A message is timed as half of an exchange there and back by ``collective_permute``'s own operation, with the 8 bytes that say which collective it is of. Every
+round takes a sample of each size, so that other work on the machine delays some samples of all sizes rather than all samples of one. The fit minimises squared
+relative errors of ``alpha + m beta``, so that short messages count as long ones do.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import datetime
 import json
 import os
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,10 @@ from wengert.transforms.schedule.host import host
 
 SIZES = tuple(8 * 4**k for k in range(10))
 """Bytes of the messages: 8 to 2 MiB."""
-_ROUNDS, _SHORT, _LONG = 15, 200, 8
-"""How many samples are taken of each size, and how many messages a sample of a short one and of a long one is the mean of."""
+ROUNDS, ATTEMPTS = 25, 4
+"""How many samples of each size are taken before a fit, and how many fits are tried, each to the least times so far."""
+_SHORT, _LONG = 200, 8
+"""How many messages a sample of a short one and of a long one is the mean of."""
 
 
 class Calibration(Struct, frozen=True):
@@ -52,38 +56,54 @@ class Calibration(Struct, frozen=True):
 
 
 def calibrate_network() -> Calibration | None:
-    """Times messages and fits; None on the process that does not tell. Raises InputError unless there are two processes."""
+    """Times messages and fits; None on the process that does not tell.
+
+    Raises InputError unless there are two processes, or where other work hides what a message or a byte costs.
+    """
     comm = world()
     if comm.size != 2:
         raise InputError(
             f"messages are timed between two processes, and there {'is' if comm.size == 1 else 'are'} {comm.size}: mpiexec -n 2 wengert calibrate --mpi"
         )
     device = MpiDevice(comm, Grid(2, 1))
-    taken = {size: _message_seconds(device, comm, size) for size in SIZES}
+    taken = least_seconds(lambda size: _message_seconds(device, comm, size), comm.bcast)
     if comm.rank:
         return None
     alpha, beta = fit(taken)
+    if hidden := hidden_cost(alpha, beta):
+        raise InputError(f"no cost of a {hidden} is to be seen in the times, which other work on this machine may hide: try again when it is quiet")
     factor = max(max(t / (alpha + m * beta), (alpha + m * beta) / t) for m, t in taken.items())
     return Calibration(alpha, beta, factor, _library(), datetime.date.today().isoformat(), taken)
 
 
+def least_seconds(sample: Callable[[int], float], agreed: Callable[[bool], bool]) -> dict[int, float]:
+    """The least of the samples of each size, of which more are taken until both alpha and beta are seen in them, or all attempts are made.
+
+    ``agreed`` returns what the first process says, on both.
+    """
+    taken = dict.fromkeys(SIZES, float("inf"))
+    for _ in range(ATTEMPTS):
+        for _ in range(ROUNDS):
+            taken = {size: min(least, sample(size)) for size, least in taken.items()}
+        if agreed(hidden_cost(*fit(taken)) is None):
+            break
+    return taken
+
+
 def _message_seconds(device: MpiDevice, comm: Any, size: int) -> float:
-    """The least time of a message of so many bytes."""
+    """The mean time of some messages of so many bytes."""
     call, array, other = Call("calibration", f"{size} bytes"), np.zeros(size, np.uint8), 1 - device.number
     repeats = max(_LONG, min(_SHORT, 2**22 // size))
-    samples: list[float] = []
-    for _ in range(_ROUNDS):
-        comm.Barrier()
-        begun = time.perf_counter()
-        for _ in range(repeats):
-            if device.number == 0:
-                device.pass_on(array, None, other, call)
-                device.pass_on(array, other, None, call)
-            else:
-                device.pass_on(array, other, None, call)
-                device.pass_on(array, None, other, call)
-        samples.append((time.perf_counter() - begun) / (2 * repeats))
-    return min(samples)
+    comm.Barrier()
+    begun = time.perf_counter()
+    for _ in range(repeats):
+        if device.number == 0:
+            device.pass_on(array, None, other, call)
+            device.pass_on(array, other, None, call)
+        else:
+            device.pass_on(array, other, None, call)
+            device.pass_on(array, None, other, call)
+    return (time.perf_counter() - begun) / (2 * repeats)
 
 
 def fit(taken: dict[int, float]) -> tuple[float, float]:
@@ -94,6 +114,13 @@ def fit(taken: dict[int, float]) -> tuple[float, float]:
     scale = np.array([1.0, max(taken)])
     (alpha, beta), _ = optimize.nnls(features / scale / times[:, None], np.ones(len(times)))
     return float(alpha / scale[0]), float(beta / scale[1])
+
+
+def hidden_cost(alpha: float, beta: float) -> str | None:
+    """Which of the two does not show in the times: a byte's where the longest message takes hardly more than an empty one, a message's the other way about."""
+    if max(SIZES) * beta < 0.1 * alpha:
+        return "byte"
+    return "message" if alpha < 0.1 * min(SIZES) * beta else None
 
 
 def _library() -> str:
