@@ -54,6 +54,9 @@ PROGRAMS = {
           stablehlo.return %c : tensor<i1>
         }) : (tensor<9x50xf32>) -> tensor<9x50xf32>
         return %0 : tensor<9x50xf32> }""",
+    "running sums": """func.func @main(%x: tensor<2x50x3xf32>) -> tensor<2x50x3xf32> {
+        %0 = "core.cumulative"(%x) <{kind = #core<kind add>, dimension = 1 : i64, reverse = true}> : (tensor<2x50x3xf32>) -> tensor<2x50x3xf32>
+        return %0 : tensor<2x50x3xf32> }""",
     "convolution": """func.func @main(%x: tensor<1x12x12x8xf32>, %w: tensor<3x3x8x8xf32>) -> tensor<1x12x12x8xf32> {
         %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[1, 1], [1, 1]]}
           {feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x12x12x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x12x12x8xf32>
@@ -121,7 +124,21 @@ OBEYED = {
     "complex": ["kernel = scalar, parallel = {over = columns, chunk = 2, nanoseconds = 50000}", "kernel = scalar, exchanged"],
     "interleaved": ["copied = [lhs]", "copied = [rhs], tile = {rows = 4, columns = 1, lanes = 8}"],
     "outer": ["", "kernel = blas", "exchanged, tile = {rows = 2, columns = 1, lanes = 4}"],
-    "sort": ["", "parallel = {chunk = 2, nanoseconds = 50000}", "parallel = {chunk = 20, nanoseconds = 50000}"],
+    "sort": [
+        "",
+        "parallel = {chunk = 2, nanoseconds = 50000}",
+        "parallel = {chunk = 20, nanoseconds = 50000}",
+        "cut = {loop = 3, size = 8}",
+        "cut = {loop = 3, size = 24}, parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 3, size = 8}, parallel = {chunk = 5, nanoseconds = 50000}",
+    ],
+    "running sums": [
+        "",
+        "parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 3, size = 16}",
+        "cut = {loop = 3, size = 24}, parallel = {chunk = 1, nanoseconds = 50000}",
+        "cut = {loop = 3, size = 8}, parallel = {chunk = 7, nanoseconds = 50000}",
+    ],
     "convolution": [
         "",
         "cut = {loop = 1, size = 4}",
@@ -178,7 +195,14 @@ REFUSED = [
     ("convolution", "cut = {loop = 0, size = 5}", "ranges of 5 iterations of loop 0, but the kernel has 12 rows that may be cut, into equal ranges"),
     ("convolution", "cut = {loop = 1, size = 3}", "ranges of 3 iterations of loop 1, but the kernel has 8 terms that may be cut, into equal ranges"),
     ("convolution", "cut = {loop = 2, size = 2}", "ranges of 2 iterations of loop 2, but the kernel has 3 rows of terms that may be cut, into equal ranges"),
-    ("convolution", "cut = {loop = 3, size = 2}", "ranges of 2 iterations of loop 3, but the kernel has 12 rows that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 4, size = 2}", "ranges of 2 iterations of loop 4, but the kernel has 12 rows that may be cut, into equal ranges"),
+    ("convolution", "cut = {loop = 3, size = 2}", "ranges of 2 iterations of loop 3, but the kernel has no steps that may be cut"),
+    (
+        "sort",
+        "cut = {loop = 3, size = 12}",
+        "ranges of 12 iterations of loop 3, but the kernel has 50 steps that may be cut, into two or more ranges of a multiple of 8",
+    ),
+    ("running sums", "cut = {loop = 3, size = 32}", "ranges of 32 iterations of loop 3, but the kernel has 50 steps that may be cut"),
     ("convolution", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
     ("one factorisation", "parallel = {chunk = 1, nanoseconds = 9}", "a parallel loop, but the kernel has no iterations that are independent"),
 ]
@@ -215,6 +239,13 @@ def test_obeyed(program: str, text: str) -> None:
 def test_refused(program: str, text: str, reason: str) -> None:
     with pytest.raises(InputError, match=r"by_hand.mlir:\d+:\d+: error: the schedule asks for " + re.escape(reason)):
         compile(scheduled(program, text))
+
+
+def test_a_strict_program_adds_up_in_order() -> None:
+    reason = "the schedule asks for ranges of 16 iterations of loop 3, but a strict program adds up in order"
+    with pytest.raises(DiagnosticError, match=reason):
+        parse_pipeline("schedule{target=avx2 strict=true}").run(scheduled("running sums", "cut = {loop = 3, size = 16}"))
+    parse_pipeline("schedule{target=avx2 strict=true}").run(scheduled("sort", "cut = {loop = 3, size = 16}"))
 
 
 PAIRED = "kernel = blocked, tile = {rows = 4, columns = 2, lanes = 8}, blocks = {rows = 8, columns = 16, depth = 8}, paired"

@@ -100,7 +100,7 @@ def schedule(
                         check(op, op.schedule.data, strict=strict, in_place=isinstance(root, LaunchOp) and runs_in_place(root), parallel=parallel)
                     continue
                 if isinstance(op, MatmulOp | NativeOp):
-                    _whole(op, target, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
+                    _whole(op, target, strict=strict, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
                     continue
                 if isinstance(op, FusedOp):
                     _fused(op, target, strict=strict, parallel=parallel, room=scratch_room(root) if isinstance(root, LaunchOp) else None)
@@ -120,14 +120,14 @@ def _iterations(op: Operation) -> int:
     return UNCOUNTED if known is None else max(known, 1)
 
 
-def _whole(op: MatmulOp | NativeOp, target: Target, *, parallel: bool, room: int | None) -> None:
+def _whole(op: MatmulOp | NativeOp, target: Target, *, strict: bool, parallel: bool, room: int | None) -> None:
     """Gives a product or a native kernel its schedule, or checks the one that is there. What lies on buffers has no more scratch memory than it has."""
     if isinstance(op, NativeOp):
         from wengert.transforms.codegen.cpu.native.schedules import check_native, choose_native  # here, because many programs do without them
 
         if op.schedule is not None:
-            check_native(op, target, parallel=parallel, room=room)
-        elif (schedule := choose_native(op, target, parallel=parallel, room=room)) is not None:
+            check_native(op, target, strict=strict, parallel=parallel, room=room)
+        elif (schedule := choose_native(op, target, strict=strict, parallel=parallel, room=room)) is not None:
             op.properties["schedule"] = ScheduleAttr(schedule)
         return
     from wengert.transforms.schedule.products.choice import choose as choose_product
@@ -150,7 +150,7 @@ def _fused(op: FusedOp, target: Target, *, strict: bool, parallel: bool, room: i
     """Gives a product and the nest that finishes it their schedules, or checks those that are there."""
     from wengert.transforms.schedule.products.epilogues import check_fused
 
-    _whole(op.product, target, parallel=parallel, room=room)
+    _whole(op.product, target, strict=strict, parallel=parallel, room=room)
     if op.nest.schedule is None:
         chosen = choose(op.nest, target, strict=strict, in_place=lambda: not op.keeps_sums, parallel=False)
         op.nest.properties["schedule"] = ScheduleAttr(chosen)

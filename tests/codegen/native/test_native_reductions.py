@@ -5,6 +5,9 @@ import pytest
 from native_checks import DTYPES, check, function, tensor, values
 
 import wengert as wg
+from wengert.ir.parsing.parser import parse_module
+from wengert.runtime.cpu import compile
+from wengert.transforms.schedule import chunks
 
 REAL = [element for element in DTYPES if not element.startswith("complex")]
 SOME = ["f64", "f16", "bf16", "i8", "ui32", "i1"]
@@ -142,6 +145,31 @@ def test_cumulative(element: str, kind: str, reverse: str) -> None:
         op = f'"core.cumulative"($in) <{{kind = #core<kind {kind}>, dimension = {dimension} : i64, reverse = {reverse}}}> : $type'
         tolerance = TOLERANCE.get(element, 0.0) if kind in ("add", "mul") else EQUAL
         check(function([tensor(shape, element)], [tensor(shape, element)], op), [values(rng, shape, element, special=kind == "max")], tolerance)
+
+
+@pytest.mark.parametrize(
+    ("element", "kind"), [("f64", "add"), ("f32", "mul"), ("f16", "add"), ("i32", "add"), ("i1", "max"), ("complex<f32>", "mul"), ("f32", "min")]
+)
+@pytest.mark.parametrize("reverse", ["false", "true"])
+def test_cumulative_by_ranges(element: str, kind: str, reverse: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(chunks, "LEAST_NS", 40.0)
+    rng = np.random.default_rng(6)
+    for shape, dimension in (((601,), 0), ((3, 130), 1), ((203, 2), 0), ((2, 97, 3), 1), ((1024,), 0)):
+        op = f'"core.cumulative"($in) <{{kind = #core<kind {kind}>, dimension = {dimension} : i64, reverse = {reverse}}}> : $type'
+        text = function([tensor(shape, element)], [tensor(shape, element)], op)
+        assert ".finish(" in compile(parse_module(text)).llvm_text
+        x = values(rng, shape, element, special=kind == "min")
+        if kind == "mul":
+            x = (1 + x / 100).astype(x.dtype)
+        check(text, [x], 20 * TOLERANCE.get(element, 0.0) if kind in ("add", "mul") else EQUAL)
+
+
+def test_strict_running_sums_keep_their_order() -> None:
+    n = 200_000
+    text = function([tensor((n,), "f32")], [tensor((n,), "f32")], '"core.cumulative"($in) <{kind = #core<kind add>, dimension = 0 : i64, reverse = false}> : $type')
+    x = values(np.random.default_rng(7), (n,), "f32", special=False)
+    np.testing.assert_array_equal(wg.parse(text).compile(strict=True)(x)[0], np.add.accumulate(x))
 
 
 @pytest.mark.parametrize(("extents", "across"), [((3_000_000,), (0,)), ((4, 500_000), (1,)), ((400_000, 3), (0,)), ((1000, 1021), (0, 1))])

@@ -4,6 +4,11 @@ import numpy as np
 import pytest
 from native_checks import DTYPES, check, function, tensor, values
 
+from wengert.ir.parsing.parser import parse_module
+from wengert.runtime.cpu import compile
+from wengert.transforms.codegen.cpu.native import sorting
+from wengert.transforms.schedule import chunks
+
 
 def _comparator(types: list[str], direction: str, order: str) -> str:
     arguments = ", ".join(f"%{side}{n}: tensor<{element}>" for n, element in enumerate(types) for side in "xy")
@@ -36,13 +41,32 @@ def test_sort_of_numbers(direction: str, n: int) -> None:
 @pytest.mark.parametrize("direction", ["LE", "NE", "EQ"])
 def test_a_comparator_that_is_no_order(direction: str) -> None:
     """Whatever the comparator says, the result is a permutation and no memory outside of it is touched."""
-    from wengert.ir.parsing.parser import parse_module
-    from wengert.runtime.cpu import compile
-
     op = f'"stablehlo.sort"($in) <{{dimension = 0 : i64}}> {_comparator(["i32"], direction, "")} : $type'
     x = np.random.default_rng(2).permutation(100).astype(np.int32)
     (actual,) = compile(parse_module(function([tensor((100,), "i32")], [tensor((100,), "i32")], op)))(x)
     np.testing.assert_array_equal(np.sort(actual), np.arange(100))
+
+
+@pytest.mark.parametrize("direction", ["LT", "GE", "NE", "EQ"])
+@pytest.mark.parametrize("n", [33, 257, 1000])
+def test_ranges_give_what_merging_in_one_go_does(direction: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where NaN is in no order, and where the comparator is none: then merge paths may not meet, and the row is sorted again."""
+    rng = np.random.default_rng(n)
+    x = np.round(rng.standard_normal(n) * 9).astype(np.float32)
+    x[rng.random(n) < 0.1] = np.nan
+    op = f'"stablehlo.sort"($in) <{{dimension = 0 : i64}}> {_comparator(["f32", "i32"], direction, "")} : $type'
+    types = [tensor((n,), "f32"), tensor((n,), "i32")]
+    monkeypatch.setattr(chunks, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(chunks, "LEAST_NS", 40.0)
+    texts, results = list[str](), list[tuple[np.ndarray, ...]]()
+    for few in (0, 16):
+        monkeypatch.setattr(sorting, "FEW_ROWS", few)
+        compiled = compile(parse_module(function(types, types, op)))
+        texts.append(compiled.llvm_text)
+        results.append(tuple(result.copy() for result in compiled(x, np.arange(n, dtype=np.int32))))
+    assert [".finish(" in text for text in texts] == [False, True]
+    for whole, ranges in zip(*results, strict=True):
+        np.testing.assert_array_equal(whole, ranges)
 
 
 def test_a_comparator_that_uses_what_is_outside() -> None:

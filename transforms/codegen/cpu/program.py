@@ -42,7 +42,7 @@ from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
-from wengert.transforms.codegen.cpu.native.base import FINISH, OWN
+from wengert.transforms.codegen.cpu.native.base import OWN, finishing_task
 from wengert.transforms.codegen.cpu.native.schedules import check_native
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
@@ -246,7 +246,7 @@ class _BlockCode(BlockPointers):
 
     def _native(self, op: LaunchOp, native: NativeOp) -> None:
         if self.check_schedules and native.schedule is not None:
-            check_native(native, self.entry.target, parallel=self.alone, room=scratch_room(op))
+            check_native(native, self.entry.target, strict=self.entry.strict, parallel=self.alone, room=scratch_room(op))
         kernel = native_kernel(native, self.entry.target)
         code = kernel.text(strict=self.entry.strict)
         name = self.entry.function(code.text, op.location)
@@ -257,12 +257,12 @@ class _BlockCode(BlockPointers):
         own = self._scratch(op)
         if kernel.cut is not None:
             common = kernel.common_bytes()
-            if kernel.finishing_cut is not None:
+            if kernel.finishing_cuts:
                 pointers.append(own)
-            self.entry.job(name, pointers, kernel.cut, self.offset(own, common) if common else own, scratch_room(op) - common)
-            if kernel.finishing_cut is not None:
-                more = self.offset(own, common) if common else own, scratch_room(op) - common
-                self.entry.job(name + FINISH.removeprefix(OWN[:-1]), pointers, kernel.finishing_cut, *more)
+            private = self.offset(own, common) if common else own, scratch_room(op) - common
+            self.entry.job(name, pointers, kernel.cut, *private)
+            for stage, cut in enumerate(kernel.finishing_cuts):
+                self.entry.job(name + finishing_task(stage).removeprefix(OWN[:-1]), pointers, cut, *private)
             return
         pointers.append(own)
         if kernel.uses_tapes:

@@ -34,11 +34,15 @@ OWN = "KERNEL."
 COMMON = "%common"
 """The parameter of a task after its operands and results: the scratch memory that is common to all of its chunks."""
 FINISH = "KERNEL.finish"
-"""The task that makes the results of what the chunks have put there."""
+"""The first task that makes the results of what the chunks have put there; more have numbers behind it."""
+
+
+STEPS = 3
+"""The number by which a cut names what is gone through in order."""
 
 
 class NativeText(Struct, frozen=True):
-    """A function, behind that which finishes its work, its helpers by symbol, and the external functions that it calls, with their declarations."""
+    """A function, behind those that finish its work, its helpers by symbol, and the external functions that it calls, with their declarations."""
 
     text: str
     helpers: dict[str, str]
@@ -100,25 +104,32 @@ class NativeKernel(ABC):
         """The number of rows of the terms of every sum that the schedule may cut into equal ranges, where each term is one of its own; 0: there are none."""
         return 0
 
+    def steps_to_cut(self) -> int:
+        """The length of what is gone through in order, which the schedule may cut into ranges that each begin anew, the last one shorter or longer; 0: there
+        is no such form."""
+        return 0
+
+    cut_reassociates: bool = False
+    """Whether ranges of steps are combined in another order, which rounds otherwise."""
+    unit_of_steps: ClassVar[int] = 1
+    """Ranges of steps are a multiple of it."""
+
     def common_bytes(self) -> int:
         """The bytes of scratch memory, before what is private to a thread, into which all chunks write what is made into results at the end."""
         return 0
 
-    def finishing(self) -> tuple[int, float]:
-        """The iterations, and the nanoseconds of all of them, of what is done after all chunks; 0: they write the results."""
-        return 0, 0.0
+    def finishing(self) -> Sequence[tuple[int, float]]:
+        """The iterations, and the nanoseconds of all of them, of each stage behind all chunks; none: the chunks write the results."""
+        return ()
 
-    def emit_finish(self, builder: KernelBuilder, common: str) -> None:
-        """Makes the results of what lies in the common memory, in a parallel loop."""
+    def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
+        """Goes on with what lies in the common memory, in a parallel loop; the last stage makes the results."""
         raise NotImplementedError
 
     @cached_property
-    def finishing_cut(self) -> Split | None:
-        """How the end is cut into chunks; None if there is none, or the function itself does it."""
-        iterations, nanoseconds = self.finishing() if self.cut is not None else (0, 0.0)
-        if iterations > MOST_CHUNKS:
-            return split(iterations, nanoseconds) or Split(iterations, iterations, int(nanoseconds))
-        return single(iterations, nanoseconds) if iterations else None
+    def finishing_cuts(self) -> Sequence[Split]:
+        """How the stages at the end are cut into chunks; none if there are none, or the function itself does them."""
+        return [_chunks(iterations, nanoseconds) for iterations, nanoseconds in self.finishing() if iterations] if self.cut is not None else ()
 
     @cached_property
     def cut(self) -> Split | None:
@@ -144,8 +155,15 @@ class NativeKernel(ABC):
                 self.outside[value] = builder.memory().load(value_element(value), f"%p{number}")
         self.emit(builder)
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
-        finish, end = self._finish(strict)
-        definitions = builder.module.definitions | end.module.definitions
+        finish: list[str] = []
+        definitions, externals = dict(builder.module.definitions), dict(builder.module.externals)
+        for stage, cut in enumerate(self.finishing_cuts):
+            end = KernelBuilder(self.target, strict=strict, cut=cut)
+            begin_task(end, pointers, cut)
+            self.emit_finish(end, stage, COMMON)
+            finish.append(end.definition(finishing_task(stage), parameters(pointers, cut), attributes=self.target.attributes))
+            definitions |= end.module.definitions
+            externals |= end.module.externals
         own = {symbol: text for symbol, text in definitions.items() if symbol.startswith(OWN)}
         function = builder.definition(
             "KERNEL",
@@ -155,22 +173,23 @@ class NativeKernel(ABC):
             attributes=self.target.attributes,
         )
         shared = {symbol: text for symbol, text in definitions.items() if symbol not in own}
-        return NativeText("".join([*own.values(), finish, function]), shared, builder.module.externals | end.module.externals)
+        return NativeText("".join([*own.values(), *finish, function]), shared, externals)
 
     def _pointers(self) -> list[str]:
         """The names of operands, captured values and results, and of the common memory where there is an end."""
         names = [f"%p{n}" for n in range(len(self.op.operands) + len(self.captured))] + [f"%q{n}" for n in range(len(self.op.results))]
-        return [*names, COMMON] if self.finishing_cut is not None else names
+        return [*names, COMMON] if self.finishing_cuts else names
 
-    def _finish(self, strict: bool) -> tuple[str, KernelBuilder]:
-        """The task :data:`FINISH`, if there is one, and what it was written with."""
-        cut, pointers = self.finishing_cut, self._pointers()
-        builder = KernelBuilder(self.target, strict=strict, cut=cut)
-        if cut is None:
-            return "", builder
-        begin_task(builder, pointers, cut)
-        self.emit_finish(builder, COMMON)
-        return builder.definition(FINISH, parameters(pointers, cut), attributes=self.target.attributes), builder
+
+def finishing_task(stage: int) -> str:
+    """The name of the task of a stage at the end."""
+    return f"{FINISH}{stage or ''}"
+
+
+def _chunks(iterations: int, nanoseconds: float) -> Split:
+    if iterations > MOST_CHUNKS:
+        return split(iterations, nanoseconds) or Split(iterations, iterations, int(nanoseconds))
+    return single(iterations, nanoseconds)
 
 
 Kernel = TypeVar("Kernel", bound=type[NativeKernel])

@@ -6,56 +6,58 @@ The kernels themselves say what may run in parallel and how long it takes (:mod:
 from __future__ import annotations
 
 from wengert.dialects.kernel import NativeOp
-from wengert.dialects.kernel.schedule import Parallel, Schedule
+from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.ir.location.locations import error_at
 from wengert.transforms.codegen.cpu.native import NativeKernel, native_kernel
+from wengert.transforms.codegen.cpu.native.base import STEPS
 from wengert.transforms.schedule.chunks import split
 from wengert.transforms.schedule.target import Target
 
 
-def choose_native(op: NativeOp, target: Target, *, parallel: bool, room: int | None = None) -> Schedule | None:
+def choose_native(op: NativeOp, target: Target, *, strict: bool = False, parallel: bool, room: int | None = None) -> Schedule | None:
     """The schedule of a native kernel that has none; None if it has no form for threads.
 
     Args:
         op: the kernel.
         target: the processor.
+        strict: sums keep their order.
         parallel: it may be shared by the thread pool.
         room: the bytes of scratch memory that it has, if that is decided.
     """
     kernel = native_kernel(op, target)
-    if parallel and (cut := kernel.choose_cut()) is not None:
+    if parallel and (cut := kernel.choose_cut()) is not None and not (strict and _reassociates(kernel, cut)):
         kernel = native_kernel(op, target)  # what this one knows of itself holds without the cut
         kernel.schedule = Schedule(cut=cut)
         if room is not None and kernel.scratch_bytes() > room:
             kernel = native_kernel(op, target)
     iterations, nanoseconds = kernel.parallel_work()
-    if iterations < 2 and max(kernel.rows_to_cut(), kernel.terms_to_cut()) < 2:
+    if iterations < 2 and max(kernel.rows_to_cut(), kernel.terms_to_cut(), kernel.steps_to_cut()) < 2:
         return None
     shared = split(iterations, nanoseconds) if parallel else None
     return Schedule() if shared is None else Schedule(cut=kernel.schedule.cut, parallel=Parallel(shared.grain, shared.nanoseconds))
 
 
-def check_native(op: NativeOp, target: Target, *, parallel: bool, room: int | None = None) -> None:
+def check_native(op: NativeOp, target: Target, *, strict: bool = False, parallel: bool, room: int | None = None) -> None:
     """Raises a DiagnosticError at the op's place if it cannot run as its schedule says. The arguments are those of :func:`choose_native`."""
     kernel = native_kernel(op, target)
-    problem = _problem(kernel, parallel=parallel)
+    problem = _problem(kernel, strict=strict, parallel=parallel)
     if problem is None and room is not None and (needed := kernel.scratch_bytes()) > room:
         problem = f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
     if problem is not None:
         raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
 
 
-def _problem(kernel: NativeKernel, *, parallel: bool) -> tuple[str, str] | None:
+def _reassociates(kernel: NativeKernel, cut: Cut) -> bool:
+    return cut.loop == STEPS and kernel.cut_reassociates
+
+
+def _problem(kernel: NativeKernel, *, strict: bool, parallel: bool) -> tuple[str, str] | None:
     """What the schedule asks for, and why that cannot be."""
     schedule = kernel.schedule
     if schedule != Schedule(cut=schedule.cut, parallel=schedule.parallel):
         return "more than a cut and a parallel loop", "a native kernel has its own loops and registers"
-    if (cut := schedule.cut) is not None:
-        forms = {0: (kernel.rows_to_cut, "rows"), 1: (kernel.terms_to_cut, "terms"), 2: (kernel.term_rows_to_cut, "rows of terms")}
-        extents, what = forms.get(cut.loop, forms[0])
-        extent = extents()
-        if cut.loop not in forms or cut.overlapping or not extent or extent % cut.size:
-            return f"ranges of {cut.size} iterations of loop {cut.loop}", f"the kernel has {extent or 'no'} {what} that may be cut, into equal ranges"
+    if (cut := schedule.cut) is not None and (problem := _problem_of_cut(kernel, cut, strict=strict)) is not None:
+        return problem
     if schedule.parallel is not None:
         if not parallel:
             return "a parallel loop", "the kernel is part of what runs in parallel already"
@@ -63,3 +65,20 @@ def _problem(kernel: NativeKernel, *, parallel: bool) -> tuple[str, str] | None:
         if iterations < 2 or kernel.returns_status or kernel.uses_tapes:
             return "a parallel loop", "the kernel has no iterations that are independent"
     return None
+
+
+def _problem_of_cut(kernel: NativeKernel, cut: Cut, *, strict: bool) -> tuple[str, str] | None:
+    forms = {
+        0: (kernel.rows_to_cut, "rows"),
+        1: (kernel.terms_to_cut, "terms"),
+        2: (kernel.term_rows_to_cut, "rows of terms"),
+        STEPS: (kernel.steps_to_cut, "steps"),
+    }
+    extents, what = forms.get(cut.loop, forms[0])
+    extent, unit = extents(), kernel.unit_of_steps
+    asked = f"ranges of {cut.size} iterations of loop {cut.loop}"
+    fits = 2 * cut.size <= extent and cut.size % unit == 0 if cut.loop == STEPS else extent % cut.size == 0
+    if cut.loop not in forms or cut.overlapping or not extent or not fits:
+        how = f"two or more ranges of a multiple of {unit}" if cut.loop == STEPS else "equal ranges"
+        return asked, f"the kernel has {extent or 'no'} {what} that may be cut, into {how}"
+    return (asked, "a strict program adds up in order") if strict and _reassociates(kernel, cut) else None

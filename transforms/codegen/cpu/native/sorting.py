@@ -1,135 +1,48 @@
-"""Emits sort by any comparator, and top_k: a stable merge sort, bottom up, with the comparator inlined.
+"""Emits sort by any comparator: rows one by one, or a few long rows by ranges.
 
-Each row is gathered into contiguous scratch memory (one array per operand), runs of a few elements are sorted by insertion,
-and runs are merged between two such copies until one is left, which goes to its place in the results. An element goes
-before another only if the comparator says so, so equal elements keep their order.
+Threads share many rows as they are, and few by ranges: each range is sorted, and neighbouring ones are merged in stages, where the elements of a range of the
+*result* are those of two ranges of the sources that a binary search tells (merge path: N. Deo and D. Sarkar, "Parallel algorithms for merging and sorting",
+Information Sciences 56, 1991). A comparator that is no order, such as ``<`` where there are NaNs, may lead the search elsewhere than merging does. So each
+range looks whether it ends where the next one begins; if all do, the result is that of merging in one go, and if not, the row is sorted again in one go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from math import prod
 from typing import cast
 
-from wengert.dialects import chlo, stablehlo
+from msgspec import Struct
+
+from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
+from wengert.dialects.kernel.schedule import Cut
 from wengert.ir.attributes import int_of
-from wengert.ir.tensor_types import element as element_type
-from wengert.ir.tensor_types import is_complex, rank, shape
-from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.ir.tensor_types import rank, shape
+from wengert.transforms.codegen.cpu.native.base import COMMON, STEPS, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
+from wengert.transforms.codegen.cpu.native.merge_sort import COMPARING_NS, RUN, Merged, MergeSort
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.tasks import SCRATCH
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
-from wengert.transforms.codegen.llvm.types import Element
+from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.target import Target
 
-_COMPARING_NS = 1.0
-"""Comparing and moving one element."""
-RUN = 8
-"""Runs of so many elements are sorted by insertion."""
-
-
-class MergeSort(NativeKernel):
-    """Sorts rows of tuples; a subclass defines the tuples, and which of two comes first."""
-
-    elements: tuple[Element, ...]
-    n: int
-
-    def scratch_bytes(self) -> int:
-        return 2 * self._half()
-
-    def _half(self) -> int:
-        return sum(aligned(self.n * e.size) for e in self.elements)
-
-    def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
-        """Whether x must come before y."""
-        raise NotImplementedError
-
-    def copies(self, builder: KernelBuilder) -> list[list[str]]:
-        """The two places for a row, as an address for each part of a tuple."""
-        places: list[list[str]] = []
-        at = 0
-        for _ in range(2):
-            places.append([])
-            for e in self.elements:
-                places[-1].append(builder.byte("%scratch", at))
-                at += aligned(self.n * e.size)
-        return places
-
-    def load(self, builder: KernelBuilder, row: list[str], index: Index) -> list[Value]:
-        return [builder.memory().load(e, builder.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
-
-    def store(self, builder: KernelBuilder, row: list[str], index: Index, values: list[Value]) -> None:
-        for e, p, value in zip(self.elements, row, values, strict=True):
-            builder.memory().store(e, value, builder.address(p, e, index))
-
-    def sorting_ns(self) -> float:
-        """Estimates the nanoseconds of one row."""
-        return _COMPARING_NS * len(self.elements) * self.n * max(self.n, 2).bit_length()
-
-    def sort_row(self, builder: KernelBuilder) -> list[str]:
-        """Sorts the row in the first place; returns where it lies afterwards."""
-        first, second = self.copies(builder)
-        if self.n < 2:
-            return first
-        run = min(RUN, self.n)
-        with builder.loop(0, self.n, step=run) as loop:
-            self._insertion(builder, first, loop.index, self._smaller(builder, builder.add(loop.index, run)))
-        width = run
-        while width < self.n:
-            with builder.loop(0, self.n, step=2 * width) as loop:
-                middle = self._smaller(builder, builder.add(loop.index, width))
-                self._merge(builder, first, second, loop.index, middle, self._smaller(builder, builder.add(loop.index, 2 * width)))
-            first, second, width = second, first, 2 * width
-        return first
-
-    def _smaller(self, builder: KernelBuilder, index: Index) -> str:
-        return builder.intrinsic("smin", "i64", index, self.n)
-
-    def _insertion(self, builder: KernelBuilder, row: list[str], start: Index, end: Index) -> None:
-        with builder.loop(builder.add(start, 1), end) as loop:
-            mine = self.load(builder, row, loop.index)
-            self.slide(builder, row, start, loop.index, mine)
-
-    def slide(self, builder: KernelBuilder, row: list[str], start: Index, free: Index, mine: list[Value]) -> None:
-        """Puts a tuple into the sorted elements from ``start`` up to the place ``free``, moving those that it goes before."""
-        with builder.while_loop([("i64", str(free))]) as loop:
-            place = loop.values[0]
-            loop.test(builder.icmp("sgt", "i64", place, start))
-            other = self.load(builder, row, builder.add(place, -1))
-            loop.test(self.before(builder, mine, other))
-            self.store(builder, row, place, other)
-            loop.carry(str(builder.add(place, -1)))
-        self.store(builder, row, loop.values[0], mine)
-
-    def _merge(self, builder: KernelBuilder, source: list[str], target: list[str], start: Index, middle: Index, end: Index) -> None:
-        """Merges [start, middle) and [middle, end): the left element goes first unless the right one must.
-
-        An exhausted run is compared by whichever of its neighbours is still in the row, and the result is not used.
-        """
-        with builder.loop(start, end, [("i64", str(start)), ("i64", str(middle))]) as loop:
-            i, j = loop.values
-            last = builder.add(end, -1)
-            left = self.load(builder, source, builder.intrinsic("smin", "i64", i, last))
-            right = self.load(builder, source, builder.intrinsic("smin", "i64", j, last))
-            right_first = self.before(builder, right, left)
-            left_over = builder.icmp("slt", "i64", i, middle)
-            right_over = builder.icmp("slt", "i64", j, end)
-            wanted = builder.select(left_over, "i1", right_first, "true")
-            takes_right = builder.select(right_over, "i1", wanted, "false")
-            values: list[Value] = []
-            for e, x, y in zip(self.elements, right, left, strict=True):
-                values.append(builder.scalars().apply("select", [takes_right, x, y], [e, e, e], e))
-            self.store(builder, target, loop.index, values)
-            step = builder.cast("zext", takes_right, "i1", "i64")
-            loop.carry(builder.binary("add nsw", "i64", i, builder.binary("sub nsw", "i64", "1", step)), builder.binary("add nsw", "i64", j, step))
+FEW_ROWS = 16
+"""More rows than these are enough for all threads."""
+_FLAG_BYTES = aligned(8)
 
 
 @native(stablehlo.SortOp)
 class Sort(MergeSort):
-    """All rows along the dimension, one by one."""
+    """All rows along the dimension, one by one, or a few long ones by ranges."""
+
+    unit_of_steps = RUN
 
     def __init__(self, op: stablehlo.SortOp, target: Target):
         super().__init__(op, target)
@@ -142,99 +55,144 @@ class Sort(MergeSort):
     def supports(cls, op: stablehlo.SortOp) -> bool:
         return rank(op.inputs[0]) > 0 and is_inlinable(op.comparator)
 
-    def parallel_work(self) -> tuple[int, float]:
-        rows = self.outer * self.inner
-        return rows, rows * self.sorting_ns()
-
     def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
         return cast(str, self.inline(builder, 1, self.op.comparator, [side for pair in zip(x, y, strict=True) for side in pair])[0])
 
-    def emit(self, builder: KernelBuilder) -> None:
-        if self.outer * self.n * self.inner == 0:
-            return
-        with builder.parallel_loops([self.outer, self.inner]) as (outer, inner):
-            start = builder.add(builder.multiply(outer, self.n * self.inner), inner)
-            for number, (e, place) in enumerate(zip(self.elements, self.copies(builder)[0], strict=True)):
-                copy_box(builder, e, [self.n], builder.address(f"%p{number}", e, start), [self.inner], place, [1])
-            for number, (e, place) in enumerate(zip(self.elements, self.sort_row(builder), strict=True)):
-                copy_box(builder, e, [self.n], place, [1], builder.address(f"%q{number}", e, start), [self.inner])
+    # -- how rows are shared
 
+    @property
+    def _rows(self) -> int:
+        return self.outer * self.inner
 
-FEW = 32
-"""Up to so many of a row's elements are found by keeping the best so far."""
+    def steps_to_cut(self) -> int:
+        return self.n if self._rows else 0
 
+    def choose_cut(self) -> Cut | None:
+        if not 0 < self._rows < FEW_ROWS:
+            return None
+        chunks = wanted_chunks(self._rows * self.sorting_ns()) // self._rows
+        ranges = 1 << (chunks.bit_length() - 1) if chunks else 1  # two and two are merged
+        size = -(-self.n // (ranges * RUN)) * RUN
+        return Cut(STEPS, size) if ranges > 1 and 2 * size <= self.n else None
 
-@native(chlo.TopKOp)
-class TopK(MergeSort):
-    """The first k of a row, stable; floats in their total order, as in XLA: -NaN < -inf < ... < -0 < 0 < ... < NaN.
+    @cached_property
+    def _range(self) -> int:
+        """The elements of a range; 0 if rows are not cut."""
+        return 0 if self.schedule.cut is None else self.schedule.cut.size
 
-    A few are found in one pass that keeps the best so far in order; most elements are not better than the last of them.
-    """
+    @property
+    def _ranges(self) -> int:
+        return -(-self.n // self._range)
 
-    def __init__(self, op: chlo.TopKOp, target: Target):
-        super().__init__(op, target)
-        self.elements = (value_element(op.operand), value_element(op.indices))
-        self.n, self.k = shape(op.operand)[-1], int_of(op.k)
-        self.rows = prod(shape(op.operand)[:-1])
-        self.largest = op.largest is None or bool(int_of(op.largest))
+    @cached_property
+    def _widths(self) -> list[int]:
+        """The lengths of the runs that are merged, stage by stage."""
+        return [self._range << stage for stage in range((self._ranges - 1).bit_length())]
 
-    @classmethod
-    def supports(cls, op: chlo.TopKOp) -> bool:
-        return not is_complex(element_type(op.operand)) and rank(op.operand) > 0
+    def common_bytes(self) -> int:
+        return aligned(self._rows * (2 * self._half() + _FLAG_BYTES)) if self._range else 0
 
     def scratch_bytes(self) -> int:
-        return 0 if self.k <= FEW else super().scratch_bytes()
+        return self.common_bytes() if self._range else super().scratch_bytes()
 
     def parallel_work(self) -> tuple[int, float]:
-        return self.rows, self.rows * (_COMPARING_NS * self.n if self.k <= FEW else self.sorting_ns())
+        if not self._range:
+            return self._rows, self._rows * self.sorting_ns()
+        return self._rows * self._ranges, self._rows * len(self.elements) * self.n * COMPARING_NS * self._range.bit_length()
 
-    def before(self, builder: KernelBuilder, x: list[Value], y: list[Value]) -> str:
-        element, scalars = self.elements[0], builder.scalars()
-        a, b = (cast(str, values[0]) for values in ((x, y) if self.largest else (y, x)))
-        if element.kind == "b":
-            return scalars.binary("and", "i1", a, scalars.binary("xor", "i1", b, "true"))
-        return (
-            scalars.float_function("total_gt", [a, b], element) if element.kind == "f" else cast(str, scalars.apply("gt", [a, b], [element, element], element))
-        )
+    def finishing(self) -> Sequence[tuple[int, float]]:
+        if not self._range:
+            return ()
+        merging = self._rows * self._ranges, self._rows * len(self.elements) * self.n * COMPARING_NS
+        return [*[merging] * len(self._widths), (self._rows, 0.0)]
+
+    # -- code
 
     def emit(self, builder: KernelBuilder) -> None:
-        if self.rows * self.k == 0:
+        if self._rows * self.n == 0:
             return
-        element = self.elements[0]
-        with builder.parallel_loops([self.rows]) as (row,):
-            source = builder.address("%p0", element, builder.multiply(row, self.n))
-            results = [builder.address(f"%q{number}", e, builder.multiply(row, self.k)) for number, e in enumerate(self.elements)]
-            if self.k <= FEW:
-                self._keep_best(builder, source, results)
-            else:
-                self._sort_all(builder, source, results)
+        if self._range:
+            common = SCRATCH if self.cut is None else COMMON
+            self._sort_ranges(builder, common)
+            if self.cut is None:
+                for stage in range(len(self.finishing())):
+                    self.emit_finish(builder, stage, common)
+            return
+        with builder.parallel_loops([self.outer, self.inner]) as (outer, inner):
+            self._sort_whole(builder, self._start(builder, outer, inner), SCRATCH)
 
-    def _sort_all(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
-        element, row = self.elements[0], self.copies(builder)[0]
-        with builder.loop(0, self.n) as loop:
-            value = builder.memory().load(element, builder.address(source, element, loop.index))
-            self.store(builder, row, loop.index, [value, self._number(builder, loop.index)])
-        for e, place, result in zip(self.elements, self.sort_row(builder), results, strict=True):
-            copy_box(builder, e, [self.k], place, [1], result, [1])
+    def _sort_whole(self, builder: KernelBuilder, start: Index, memory: str) -> None:
+        """Sorts a row in one go."""
+        copies = self.copies(builder, memory)
+        for number, (e, place) in enumerate(zip(self.elements, copies[0], strict=True)):
+            copy_box(builder, e, [self.n], builder.address(f"%p{number}", e, start), [self.inner], place, [1])
+        for number, (e, place) in enumerate(zip(self.elements, self.sort_part(builder, copies, 0, self.n, self.n), strict=True)):
+            copy_box(builder, e, [self.n], place, [1], builder.address(f"%q{number}", e, start), [self.inner])
 
-    def _number(self, builder: KernelBuilder, index: Index) -> str:
-        register = self.elements[1].register
-        return str(index) if register == "i64" or isinstance(index, int) else builder.cast("trunc", index, "i64", register)
+    def _start(self, builder: KernelBuilder, outer: Index, inner: Index) -> Index:
+        return builder.add(builder.multiply(outer, self.n * self.inner), inner)
 
-    def _keep_best(self, builder: KernelBuilder, source: str, results: list[str]) -> None:
-        """The results hold the best so far, in order; ``count`` of them are there."""
-        element = self.elements[0]
-        with builder.loop(0, self.n) as loop:
-            mine: list[Value] = [builder.memory().load(element, builder.address(source, element, loop.index)), self._number(builder, loop.index)]
-            count = builder.intrinsic("smin", "i64", loop.index, self.k)
-            room = builder.icmp("slt", "i64", count, self.k)
-            label = builder.label("keep")
-            builder.line(f"br i1 {room}, label %{label}.insert, label %{label}.compare")
-            builder.line(f"{label}.compare:")
-            kept = self.load(builder, results, self.k - 1)
-            builder.line(f"br i1 {self.before(builder, mine, kept)}, label %{label}.insert, label %{label}.after")
-            builder.line(f"{label}.insert:")
-            free = builder.intrinsic("smin", "i64", count, self.k - 1)
-            self.slide(builder, results, 0, free, mine)
-            builder.line(f"br label %{label}.after")
-            builder.line(f"{label}.after:")
+    @contextmanager
+    def _each_range(self, builder: KernelBuilder, common: str) -> Generator[_Range]:
+        """Goes through the ranges of all rows."""
+        with builder.parallel_loops([self.outer, self.inner, self._ranges]) as (outer, inner, number):
+            start, row = builder.multiply(number, self._range), self._row(builder, common, outer, inner)
+            yield _Range(row, start, self._smaller(builder, builder.add(start, self._range), self.n))
+
+    def _row(self, builder: KernelBuilder, common: str, outer: Index, inner: Index) -> _Row:
+        number = builder.linear([(outer, self.inner)], inner)
+        memory = builder.byte(common, builder.multiply(number, 2 * self._half() + _FLAG_BYTES))
+        return _Row(self._start(builder, outer, inner), memory, builder.byte(memory, 2 * self._half()))
+
+    def _sort_ranges(self, builder: KernelBuilder, common: str) -> None:
+        with self._each_range(builder, common) as part:
+            builder.line(f"store atomic i64 0, ptr {part.row.flag} monotonic, align 8")
+            copies = self.copies(builder, part.row.memory)
+            for number, (e, place) in enumerate(zip(self.elements, copies[0], strict=True)):
+                with builder.loop(part.start, part.end) as loop:
+                    source = builder.address(f"%p{number}", e, builder.linear([(loop.index, self.inner)], part.row.start))
+                    builder.memory().store(e, builder.memory().load(e, source), builder.address(place, e, loop.index))
+            self.sort_part(builder, copies, part.start, part.end, self._range)
+
+    def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
+        if stage < len(self._widths):
+            self._merge_ranges(builder, stage, common)
+            return
+        with builder.parallel_loops([self.outer, self.inner]) as (outer, inner):
+            row = self._row(builder, common, outer, inner)
+            with builder.conditional(builder.icmp("ne", "i64", builder.load("i64", row.flag), 0)) as branches:
+                self._sort_whole(builder, row.start, row.memory)
+                branches.otherwise()
+
+    def _merge_ranges(self, builder: KernelBuilder, stage: int, common: str) -> None:
+        """Merges runs two by two, by ranges of what is made of them."""
+        width, is_last = self._widths[stage], stage == len(self._widths) - 1
+        levels = max(-(-self._range // RUN) - 1, 0).bit_length() + stage  # merges until now, each from one copy to the other
+        with self._each_range(builder, common) as part:
+            copies = self.copies(builder, part.row.memory)
+            pair = builder.multiply(builder.binary("udiv", "i64", part.start, 2 * width), 2 * width)
+            middle = self._smaller(builder, builder.add(pair, width), self.n)
+            runs = Merged(copies[levels % 2], middle, self._smaller(builder, builder.add(pair, 2 * width), self.n))
+            first, past = (self.heads(builder, runs, pair, builder.binary("sub nsw", "i64", place, pair)) for place in (part.start, part.end))
+            results = [builder.address(f"%q{number}", e, part.row.start) for number, e in enumerate(self.elements)]
+            target, step = (results, self.inner) if is_last else (copies[1 - levels % 2], 1)
+            left, _ = self._merge(builder, runs, target, (part.start, part.end), first, step)
+            with builder.conditional(builder.icmp("ne", "i64", left, past[0])) as branches:
+                builder.line(f"store atomic i64 1, ptr {part.row.flag} monotonic, align 8")
+                branches.otherwise()
+
+
+class _Row(Struct, frozen=True):
+    """A row that is sorted by ranges: where it begins in its tensor, the memory of its two copies, and a flag: it is to be sorted in one go."""
+
+    start: Index
+    memory: str
+    flag: str
+
+
+class _Range(Struct, frozen=True):
+    """A range of a row."""
+
+    row: _Row
+    start: Index
+    end: Index

@@ -17,6 +17,7 @@ Overhead Direct Convolutions, ICML 2018. A dilated input falls into phases (:mod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 
@@ -103,11 +104,11 @@ class DirectConvolution(ConvolutionShapes):
         blocks = self.images // self.block
         return blocks * self.pieces * self.sums, blocks * self.sums * self.work
 
-    def finishing(self) -> tuple[int, float]:
+    def finishing(self) -> Sequence[tuple[int, float]]:
         elements = prod(shape(self.op.result))
-        return (-(-elements // FINISHED), ADDED_NS * elements * self.sums) if self.sums > 1 else (0, 0.0)
+        return [(-(-elements // FINISHED), ADDED_NS * elements * self.sums)] if self.sums > 1 else ()
 
-    def emit_finish(self, builder: KernelBuilder, common: str) -> None:
+    def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
         """The results of all ranges, added up in their order: registers at a time, and the last few elements one by one."""
         elements, lanes = prod(shape(self.op.result)), self.target.vector_bytes // self.element.size
         whole = elements - elements % lanes
@@ -148,7 +149,7 @@ class DirectConvolution(ConvolutionShapes):
                 job.prepare(builder, kernel)
                 job.run(builder, SCRATCH if self.is_padded else source, target, moved, (0, 0), kernel)
         if self.cut is None:
-            self.emit_finish(builder, common)
+            self.emit_finish(builder, 0, common)
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.sums > 1:

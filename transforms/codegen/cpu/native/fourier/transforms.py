@@ -8,7 +8,7 @@ C. Van Loan, Computational Frameworks for the Fast Fourier Transform, SIAM 1992)
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import log2, prod
 from typing import Any
@@ -169,13 +169,13 @@ class Fourier(NativeKernel):
     def scratch_bytes(self) -> int:
         return sum(self.spaces.values())
 
-    # -- threads share the lines of one pass, or those of the first of two and then those of the second
+    # -- threads share the lines of the first pass, then those of the next one
 
     def parallel_work(self) -> tuple[int, float]:
-        return self._work(self.passes[0]) if 1 <= len(self.passes) <= 2 else (1, 0.0)
+        return self._work(self.passes[0]) if self.passes else (1, 0.0)
 
-    def finishing(self) -> tuple[int, float]:
-        return self._work(self.passes[1]) if len(self.passes) == 2 else (0, 0.0)
+    def finishing(self) -> Sequence[tuple[int, float]]:
+        return [self._work(step) for step in self.passes[1:]]
 
     def _work(self, step: Pass) -> tuple[int, float]:
         """The blocks of lines of a pass, and the nanoseconds of all of them."""
@@ -198,8 +198,8 @@ class Fourier(NativeKernel):
             offsets[shared] += size
         return places
 
-    def emit_finish(self, builder: KernelBuilder, common: str) -> None:
-        self._pass(builder, self.passes[1], self._places(builder, common))
+    def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
+        self._pass(builder, self.passes[1 + stage], self._places(builder, common))
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.is_empty:

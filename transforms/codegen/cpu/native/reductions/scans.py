@@ -1,30 +1,34 @@
-"""Emits running combinations along a dimension: sequential along it, many of the other elements at once in lanes.
+"""Emits running combinations along a dimension: sequential along it, many of the other elements at once in lanes, or by ranges if there are few others.
 
 What has been combined so far stays in registers, so 16-bit floats are rounded only where they are written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from typing import cast
 
 from wengert.dialects import core
 from wengert.dialects.core import Kind
+from wengert.dialects.kernel.schedule import Cut
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import is_boolean, is_complex, shape
-from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.base import COMMON, STEPS, NativeKernel, native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import flat, grouped
 from wengert.transforms.codegen.cpu.native.reductions.kernels import nest_kind, neutral_value
+from wengert.transforms.codegen.cpu.native.reductions.range_scans import BLOCKS, STEP_NS, TOTAL_NS, RangeScan, size_of_ranges
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
+from wengert.transforms.codegen.cpu.tasks import SCRATCH
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import vector
 from wengert.transforms.schedule.target import Target
 
-_STEP_NS = 1.5
+_LATENCY_NS = 1.5
 """The nanoseconds of one step along the dimension: the latency of the combining operation."""
 CHUNK = 8
 """Neighbouring registers that run together, so that a step reads and writes whole cache lines in a row."""
@@ -32,7 +36,9 @@ CHUNK = 8
 
 @native(core.CumulativeOp)
 class Cumulative(NativeKernel):
-    """The operand as [outer, n, inner]: lanes along inner, or along outer if inner is small."""
+    """The operand as [outer, n, inner]: lanes along inner, or along outer if inner is small. A few long lines may be cut into ranges."""
+
+    unit_of_steps = BLOCKS
 
     def __init__(self, op: core.CumulativeOp, target: Target):
         super().__init__(op, target)
@@ -40,6 +46,7 @@ class Cumulative(NativeKernel):
         self.kind = nest_kind(op.kind.data, is_boolean(element_type(op.operand)))
         extents, axis = shape(op.operand), int_of(op.dimension)
         self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
+        self.cut_reassociates = self.element.kind in "fc" and self.kind in ("add", "mul")
 
     @classmethod
     def supports(cls, op: core.CumulativeOp) -> bool:
@@ -53,9 +60,42 @@ class Cumulative(NativeKernel):
     def _lanes(self) -> int:
         return max(self.target.vector_bytes // max(self.element.part_size, 4), 1)
 
+    # -- by ranges
+
+    def steps_to_cut(self) -> int:
+        return self.n if self.outer * self.inner else 0
+
+    def choose_cut(self) -> Cut | None:
+        size = size_of_ranges(self.outer, self.n, self.inner)
+        return None if size is None else Cut(STEPS, size)
+
+    @cached_property
+    def by_ranges(self) -> RangeScan | None:
+        """How lines are cut; None if they are not."""
+        if self.schedule.cut is None:
+            return None
+        return RangeScan(self.element, self.kind, self.outer, self.n, self.inner, bool(int_of(self.op.reverse)), self.schedule.cut.size)
+
+    def scratch_bytes(self) -> int:
+        return self.common_bytes()
+
+    def common_bytes(self) -> int:
+        return 0 if self.by_ranges is None else self.by_ranges.bytes_of_totals()
+
+    def finishing(self) -> Sequence[tuple[int, float]]:
+        return () if self.by_ranges is None else [self.by_ranges.work(STEP_NS)]
+
+    def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
+        assert self.by_ranges is not None
+        self.by_ranges.emit_running(builder, common)
+
+    # -- line by line
+
     def parallel_work(self) -> tuple[int, float]:
+        if self.by_ranges is not None:
+            return self.by_ranges.work(TOTAL_NS)
         total, blocks = self.outer * self.n * self.inner, self.extents[0] * -(-self.extents[1] // self.widths[0])
-        return blocks, total * _STEP_NS / min(self._lanes(), max(self.outer, self.inner, 1))
+        return blocks, total * _LATENCY_NS / min(self._lanes(), max(self.outer, self.inner, 1))
 
     @cached_property
     def extents(self) -> tuple[int, int]:
@@ -72,6 +112,12 @@ class Cumulative(NativeKernel):
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.outer * self.n * self.inner == 0:
+            return
+        if self.by_ranges is not None:
+            totals = SCRATCH if self.cut is None else COMMON
+            self.by_ranges.emit_totals(builder, totals)
+            if self.cut is None:
+                self.by_ranges.emit_running(builder, totals)
             return
         (rest, extent), (width, _) = self.extents, self.widths
         rest_step = 1 if self._is_along_outer() else self.n * self.inner
