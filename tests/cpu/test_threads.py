@@ -112,6 +112,7 @@ CASES = {
     "sum over a prime": (lambda x: (jnp.sum(jnp.exp(x)), jnp.max(x)), floats(6007)),
     "columns of a prime": (lambda x: ((x * x).sum(0), x + 1), floats(307, 33)),
     "short rows": (lambda x: (x**2).sum(0), floats(4096, 3)),
+    "a copy of an argument": (lambda x, u, i: (jax.lax.dynamic_update_slice(x, u, (i,)), x), floats(40001), floats(3), np.int32(5)),
     "transposed": (lambda x: x.T * 2, floats(96, 130)),
     "padded": (lambda x: jnp.pad(x, ((1, 2), (3, 0))) * 2, floats(70, 90)),
     "gathered": (lambda x: jnp.take(x, jnp.arange(0, 300, 3) % 100, axis=0) * 2, floats(100, 50)),

@@ -167,7 +167,9 @@ def test_cumulative_by_ranges(element: str, kind: str, reverse: str, monkeypatch
 
 def test_strict_running_sums_keep_their_order() -> None:
     n = 200_000
-    text = function([tensor((n,), "f32")], [tensor((n,), "f32")], '"core.cumulative"($in) <{kind = #core<kind add>, dimension = 0 : i64, reverse = false}> : $type')
+    text = function(
+        [tensor((n,), "f32")], [tensor((n,), "f32")], '"core.cumulative"($in) <{kind = #core<kind add>, dimension = 0 : i64, reverse = false}> : $type'
+    )
     x = values(np.random.default_rng(7), (n,), "f32", special=False)
     np.testing.assert_array_equal(wg.parse(text).compile(strict=True)(x)[0], np.add.accumulate(x))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Block, SSAValue
 
-from wengert.dialects.kernel.buffers import AllocOp, CopyOp, GlobalOp, ViewOp
+from wengert.dialects.kernel.buffers import AllocOp, GlobalOp, ViewOp
 from wengert.dialects.kernel.memory import Space, byte_size, space_of
 from wengert.ir.attributes import int_of
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
@@ -69,10 +69,6 @@ class BlockPointers:
         """Copies bytes, unless source and target are one."""
         if source != target and count:
             self.entry.builder.copy_bytes(source, target, count)
-
-    def copy_buffer(self, op: CopyOp) -> None:
-        """Emits a copy op."""
-        self.copy(self.pointer(op.source), self.pointer(op.target), byte_size(op.source))
 
     def constant(self, op: GlobalOp) -> None:
         """Gives a constant the next place in the table."""

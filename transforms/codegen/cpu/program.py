@@ -40,6 +40,7 @@ from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
+from wengert.transforms.codegen.cpu.copies import copy_cut, copy_task
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.native.base import OWN, finishing_task
@@ -141,7 +142,7 @@ class _BlockCode(BlockPointers):
         if isinstance(op, LaunchOp):
             self._launch(op)
         elif isinstance(op, CopyOp):
-            self.copy_buffer(op)
+            self._copy(op)
         elif isinstance(op, GlobalOp):
             self.constant(op)
         elif isinstance(op, ForOp):
@@ -154,6 +155,15 @@ class _BlockCode(BlockPointers):
             self._strips(op)
         elif not isinstance(op, _WITHOUT_CODE) and op.name != _NUMBER:
             raise error_at(op.location, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
+
+    def _copy(self, op: CopyOp) -> None:
+        cut = copy_cut(byte_size(op.source)) if self.alone else None
+        source, target = self.pointer(op.source), self.pointer(op.target)
+        if cut is None or source == target:
+            self.copy(source, target, byte_size(op.source))
+            return
+        name = self.entry.function(copy_task(byte_size(op.source), cut, self.entry.target), op.location)
+        self.entry.job(name, [source, target], cut)
 
     # -- kernels
 
