@@ -47,6 +47,13 @@ def workloads() -> Iterator[Workload]:
     yield "1000 products 16x16", jnp.matmul, (floats(1000, 16, 16), floats(1000, 16, 16))
     yield "Cholesky, 1000 of 8x8", lambda x: jnp.linalg.cholesky(x @ jnp.swapaxes(x, 1, 2) + 8 * jnp.eye(8)), (floats(1000, 8, 8),)
     yield "sort 1000x300", lambda x: jnp.sort(x, 1), (floats(1000, 300),)
+    for n in (10**4, 10**6):
+        yield f"one row sorted, n={n:.0e}", jnp.sort, (floats(n),)
+        yield f"order of one row, n={n:.0e}", jnp.argsort, (floats(n),)
+    for n in (10**5, 10**6, 10**7):
+        yield f"one running sum, n={n:.0e}", jnp.cumsum, (floats(n),)
+    yield "transform 64x64x64", jnp.fft.fftn, (floats(64, 64, 64) + 1j * floats(64, 64, 64),)
+    yield "one element changed of a copy, n=1e+07", lambda x: x.at[7].set(1.0), (floats(10**7),)
     convolution = lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))  # noqa: E731
     yield "convolution 16x32x32", convolution, (floats(16, 32, 32, 16), floats(3, 3, 16, 32))
     for batch, sizes in ((32, (64, 64, 10)), (128, (784, 256, 10)), (256, (1024, 1024, 100))):
