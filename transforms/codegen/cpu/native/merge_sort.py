@@ -27,9 +27,14 @@ RUN = 8
 class Merged(Struct, frozen=True):
     """Two runs that are merged, one behind the other: where they lie, where the right one begins, and where it ends."""
 
-    source: list[str]
+    source: Sequence[str]
     middle: Index
     end: Index
+
+
+def merges(length: int) -> int:
+    """How often the runs of so many elements are merged two by two, each time from one place to the other."""
+    return max(-(-length // RUN) - 1, 0).bit_length()
 
 
 class MergeSort(NativeKernel):
@@ -59,10 +64,10 @@ class MergeSort(NativeKernel):
                 at += aligned(self.n * e.size)
         return places
 
-    def load(self, builder: KernelBuilder, row: list[str], index: Index) -> list[Value]:
+    def load(self, builder: KernelBuilder, row: Sequence[str], index: Index) -> list[Value]:
         return [builder.memory().load(e, builder.address(p, e, index)) for e, p in zip(self.elements, row, strict=True)]
 
-    def store(self, builder: KernelBuilder, row: list[str], index: Index, values: list[Value]) -> None:
+    def store(self, builder: KernelBuilder, row: Sequence[str], index: Index, values: list[Value]) -> None:
         for e, p, value in zip(self.elements, row, values, strict=True):
             builder.memory().store(e, value, builder.address(p, e, index))
 
@@ -70,35 +75,40 @@ class MergeSort(NativeKernel):
         """Estimates the nanoseconds of one row."""
         return COMPARING_NS * len(self.elements) * self.n * max(self.n, 2).bit_length()
 
-    def sort_row(self, builder: KernelBuilder) -> list[str]:
+    def sort_row(self, builder: KernelBuilder) -> Sequence[str]:
         """Sorts the row in the first place; returns where it lies afterwards."""
         return self.sort_part(builder, self.copies(builder), 0, self.n, self.n)
 
-    def sort_part(self, builder: KernelBuilder, places: list[list[str]], start: Index, end: Index, length: int) -> list[str]:
+    def sort_part(self, builder: KernelBuilder, places: list[list[str]], start: Index, end: Index, length: int) -> Sequence[str]:
         """Sorts [start, end) of a row, no more than ``length`` elements, in the first place; returns where they lie afterwards."""
         first, second = places
-        if length < 2:
+        if length > 1:
+            with builder.loop(start, end, step=min(RUN, length)) as loop:
+                self._insertion(builder, first, loop.index, self._smaller(builder, builder.add(loop.index, RUN), end))
+        if not merges(length):
             return first
-        width = min(RUN, length)
-        with builder.loop(start, end, step=width) as loop:
-            self._insertion(builder, first, loop.index, self._smaller(builder, builder.add(loop.index, width), end))
-        while width < length:
-            with builder.loop(start, end, step=2 * width) as loop:
-                middle = self._smaller(builder, builder.add(loop.index, width), end)
-                past = self._smaller(builder, builder.add(loop.index, 2 * width), end)
-                self._merge(builder, Merged(first, middle, past), second, (loop.index, past), (loop.index, middle))
-            first, second, width = second, first, 2 * width
-        return first
+        with builder.loop(0, merges(length), [("ptr", place) for place in (*first, *second)]) as level:
+            source, target = level.values[: len(first)], level.values[len(first) :]
+            width = builder.binary("shl", "i64", RUN, level.index)
+            two = builder.binary("shl", "i64", width, 1)
+            rounded = builder.add(builder.binary("sub nsw", "i64", end, start), builder.add(two, -1))
+            with builder.loop(0, builder.binary("udiv", "i64", rounded, two)) as pair:
+                left = builder.add(start, builder.multiply(pair.index, two))
+                middle = self._smaller(builder, builder.add(left, width), end)
+                past = self._smaller(builder, builder.add(left, two), end)
+                self._merge(builder, Merged(source, middle, past), target, (left, past), (left, middle))
+            level.carry(*target, *source)
+        return level.values[: len(first)]
 
     def _smaller(self, builder: KernelBuilder, x: Index, y: Index) -> str:
         return builder.intrinsic("smin", "i64", x, y)
 
-    def _insertion(self, builder: KernelBuilder, row: list[str], start: Index, end: Index) -> None:
+    def _insertion(self, builder: KernelBuilder, row: Sequence[str], start: Index, end: Index) -> None:
         with builder.loop(builder.add(start, 1), end) as loop:
             mine = self.load(builder, row, loop.index)
             self.slide(builder, row, start, loop.index, mine)
 
-    def slide(self, builder: KernelBuilder, row: list[str], start: Index, free: Index, mine: list[Value]) -> None:
+    def slide(self, builder: KernelBuilder, row: Sequence[str], start: Index, free: Index, mine: list[Value]) -> None:
         """Puts a tuple into the sorted elements from ``start`` up to the place ``free``, moving those that it goes before."""
         with builder.while_loop([("i64", str(free))]) as loop:
             place = loop.values[0]
@@ -110,7 +120,7 @@ class MergeSort(NativeKernel):
         self.store(builder, row, loop.values[0], mine)
 
     def _merge(
-        self, builder: KernelBuilder, runs: Merged, target: list[str], places: tuple[Index, Index], heads: tuple[Index, Index], step: int = 1
+        self, builder: KernelBuilder, runs: Merged, target: Sequence[str], places: tuple[Index, Index], heads: tuple[Index, Index], step: int = 1
     ) -> Sequence[str]:
         """Writes the elements at some places, the first of which is one of the heads of both runs: the left one unless the right one must go first. Returns
         the heads after them.

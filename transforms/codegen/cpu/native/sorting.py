@@ -3,7 +3,8 @@
 Threads share many rows as they are, and few by ranges: each range is sorted, and neighbouring ones are merged in stages, where the elements of a range of the
 *result* are those of two ranges of the sources that a binary search tells (merge path: N. Deo and D. Sarkar, "Parallel algorithms for merging and sorting",
 Information Sciences 56, 1991). A comparator that is no order, such as ``<`` where there are NaNs, may lead the search elsewhere than merging does. So each
-range looks whether it ends where the next one begins; if all do, the result is that of merging in one go, and if not, the row is sorted again in one go.
+range looks whether it ends where the next one begins; if all do, the result is that of merging in one go, and if not, the row is sorted again in one go. As
+ranges have the lengths of runs, both are what a row that is not cut would become.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from wengert.ir.tensor_types import rank, shape
 from wengert.transforms.codegen.cpu.native.base import COMMON, STEPS, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
-from wengert.transforms.codegen.cpu.native.merge_sort import COMPARING_NS, RUN, Merged, MergeSort
+from wengert.transforms.codegen.cpu.native.merge_sort import COMPARING_NS, RUN, Merged, MergeSort, merges
 from wengert.transforms.codegen.cpu.native.regions import is_inlinable
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.codegen.cpu.tasks import SCRATCH
@@ -35,6 +36,8 @@ from wengert.transforms.schedule.target import Target
 
 FEW_ROWS = 16
 """More rows than these are enough for all threads."""
+MOST_RANGES = 16
+"""Each doubling is one more stage, which LLVM compiles in 10 ms."""
 _FLAG_BYTES = aligned(8)
 
 
@@ -70,10 +73,11 @@ class Sort(MergeSort):
     def choose_cut(self) -> Cut | None:
         if not 0 < self._rows < FEW_ROWS:
             return None
-        chunks = wanted_chunks(self._rows * self.sorting_ns()) // self._rows
-        ranges = 1 << (chunks.bit_length() - 1) if chunks else 1  # two and two are merged
-        size = -(-self.n // (ranges * RUN)) * RUN
-        return Cut(STEPS, size) if ranges > 1 and 2 * size <= self.n else None
+        chunks = min(wanted_chunks(self._rows * self.sorting_ns()) // self._rows, MOST_RANGES)
+        if chunks < 2 or self.n < 2 * RUN:
+            return None
+        runs, most = -(-self.n // (RUN * chunks)), self.n // (2 * RUN)
+        return Cut(STEPS, RUN << min((runs - 1).bit_length(), most.bit_length() - 1))  # runs that one sort would merge to as well
 
     @cached_property
     def _range(self) -> int:
@@ -167,7 +171,7 @@ class Sort(MergeSort):
     def _merge_ranges(self, builder: KernelBuilder, stage: int, common: str) -> None:
         """Merges runs two by two, by ranges of what is made of them."""
         width, is_last = self._widths[stage], stage == len(self._widths) - 1
-        levels = max(-(-self._range // RUN) - 1, 0).bit_length() + stage  # merges until now, each from one copy to the other
+        levels = merges(self._range) + stage
         with self._each_range(builder, common) as part:
             copies = self.copies(builder, part.row.memory)
             pair = builder.multiply(builder.binary("udiv", "i64", part.start, 2 * width), 2 * width)
