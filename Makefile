@@ -24,7 +24,7 @@ fuzz: $(VENV)/stamp-test ## Random programs on all cores for MINUTES=30; finding
 # Said before anything is done. Without an index of PyTorch's CPU builds, pip takes the build for CUDA.
 announce:
 	@test -e $(VENV)/stamp-test || echo "First, $(VENV) is made: JAX, PyTorch, a driver of OpenCL and the tools are downloaded, 0.8 GB with PyTorch's CPU build, 3.3 GB with the one for CUDA (once)."
-	@echo "The whole suite takes 10 to 20 minutes on two cores, less on more."
+	@echo "The whole suite takes 15 to 35 minutes on two cores, by their speed, less on more."
 
 check: $(VENV)/stamp-test ## Lint, format check, strict types, import layers
 	$(BIN)/ruff check .
