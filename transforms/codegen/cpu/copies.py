@@ -25,6 +25,5 @@ def copy_task(count: int, cut: Split, target: Target) -> str:
     begin_task(builder, pointers, cut)
     first = builder.multiply(BEGIN, PAGE)
     past = builder.intrinsic("umin", "i64", builder.multiply(END, PAGE), count)
-    places = [builder.offset(pointer, "i8", first) for pointer in pointers]
-    builder.copy_bytes(*places, builder.binary("sub nsw", "i64", past, first))
+    builder.copy_bytes(builder.offset(_SOURCE, "i8", first), builder.offset(_TARGET, "i8", first), builder.binary("sub nsw", "i64", past, first))
     return builder.definition("KERNEL", parameters(pointers, cut), attributes=target.attributes)
