@@ -212,19 +212,24 @@ FAMILIES = {
 }
 
 
-def times(text: str, repetitions: int = 2) -> list[float]:
-    """Seconds for each phase, the least of some repetitions."""
-    phase_times: list[list[float]] = []
-    for _ in range(repetitions):
-        clock = [time.process_time()]
-        program = wg.parse(text)
-        clock.append(time.process_time())
-        derivative = program.vjp()
-        clock.append(time.process_time())
-        derivative.compile()
-        clock.append(time.process_time())
-        phase_times.append([after - before for before, after in pairwise(clock)])
-    return [min(phase) for phase in zip(*phase_times, strict=True)]
+def times(text: str) -> list[float]:
+    """Seconds for each phase."""
+    clock = [time.process_time()]
+    program = wg.parse(text)
+    clock.append(time.process_time())
+    derivative = program.vjp()
+    clock.append(time.process_time())
+    derivative.compile()
+    clock.append(time.process_time())
+    return [after - before for before, after in pairwise(clock)]
+
+
+def least_times(texts: Sequence[str], rounds: int = 3) -> list[list[float]]:
+    """The least of some rounds, each of which goes through all sizes, so that other work on the machine does not fall on one size alone."""
+    least = [times(text) for text in texts]
+    for _ in range(rounds - 1):
+        least = [list(map(min, before, times(text))) for before, text in zip(least, texts, strict=True)]
+    return least
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
@@ -243,7 +248,7 @@ def main(names: Sequence[str]) -> int:
     for name, family in FAMILIES.items():
         if names and name not in names:
             continue
-        measured = [times(family.text(n)) for n in family.sizes]
+        measured = least_times([family.text(n) for n in family.sizes])
         half = len(family.sizes) // 2
         cells: list[str] = []
         for k, phase in enumerate(PHASES):
