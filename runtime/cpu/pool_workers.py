@@ -28,8 +28,10 @@ WORKERS_TEXT = """
 declare i32 @sched_getcpu()
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @sched_setaffinity(i32, i64, ptr)
+declare i32 @fesetenv(ptr)
 
 define internal ptr @worker(ptr %argument) {
+  call i32 @fesetenv(ptr inttoptr (i64 -1 to ptr))    ; FE_DFL_ENV: a thread inherits the mode of who starts it, who may flush subnormal numbers
   %number = ptrtoint ptr %argument to i32
   %own.long = call i64 (i64, ...) @syscall(i64 GETTID)
   %own = trunc i64 %own.long to i32

@@ -1,6 +1,8 @@
 """Subnormal numbers: kept unless asked otherwise; flushed on every thread that runs the program, and nowhere else."""
 
 import platform
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -80,6 +82,62 @@ def test_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
             assert compiled(np.full(100000, SMALL["f32"]))[0].max() == 0
     finally:
         pool.set_threads(default_threads())
+
+
+RUNNING = """func.func public @main(%x: tensor<3000xf32>) -> tensor<3000xf32> {
+  %0 = "core.cumulative"(%x) <{kind = #core<kind add>, dimension = 0 : i64, reverse = false}> : (tensor<3000xf32>) -> tensor<3000xf32>
+  return %0 : tensor<3000xf32>
+}"""
+ORDERED = """func.func public @main(%x: tensor<3000xf32>) -> tensor<3000xf32> {
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  }) : (tensor<3000xf32>) -> tensor<3000xf32>
+  return %0 : tensor<3000xf32>
+}"""
+
+
+@known
+@pytest.mark.skipif(not available(), reason="there are no threads here")
+def test_stages_of_long_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flushed subnormal numbers add up to nothing, and are all equal to those that compare them; the mode is that of every stage."""
+    monkeypatch.setattr(parallel, "GRAIN_NS", 20.0)
+    monkeypatch.setattr(parallel, "LEAST_NS", 40.0)
+    x = np.arange(3000, 0, -1, dtype=np.float32) * np.finfo(np.float32).smallest_subnormal  # their sums are subnormal too, so none is rounded
+    pool.set_threads(4)
+    try:
+        for program, kept, flushed in ((RUNNING, np.add.accumulate(x), np.zeros_like(x)), (ORDERED, np.sort(x), x)):
+            for mode, expected in ((False, kept), (True, flushed)):
+                compiled = compile(parse_module(program), flush_subnormals=mode)
+                assert ".finish(" in compiled.llvm_text
+                np.testing.assert_array_equal(compiled(x)[0], expected)
+    finally:
+        pool.set_threads(default_threads())
+
+
+INHERITED = f"""
+import numpy as np
+import wengert as wg
+from wengert.runtime.cpu import pool
+
+pool.set_threads(4)
+p = wg.parse({text(10**6, "f32")!r})
+x = np.full(10**6, np.float32(1e-40))
+flushing, keeping = p.compile(flush_subnormals=True), p.compile()
+for _ in range(50):
+    assert flushing(x)[0].max() == 0
+for _ in range(200):
+    assert keeping(x)[0].min() > 0
+"""
+
+
+@known
+@pytest.mark.skipif(not available(), reason="there are no threads here")
+def test_workers_that_a_flushing_program_starts_keep_the_numbers_of_others() -> None:
+    """A thread inherits the mode of the one that starts it."""
+    done = subprocess.run([sys.executable, "-c", INHERITED], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_interpreter_has_no_such_mode() -> None:
