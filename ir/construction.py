@@ -52,6 +52,23 @@ def add_argument(block: Block, type: Attribute) -> BlockArgument:
     return argument
 
 
+def erase_arguments(block: Block, erased: Iterable[SSAValue]) -> None:
+    """Removes arguments of a block that nothing uses, together, since xDSL moves all behind for each one.
+
+    Raises:
+        ValueError: one of them is another block's, or is used.
+    """
+    gone = set(erased)
+    for argument in gone:
+        if not isinstance(argument, BlockArgument) or argument.block is not block:
+            raise ValueError("an argument to be erased is another block's")
+        if argument.first_use is not None:
+            raise ValueError("an argument to be erased is used")
+    block._args = tuple([argument for argument in block._args if argument not in gone])
+    for index, argument in enumerate(block._args):
+        argument.index = index
+
+
 def append(block: Block, op: Operation) -> None:
     """Puts an op that was just made, and so is nowhere yet, at the end of a block."""
     last = block._last_op

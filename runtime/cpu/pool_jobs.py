@@ -8,24 +8,14 @@ memory at all, and the bytes that it lies behind it.
 
 from __future__ import annotations
 
-JOBS_TEXT = """
+from wengert.transforms.codegen.cpu.frames import FILL_TEXT
+
+JOBS_TEXT = (
+    f"""
 declare i64 @llvm.smax.i64(i64, i64)
 
-define internal ptr @placed(ptr noalias readonly %place, ptr noalias readonly %table, ptr %arena) nounwind alwaysinline {
-  %base = load i64, ptr %place, align 8
-  %offset.place = getelementptr i64, ptr %place, i64 1
-  %offset = load i64, ptr %offset.place, align 8
-  %known = call i64 @llvm.smax.i64(i64 %base, i64 0)
-  %entry.place = getelementptr ptr, ptr %table, i64 %known
-  %entry = load ptr, ptr %entry.place, align 8
-  %in.arena = icmp eq i64 %base, -1
-  %start = select i1 %in.arena, ptr %arena, ptr %entry
-  %there = getelementptr i8, ptr %start, i64 %offset
-  %nowhere = icmp eq i64 %base, -2
-  %pointer = select i1 %nowhere, ptr null, ptr %there
-  ret ptr %pointer
-}
-
+{FILL_TEXT}"""
+     """
 define void @JOB(ptr noalias readonly %job, ptr noalias readonly %table, ptr %arena) nounwind {
   %task = load ptr, ptr %job, align 8
   %chunks.place = getelementptr i64, ptr %job, i64 1
@@ -42,20 +32,9 @@ define void @JOB(ptr noalias readonly %job, ptr noalias readonly %table, ptr %ar
   %count = load i64, ptr %count.place, align 8
   %places = getelementptr i64, ptr %job, i64 8
   %frame = alloca ptr, i64 %count, align 16
-  br label %next
-next:
-  %number = phi i64 [0, %0], [%following, %fill]
-  %left = icmp ult i64 %number, %count
-  br i1 %left, label %fill, label %run
-fill:
-  %place = getelementptr [2 x i64], ptr %places, i64 %number
-  %pointer = call ptr @placed(ptr %place, ptr %table, ptr %arena)
-  %slot = getelementptr ptr, ptr %frame, i64 %number
-  store ptr %pointer, ptr %slot, align 8
-  %following = add nuw nsw i64 %number, 1
-  br label %next
-run:
+  call void @FILL(ptr %frame, ptr %places, i64 %count, ptr %table, ptr %arena)
   call void @RUN(ptr %task, ptr %frame, i64 %chunks, ptr %scratch, i64 %bytes, i64 %nanoseconds, i64 %joining)
   ret void
 }
 """
+)

@@ -37,3 +37,19 @@ def test_many_pointers_are_computed_where_they_are_used() -> None:
     assert sum("getelementptr" in line for line in lines) == 2 * MOST
     store = next(number for number, line in enumerate(placed) if line.startswith("store i64 %") and "near" in line)
     assert "near" in placed[store - 1]
+
+
+def test_a_pointer_that_is_moved_in_a_loop_is_computed_within_it() -> None:
+    """A phi takes one such pointer: that stays where it is computed, since what it is moved by is not known in the block before."""
+    builder = FunctionBuilder()
+    made = [builder.load("ptr", builder.op(f"getelementptr ptr, ptr %frame, i64 {n}")) for n in range(2 * MOST)]
+    with builder.rotated_loop(3) as outer:
+        moved = [builder.offset(pointer, "[16 x i8]", outer.index) for pointer in made]
+        with builder.rotated_loop(3, [("ptr", moved[0])]) as inner:
+            builder.store("i64", inner.index, inner.values[0])
+            inner.carry(inner.values[0])
+        builder.line(f"store ptr {moved[1]}, ptr {moved[2]}\nstore i64 2, ptr {moved[3]}")
+        builder.store("ptr", moved[4], moved[5])
+    placed = list(near_pointers(builder.body()))
+    llvm_binding().parse_assembly("\n".join(["define void @task(ptr %frame) {", *placed, "ret void", "}"]) + "\n").verify()
+    assert sum("getelementptr ptr" in line for line in placed) == 6

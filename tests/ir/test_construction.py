@@ -10,7 +10,7 @@ import wengert as wg
 from wengert.dialects import ad, chlo, core, kernel
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.base import UnaryOp
-from wengert.ir.construction import append, block_with, copy_module, copy_op, erase, insert_before, replace_uses
+from wengert.ir.construction import append, block_with, copy_module, copy_op, erase, erase_arguments, insert_before, replace_uses
 from wengert.ir.location.locations import called_from
 from wengert.ir.operations import DialectOperation, set_operands
 from wengert.ir.printing.printer import print_module
@@ -44,6 +44,21 @@ def test_a_block_is_the_one_that_xdsl_makes():
     assert [vars(argument) | {"block": plain} for argument in ours.args] == [vars(argument) for argument in plain.args]
     assert vars(ours).keys() == vars(plain).keys()
     assert all(argument.block is ours and argument.first_use is None and argument.name_hint is None for argument in ours.args)
+
+
+def test_arguments_are_erased_together():
+    kinds = [tensor((n,), f64) for n in range(1, 6)]
+    block, expected = block_with(kinds), Block(arg_types=kinds)
+    erase_arguments(block, [block.args[n] for n in (3, 0)])
+    for n in (3, 0):
+        expected.erase_arg(expected.args[n])
+    assert [(a.type, a.index, a.block is block) for a in block.args] == [(a.type, a.index, True) for a in expected.args]
+    append(block, UnregisteredOp.with_name("test.use").create(operands=[block.args[1]]))
+    with pytest.raises(ValueError, match="is used"):
+        erase_arguments(block, [block.args[0], block.args[1]])
+    with pytest.raises(ValueError, match="another block's"):
+        erase_arguments(block, [expected.args[0]])
+    assert len(block.args) == 3
 
 
 def test_operands_are_replaced_as_by_xdsl():

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.leaves import NESTED, all_leaves, leaves, paths
 from wengert.ir.attributes import int_of
-from wengert.ir.construction import erase, insert_before, replace_uses
+from wengert.ir.construction import erase, erase_arguments, insert_before, replace_uses
 from wengert.ir.location.locations import error_at
 from wengert.ir.traversal import ops_in
 from wengert.transforms.core.one_device import OUTSIDE
@@ -154,9 +154,7 @@ class _Flattener:
 
 def _drop_nested_arguments(block: Block) -> None:
     """Erases arguments that are no tensors, here and in the regions inside."""
-    for argument in reversed(block.args):
-        if isinstance(argument.type, NESTED):
-            block.erase_arg(argument)
+    erase_arguments(block, [argument for argument in block.args if isinstance(argument.type, NESTED)])
     for op in ops_in(block):
         for region in op.regions:
             for inner in region.blocks:

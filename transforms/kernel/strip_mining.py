@@ -52,6 +52,8 @@ FEWEST_ROWS = 2
 """Rows per strip, where they stay in the second cache: the sum of one row is ready while the next one is read."""
 LEAST_BYTES = 2 << 10
 """Strips smaller than this (because the number of rows has no better divisor) cost more than they save."""
+LINE_BYTES = 64
+"""Strips pay if the parts of the arrays in them are whole cache lines, on average: hundreds of short arrays have none that are."""
 MOST_BYTES = 1 << 20
 """Rows longer than this do not stay in the second cache either."""
 
@@ -262,7 +264,8 @@ class _Group(Struct, dict=True):
             return False
         rows = self.strip_rows
         strip = self.moved_bytes * rows // self.members[0].count
-        return LEAST_BYTES <= strip <= MOST_BYTES and rows < self.members[0].count
+        least = max(LEAST_BYTES, LINE_BYTES * len(self.moved))
+        return least <= strip <= MOST_BYTES and rows < self.members[0].count
 
     @property
     def strip_rows(self) -> int:
@@ -279,9 +282,14 @@ class _Group(Struct, dict=True):
         return _bytes(self.crossing)
 
     @cached_property
+    def moved(self) -> set[SSAValue]:
+        """The values that the nests read and write row by row."""
+        return {value for member in self.members for value, step in member.steps.items() if step}
+
+    @cached_property
     def moved_bytes(self) -> int:
-        """The bytes that the nests read and write row by row."""
-        return _bytes({value for member in self.members for value, step in member.steps.items() if step})
+        """The bytes of these."""
+        return _bytes(self.moved)
 
     def replace(self) -> None:
         """Replaces the nests by a ``kernel.strip_mine``, and nests that combine what the strips have combined across rows."""
@@ -317,7 +325,7 @@ class _Group(Struct, dict=True):
         """The loop over strips, with these of the nests' results; for those that are combined across rows, one of each strip."""
         rows, crossing = self.strip_rows, self.crossing
         steps = {value: step for member in self.members for value, step in member.steps.items()}
-        outputs = [value for member in self.members for value in member.op.outputs]
+        outputs = {value for member in self.members for value in member.op.outputs}
         inputs = list(dict.fromkeys(value for member in self.members for value in member.op.inputs if value not in outputs))
         strip_count = self.members[0].count // rows
         block = Block(arg_types=[self._part(value, steps, rows) for value in inputs])

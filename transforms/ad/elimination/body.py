@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.builder import Key, Properties
-from wengert.ir.construction import add_argument, append, detach, erase, rename_operands
+from wengert.ir.construction import add_argument, append, detach, erase, erase_arguments, rename_operands
 from wengert.ir.location.locations import rewritten
 from wengert.ir.tensor_types import size, type_of
 from wengert.ir.traversal import operands_of, ops_in
@@ -54,8 +54,7 @@ class LinearBody(Struct):
         for op in reversed(self.ops):
             erase(op)
         block = self.b.block
-        for x_dot in block.args[len(block.args) - len(self.tangents) :]:
-            block.erase_arg(x_dot)
+        erase_arguments(block, block.args[len(block.args) - len(self.tangents) :])
         return block
 
 

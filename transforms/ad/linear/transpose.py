@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.dialects.ad_parts import RECOMPUTE, linear_arguments, mark_linear
 from wengert.dialects.builder import OpBuilder
-from wengert.ir.construction import destroy, detach
+from wengert.ir.construction import destroy, detach, erase_arguments
 from wengert.ir.location.locations import Role, derived_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import operands_of, ops_in
@@ -62,8 +62,7 @@ def transpose_body(block: Block, wrt: Sequence[int], origin: FuncOp, pass_name: 
     x_bars = [materialized(b, cotangents.take(x), x.type) for x in tangents]
     for op in linear_ops:
         destroy(op)
-    for x in tangents:
-        block.erase_arg(x)
+    erase_arguments(block, tangents)
     return finish_body(block, x_bars)
 
 

@@ -101,7 +101,7 @@ def make_request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequenc
 
 
 def _positions(function: FuncOp, option: str, noun: str, types: Sequence[Attribute], chosen: Sequence[int] | None) -> tuple[int, ...]:
-    active = [i for i, type in enumerate(types) if is_differentiable(type)]
+    active = dict.fromkeys(i for i, type in enumerate(types) if is_differentiable(type))
     for i in active if chosen is None else [i for i in chosen if i in active]:
         if not has_zero(types[i]):
             raise _bad(function, f"{noun} {i} of @{function.sym_name.data} has type {types[i]}, which has no zero, so that derivatives have no meaning in it")

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument
 
+from wengert.ir.construction import erase_arguments
 from wengert.transforms.ad.function import drop_dead_ops
 
 
@@ -49,8 +50,7 @@ def drop_arguments(function: FuncOp, positions: Sequence[int]) -> list[int]:
     """Removes those of these arguments that nothing uses, in place; returns the positions of the others."""
     block = function.body.block
     used = [i for i in positions if block.args[i].first_use is not None]
-    for i in sorted(set(positions) - set(used), reverse=True):
-        block.erase_arg(block.args[i])
+    erase_arguments(block, [block.args[i] for i in set(positions) - set(used)])
     _retype(function)
     return used
 

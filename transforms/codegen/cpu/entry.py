@@ -19,14 +19,15 @@ from wengert.transforms.codegen.cpu.alike import merged
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.described_jobs import DECLARATION as JOB_DECLARATION
-from wengert.transforms.codegen.cpu.described_jobs import IN_ARENA, NOWHERE, Place, description
+from wengert.transforms.codegen.cpu.described_jobs import description
+from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, FRAME, IN_ARENA, NOWHERE, Place, places_constant, store_pointers
 from wengert.transforms.codegen.cpu.inline import marked
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
 from wengert.transforms.codegen.cpu.shared_functions import Divided, divided
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, FREE, POLL, POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
-from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, FRAME, run_task
+from wengert.transforms.codegen.cpu.tasks import DECLARATIONS, run_task
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.codegen.llvm.debug_lines import described, mark, with_debug_lines
 from wengert.transforms.codegen.llvm.debug_lines import marked as marked_function
@@ -84,6 +85,7 @@ class EntryBuilder:
         self._shared_ns = 0.0
         self.places: dict[str, Place] = {"%arena": IN_ARENA, "null": NOWHERE}
         self._descriptions: list[str] = []
+        self._frames: dict[int, str] = {}
         self._uses_cells = False
         self._cells = 0
         self._cell_bytes: dict[str, int] = {}
@@ -225,13 +227,34 @@ class EntryBuilder:
         self._descriptions.append(description(name, task, places[1:], cut, places[0], count))
         self.builder.call_void(POOL_JOB, [("ptr", f"@{name}"), ("ptr", "%table"), ("ptr", "%arena")])
 
+    def call_framed(self, name: str, pointers: Sequence[str]) -> None:
+        """Calls a kernel that takes its pointers in a frame."""
+        frame = self._call_frame(len(pointers))
+        places = [place for pointer in pointers if (place := self.places.get(pointer)) is not None]
+        if len(places) < len(pointers):
+            store_pointers(self.builder, frame, pointers)
+        else:
+            self.helpers[FILL] = FILL_TEXT
+            constant = f"frame{len(self._descriptions)}"
+            self._descriptions.append(places_constant(constant, places))
+            count = ("i64", len(places))
+            self.builder.call_void(FILL, [("ptr", frame), ("ptr", f"@{constant}"), count, ("ptr", "%table"), ("ptr", "%arena")])
+        self.builder.call_void(name, [("ptr", frame)])
+
+    def _call_frame(self, count: int) -> str:
+        """Memory on the stack for so many pointers, which the calls of one function share."""
+        room = 1 << (count - 1).bit_length()
+        if room not in self._frames:
+            self._frames[room] = self.builder.alloca(f"[{room} x ptr]", 16)
+        return self._frames[room]
+
     @contextmanager
     def task(self, constants: dict[int, str]) -> Generator[FunctionBuilder]:
         """Opens a function of its own, into which blocks are written; yields its builder. It is handed these constants, by number, in registers."""
-        entry, free, places = self.builder, self.free_cells, self.places
-        self.builder, self.free_cells, self._passed, self.places = FunctionBuilder(), {}, constants, {}
+        entry, free, places, frames = self.builder, self.free_cells, self.places, self._frames
+        self.builder, self.free_cells, self._passed, self.places, self._frames = FunctionBuilder(), {}, constants, {}, {}
         yield self.builder
-        self.builder, self.free_cells, self._passed, self.places = entry, free, {}, places
+        self.builder, self.free_cells, self._passed, self.places, self._frames = entry, free, {}, places, frames
 
     @contextmanager
     def timing(self, number: int) -> Generator[None]:

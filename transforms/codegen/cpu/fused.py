@@ -48,7 +48,7 @@ def emit_fused(op: FusedOp, target: Target, *, strict: bool, debug_lines: bool) 
     names = ["KERNEL.finish", "KERNEL.finish.rest"]
     for name, width in zip(names, widths(plan), strict=True):
         if width:
-            code = emit_nest(*_on_columns(nest, width, plan), target, name, strict=strict, debug_lines=debug_lines)
+            code = emit_nest(*_on_columns(nest, width, plan), target, name, strict=strict, in_place=True, debug_lines=debug_lines)
             texts.append(code.text)
             functions |= code.functions
     finish = Finish(names[0], names[1] if len(texts) > 1 else "", _steps(op))

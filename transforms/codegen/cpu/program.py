@@ -45,6 +45,7 @@ from wengert.transforms.codegen.cpu.entry import EntryBuilder
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.native.base import OWN, finishing_task
 from wengert.transforms.codegen.cpu.native.schedules import check_native
+from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
 from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
 from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
@@ -185,12 +186,15 @@ class _BlockCode(BlockPointers):
     def _nest(self, op: LaunchOp, nest: NestOp) -> None:
         inputs = op.read[: len(nest.body.block.args)]
         schedule = Schedule() if nest.schedule is None else nest.schedule.data
-        code = emit_nest(self._placed(op, nest, schedule), schedule, self.entry.target, "KERNEL", strict=self.entry.strict, debug_lines=self.entry.debug_lines)
+        options = {"strict": self.entry.strict, "in_place": runs_in_place(op), "debug_lines": self.entry.debug_lines}
+        code = emit_nest(self._placed(op, nest, schedule), schedule, self.entry.target, "KERNEL", **options)
         name = self.entry.function(code.text, op.location)
         self.entry.helpers.update(code.functions)
         pointers = [self.pointer(buffer) for buffer in (*inputs, *op.written)]
         if code.split is not None:
             self.entry.job(name, pointers, code.split)
+        elif code.framed:
+            self.entry.call_framed(name, pointers)
         else:
             self._call(name, pointers)
 
@@ -325,6 +329,7 @@ class _BlockCode(BlockPointers):
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
                 op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
+            builder.lines[:] = near_pointers(builder.lines)
         task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"), op.location)
         buffers += constants.values()
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)

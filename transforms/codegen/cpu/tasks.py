@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wengert.transforms.codegen.cpu.frames import FRAME, read_pointers, store_pointers
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_OPEN, POOL_RUN
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.schedule.chunks import Split
@@ -23,8 +24,6 @@ DECLARATIONS = {
 }
 """What the runtime provides, by symbol."""
 
-FRAME = "%frame"
-"""The array of a task's pointers: a parameter of the task, and memory on the stack of the entry."""
 CHUNK, SCRATCH = "%chunk", "%scratch"
 """The other parameters of a task: the number of a chunk, and memory that is private to the thread."""
 TASK_PARAMETERS = [f"ptr {FRAME}", f"i64 {CHUNK}", f"ptr {SCRATCH}"]
@@ -45,12 +44,6 @@ def begin_task(builder: FunctionBuilder, pointers: Sequence[str], cut: Split | N
     begin_chunk(builder, cut.grain, cut.iterations, joined=cut.joined)
 
 
-def read_pointers(builder: FunctionBuilder, pointers: Sequence[str]) -> None:
-    """Reads a task's pointers from its frame."""
-    for number, pointer in enumerate(pointers):
-        builder.define(pointer, f"load ptr, ptr {builder.offset(FRAME, 'ptr', number)}")
-
-
 def begin_chunk(builder: FunctionBuilder, grain: Index, iterations: Index, *, joined: bool) -> None:
     """Computes the iterations of a chunk, or of several that are ``joined``: :data:`BEGIN` to :data:`END`."""
     first = CHUNK if not joined else builder.binary("and", "i64", CHUNK, (1 << 32) - 1)
@@ -62,8 +55,7 @@ def begin_chunk(builder: FunctionBuilder, grain: Index, iterations: Index, *, jo
 
 def run_task(builder: FunctionBuilder, task: str, pointers: Sequence[str], cut: Split, scratch: str, count: int) -> None:
     """Fills the frame and runs all chunks of a task; ``count`` bytes of scratch memory are private to each thread."""
-    for number, pointer in enumerate(pointers):
-        builder.store("ptr", pointer, builder.offset(FRAME, "ptr", number))
+    store_pointers(builder, FRAME, pointers)
     arguments = [
         ("ptr", f"@{task}"),
         ("ptr", FRAME),

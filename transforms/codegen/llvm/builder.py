@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from wengert.transforms.codegen.llvm.control_flow import Conditional, Loop, Switch, WhileLoop
 from wengert.transforms.codegen.llvm.instruction_builder import Index, InstructionBuilder, Operand
 
-__all__ = ["FunctionBuilder", "Index", "Operand"]
+__all__ = ["OF_BLOCK", "FunctionBuilder", "Index", "Operand"]
+
+OF_BLOCK = 256
+"""Straight-line code is divided into blocks of about so many operations: LLVM's time for a block grows faster than its length."""
 
 
 class FunctionBuilder(InstructionBuilder):
@@ -38,6 +41,12 @@ class FunctionBuilder(InstructionBuilder):
         end = f"ret {result} {returns}" if returns else "ret void"
         first = " ".join([part for part in ("define", head, result, f"@{symbol}({', '.join(parameters)})", attributes, "{") if part])
         return "\n".join([first, *self.body(), end, "}"]) + "\n"
+
+    def next_block(self) -> None:
+        """Begins a new block in straight-line code (:data:`OF_BLOCK`)."""
+        label = self.label("next")
+        self.line(f"br label %{label}")
+        self.line(f"{label}:")
 
     # -- loops
 

@@ -9,11 +9,13 @@ from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of, result_of
 from wengert.transforms.codegen.cpu.nest.addresses import INDEX, Addresses
-from wengert.transforms.codegen.cpu.nest.context import Context
+from wengert.transforms.codegen.cpu.nest.context import BETWEEN_STORES, Context
 from wengert.transforms.codegen.cpu.nest.guards import Guards
 from wengert.transforms.codegen.cpu.nest.loads import Loads
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
+from wengert.transforms.codegen.cpu.nest.writes import Writes
+from wengert.transforms.codegen.llvm.builder import OF_BLOCK
 from wengert.transforms.codegen.llvm.debug_lines import mark
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
@@ -25,20 +27,28 @@ from wengert.transforms.schedule.placement import deepest
 class Body:
     """Computes the values of a nest's body at the current point of the loops."""
 
-    def __init__(self, nest: Context, registers: Registers, addresses: Addresses, guards: Guards, loads: Loads, tiles: Tiles):
+    def __init__(self, nest: Context, registers: Registers, addresses: Addresses, guards: Guards, loads: Loads, tiles: Tiles, writes: Writes):
         self.nest = nest
         self.registers = registers
         self.addresses = addresses
         self.guards = guards
         self.loads = loads
         self.tiles = tiles
+        self.writes = writes
         self.depth = nest.placed.depth
         self.contracted = {} if nest.strict else shared_products(nest.placed.ops, nest.placed.writes)
 
     def emit(self, level: int, lanes: int, active: int) -> None:
-        """Emits the ops of one loop (-1: outside of all)."""
-        for op in self.nest.placed.levels[level + 1]:
+        """Emits the ops of one loop (-1: outside of all), many of them in several blocks. These are counted by ops, so that LLVM combines the same ones into
+        one instruction whether an element is computed in the registers of a loop or in its remainder."""
+        ops = self.nest.placed.levels[level + 1]
+        stores_early = len(ops) > OF_BLOCK and level == self.nest.inner
+        for number, op in enumerate(ops):
             value = result_of(op)
+            if stores_early and number and number % BETWEEN_STORES == 0:
+                self.writes.emit_early(lanes, active, [result_of(before) for before in ops[number - BETWEEN_STORES : number]])
+            if number and number % OF_BLOCK == 0:
+                self.nest.out.next_block()
             if self.nest.debug_lines and (line := mark(op.location)) is not None:
                 self.nest.out.line(line)
             self.registers.remember(value, self._value(op, lanes, active))

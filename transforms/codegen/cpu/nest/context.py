@@ -17,6 +17,9 @@ from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.target import Target
 
+BETWEEN_STORES = 32
+"""In code of several blocks values are stored after so many ops, not after all, so that they need no registers, nor memory on the stack, up to the end."""
+
 
 class Load(Struct, frozen=True):
     """A load in terms of the generated loops: base pointer, element, position, guards, computed position."""
@@ -37,13 +40,15 @@ class Context:
         lanes: the iterations of the innermost loop that are computed at once; fewer where a loop ends.
         index: the current index of the innermost loop, a register or a number.
         known: guards whose value is known there.
+        in_place: the nest may write to a buffer that it reads: all loads of an iteration come before its stores.
     """
 
-    def __init__(self, placed: Placement, schedule: Schedule, target: Target, strict: bool, *, debug_lines: bool = False):
+    def __init__(self, placed: Placement, schedule: Schedule, target: Target, strict: bool, *, in_place: bool, debug_lines: bool = False):
         self.op = op = placed.op
         self.schedule = schedule
         self.target = target
         self.strict = strict
+        self.in_place = in_place
         self.debug_lines = debug_lines
         self.placed = placed
         self.out = FunctionBuilder()

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
+from wengert.transforms.codegen.cpu.frames import FRAME, MOST_PARAMETERS, read_near
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.body import Body
 from wengert.transforms.codegen.cpu.nest.context import Context
@@ -30,7 +31,7 @@ from wengert.transforms.codegen.cpu.nest.reductions import Reductions
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
-from wengert.transforms.codegen.cpu.tasks import BEGIN, END, begin_task, parameters
+from wengert.transforms.codegen.cpu.tasks import BEGIN, END, begin_chunk, begin_task, parameters
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.schedule.chunks import Split
 from wengert.transforms.schedule.parallel import ranges, shared_loop
@@ -39,14 +40,16 @@ from wengert.transforms.schedule.target import Target
 
 
 class NestText(Struct, frozen=True):
-    """The definition of a nest's function, those of functions that it calls, and how its outermost loop is shared by threads."""
+    """The definition of a nest's function, those of functions that it calls, how its outermost loop is shared by threads, and whether it takes its pointers
+    in a frame (:mod:`wengert.transforms.codegen.cpu.frames`) though it is no task."""
 
     text: str
     functions: Mapping[str, str]
     split: Split | None
+    framed: bool
 
 
-def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool, debug_lines: bool = False) -> NestText:
+def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, *, strict: bool, in_place: bool, debug_lines: bool = False) -> NestText:
     """Emits the function of a nest that runs as its schedule asks for.
 
     Args:
@@ -55,9 +58,10 @@ def emit_nest(placed: Placement, schedule: Schedule, target: Target, name: str, 
         target: the processor.
         name: the name of the function.
         strict: sums of products are not contracted.
+        in_place: the nest may write to a buffer that it reads.
         debug_lines: marks say which op instructions come from.
     """
-    return _Emission(Context(placed, schedule, target, strict, debug_lines=debug_lines)).run(name)
+    return _Emission(Context(placed, schedule, target, strict, in_place=in_place, debug_lines=debug_lines)).run(name)
 
 
 class _Emission:
@@ -72,7 +76,7 @@ class _Emission:
         self.writes = Writes(nest, self.registers, self.addresses)
         self.reductions = Reductions(nest, self.registers, self.addresses)
         self.tiles = Tiles(nest, self.registers, self.addresses)
-        self.body = Body(nest, self.registers, self.addresses, guards, loads, self.tiles)
+        self.body = Body(nest, self.registers, self.addresses, guards, loads, self.tiles, self.writes)
         self.innermost = Innermost(nest, self.registers, self.addresses, guards, self.body, self.writes, self.reductions)
         self.split = shared_loop(nest.op, nest.schedule, nest.extents)
         base = nest.placed.writes[0].base if nest.schedule.owned else None
@@ -82,14 +86,21 @@ class _Emission:
         """The definition of the function."""
         op, out = self.nest.op, self.nest.out
         pointers = [f"%p{n}" for n in range(len(op.inputs))] + [f"%q{n}" for n in range(len(op.outputs))]
-        begin_task(out, pointers, self.split)
+        many = len(pointers) > MOST_PARAMETERS
+        if not many:
+            begin_task(out, pointers, self.split)
+        elif self.split is not None:
+            begin_chunk(out, self.split.grain, self.split.iterations, joined=self.split.joined)
         if self.split is None:
             self.reductions.fill_results()
         self.tiles.allocate()
         if 0 not in self.nest.extents:
             self._level(-1)
-        text = out.definition(name, parameters(pointers, self.split), attributes=self.nest.target.attributes)
-        return NestText(text, out.module.definitions, self.split)
+        framed = many and self.split is None
+        if many:
+            read_near(out, pointers)
+        text = out.definition(name, [f"ptr {FRAME}"] if framed else parameters(pointers, self.split), attributes=self.nest.target.attributes)
+        return NestText(text, out.module.definitions, self.split, framed)
 
     def _level(self, level: int) -> None:
         """The code at the body of one loop (-1: of the function), inner loops included."""

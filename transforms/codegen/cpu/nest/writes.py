@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
+
+from xdsl.ir import SSAValue
 
 from wengert.dialects.kernel import STORE, Write
 from wengert.dialects.kernel.positions import Position, dimensions
@@ -12,6 +14,7 @@ from wengert.transforms.analysis.loops import MOST_PHASES
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.registers import Registers
+from wengert.transforms.codegen.llvm.builder import OF_BLOCK
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
@@ -26,17 +29,45 @@ class Writes:
         self.registers = registers
         self.addresses = addresses
         self.all = nest.placed.writes
+        self._early: set[int] = set()
 
     def emit(self, lanes: int, active: int) -> None:
-        """Emits the writes of one iteration, of so many lanes of which the first ``active`` are."""
+        """Emits the writes of one iteration, of so many lanes of which the first ``active`` are, but for those that have been emitted early."""
         memory = Memory(self.nest.arithmetic(lanes), active)
-        mixed = self._neighbours if 1 < lanes == active else []
+        mixed = self._mixed(lanes, active)
         for group in mixed:
             self._write_neighbours(memory, [self.all[number] for number in group])
-        done = {number for group in mixed for number in group}
+        done = self._early.union(*mixed)
+        self._early.clear()
         for number, write in enumerate(self.all):
+            if number % OF_BLOCK == OF_BLOCK - 1:
+                self.nest.out.next_block()
             if number not in done:
                 self._write(memory, write)
+
+    def emit_early(self, lanes: int, active: int, values: Iterable[SSAValue]) -> None:
+        """Emits the stores of values that have just been computed, where no load after them can read what they overwrite."""
+        if self.nest.in_place:
+            return
+        memory, mixed = Memory(self.nest.arithmetic(lanes), active), {number for group in self._mixed(lanes, active) for number in group}
+        for value in values:
+            for number in self._plain.get(value, ()):
+                if number not in mixed:
+                    self._write(memory, self.all[number])
+                    self._early.add(number)
+
+    @cached_property
+    def _plain(self) -> dict[SSAValue, list[int]]:
+        """The numbers of the writes that store a value whatever is computed else, by the value."""
+        plain: dict[SSAValue, list[int]] = {}
+        for number, write in enumerate(self.all):
+            if write.kind == STORE and write.base is None and write.condition is None and self.nest.op.tied[write.target] < 0:
+                plain.setdefault(write.value, []).append(number)
+        return plain
+
+    def _mixed(self, lanes: int, active: int) -> list[list[int]]:
+        """The writes that are emitted together."""
+        return self._neighbours if 1 < lanes == active else []
 
     def _write(self, memory: Memory, write: Write) -> None:
         element, at = element_of(write.value.type), self.nest.placed.loops[write.at]
