@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 import numpy as np
@@ -12,8 +13,10 @@ from wengert.dialects.kernel.buffers import LaunchOp, runs_in_place
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.traversal import all_ops
 from wengert.runtime.cpu import compile, pool
+from wengert.runtime.cpu.linking import linked
 from wengert.runtime.cpu.thread_count import default_threads
-from wengert.transforms.codegen.cpu.frames import MOST_PARAMETERS, NOWHERE, Place, numbers_of, places_constant, read_near
+from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, IN_ARENA, MOST_PARAMETERS, NOWHERE, Place, frame_constant, read_near, runs_of
+from wengert.transforms.codegen.cpu.machine_code import emit_object
 from wengert.transforms.codegen.llvm.builder import OF_BLOCK, FunctionBuilder
 from wengert.transforms.schedule.host import llvm_binding
 
@@ -140,9 +143,35 @@ def test_straight_line_code_has_blocks_of_bounded_length() -> None:
     assert max(lengths) < 8 * OF_BLOCK
 
 
-def test_places_are_listed() -> None:
-    assert numbers_of([Place(3, 8), NOWHERE]) == [3, 8, -2, 0]
-    assert places_constant("frame0", [Place(3, 8)]) == "@frame0 = internal constant [2 x i64] [i64 3, i64 8], align 8\n"
+def test_places_are_listed_as_runs() -> None:
+    assert runs_of([Place(3), Place(4), Place(5, 8), Place(6, 8), Place(8, 8)]) == [(3, 0, 2, 1), (5, 8, 2, 1), (8, 8, 1, 0)]
+    assert runs_of([Place(3), *(IN_ARENA.further(64 * n) for n in (1, 3, 5, 6))]) == [(3, 0, 1, 0), (-1, 64, 3, 128), (-1, 384, 1, 0)]
+    assert runs_of([Place(3), IN_ARENA, Place(0)]) == [(3, 0, 1, 0), (-1, 0, 1, 0), (0, 0, 1, 0)]
+    assert runs_of([Place(7), Place(5), Place(3), Place(2)]) == [(7, 0, 3, -2), (2, 0, 1, 0)]
+    assert runs_of([IN_ARENA.further(64), IN_ARENA, NOWHERE, NOWHERE]) == [(-1, 64, 2, -64), (-2, 0, 2, 0)]
+    assert frame_constant("frame0", [Place(3, 8)]) == "@frame0 = internal constant [5 x i64] [i64 1, i64 3, i64 8, i64 1, i64 0], align 8\n"
+
+
+def test_a_frame_is_filled_from_runs() -> None:
+    """The function itself, called on a table of addresses."""
+    places = [
+        Place(1),
+        Place(2),
+        Place(2, 24),
+        IN_ARENA.further(64),
+        IN_ARENA.further(192),
+        IN_ARENA.further(320),
+        NOWHERE,
+        Place(0, 8),
+        *(Place(n) for n in range(0, 20, 2)),
+    ]
+    text = f"{frame_constant('runs', places)}{FILL_TEXT}define void @fill(ptr %frame, ptr %table, ptr %arena) {{"
+    text += f"\ncall void @{FILL}(ptr %frame, ptr @runs, ptr %table, ptr %arena)\nret void\n}}\n"
+    library = linked([emit_object(text)], (), debug_lines=False)
+    fill = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library.address("fill"))
+    table, frame = np.array([10_000, 20_000, 30_000, *range(17)], np.int64), np.full(len(places) + 1, 7, np.int64)
+    fill(frame.ctypes.data, table.ctypes.data, 50_000)
+    assert frame.tolist() == [20_000, 30_000, 30_024, 50_064, 50_192, 50_320, 0, 10_008, *table[::2].tolist(), 7]
 
 
 def test_pointers_are_read_where_they_are_used() -> None:

@@ -26,12 +26,12 @@ def text(lines: list[str]) -> str:
 
 def test_few_pointers_stay() -> None:
     lines = entry(MOST).body()
-    assert list(near_pointers(lines)) == lines
+    assert list(near_pointers(lines, "%table")) == lines
 
 
 def test_many_pointers_are_computed_where_they_are_used() -> None:
     lines = entry(2 * MOST).body()
-    placed = list(near_pointers(lines))
+    placed = list(near_pointers(lines, "%table"))
     llvm_binding().parse_assembly(text(placed)).verify()
     assert sum("getelementptr" in line for line in placed) == 6  # one for each use: nothing is computed that is not used
     assert sum("getelementptr" in line for line in lines) == 2 * MOST
@@ -50,6 +50,15 @@ def test_a_pointer_that_is_moved_in_a_loop_is_computed_within_it() -> None:
             inner.carry(inner.values[0])
         builder.line(f"store ptr {moved[1]}, ptr {moved[2]}\nstore i64 2, ptr {moved[3]}")
         builder.store("ptr", moved[4], moved[5])
-    placed = list(near_pointers(builder.body()))
+    placed = list(near_pointers(builder.body(), "%frame"))
     llvm_binding().parse_assembly("\n".join(["define void @task(ptr %frame) {", *placed, "ret void", "}"]) + "\n").verify()
     assert sum("getelementptr ptr" in line for line in placed) == 6
+
+
+def test_slots_that_are_stored_to_stay() -> None:
+    """The entry fills the frames of tasks: these are no table of its own."""
+    builder = entry(2 * MOST)
+    slot = builder.op("getelementptr ptr, ptr %frame, i64 3")
+    builder.store("ptr", "%arena", slot)
+    placed = list(near_pointers(["%frame = alloca [4 x ptr]", *builder.body()], "%table"))
+    llvm_binding().parse_assembly(text(placed)).verify()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.codegen.cpu.frames import Place, numbers_of, numbers_text
+from wengert.transforms.codegen.cpu.frames import Place, numbers_text, run_numbers
 from wengert.transforms.codegen.cpu.symbols import POOL_JOB
 from wengert.transforms.schedule.chunks import Split
 
@@ -19,6 +19,6 @@ DECLARATION = f"declare void @{POOL_JOB}(ptr, ptr, ptr)"
 
 
 def description(name: str, task: str, pointers: Sequence[Place], cut: Split, scratch: Place, count: int) -> str:
-    """The constant of a job: the task, how it is run, the scratch memory, and the places of its pointers."""
-    numbers = [cut.chunks, count, cut.nanoseconds, cut.joining, scratch.base, scratch.offset, len(pointers), *numbers_of(pointers)]
+    """The constant of a job: the task, how it is run, and the places of the scratch memory and of its pointers."""
+    numbers = [cut.chunks, count, cut.nanoseconds, cut.joining, 1 + len(pointers), *run_numbers([scratch, *pointers])]
     return f"@{name} = internal constant {{ ptr, [{len(numbers)} x i64] }} {{ ptr @{task}, {numbers_text(numbers)} }}, align 8\n"

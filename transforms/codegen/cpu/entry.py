@@ -20,7 +20,7 @@ from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
 from wengert.transforms.codegen.cpu.described_jobs import DECLARATION as JOB_DECLARATION
 from wengert.transforms.codegen.cpu.described_jobs import description
-from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, FRAME, IN_ARENA, NOWHERE, Place, places_constant, store_pointers
+from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, FRAME, IN_ARENA, NOWHERE, Place, frame_constant, store_pointers
 from wengert.transforms.codegen.cpu.inline import marked
 from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
@@ -127,7 +127,7 @@ class EntryBuilder:
     def _kernels_and_entry(self) -> str:
         """All of the program but what its kernels refer to."""
         ends = self._ends()
-        lines = near_pointers(self.builder.body())
+        lines = near_pointers(self.builder.body(), "%table")
         body = "\n".join([text for line in [*self._beginning(), *lines, _END] for text in (ends if line is _END else [line])])
         promoted = f" {PROMOTE}" if self._uses_cells else ""
         entry = f"define i32 @{ENTRY}(ptr %table, ptr %arena) {self.target.attributes}{promoted} {{\n{body}\nret i32 0\n}}\n"
@@ -236,9 +236,8 @@ class EntryBuilder:
         else:
             self.helpers[FILL] = FILL_TEXT
             constant = f"frame{len(self._descriptions)}"
-            self._descriptions.append(places_constant(constant, places))
-            count = ("i64", len(places))
-            self.builder.call_void(FILL, [("ptr", frame), ("ptr", f"@{constant}"), count, ("ptr", "%table"), ("ptr", "%arena")])
+            self._descriptions.append(frame_constant(constant, places))
+            self.builder.call_void(FILL, [("ptr", frame), ("ptr", f"@{constant}"), ("ptr", "%table"), ("ptr", "%arena")])
         self.builder.call_void(name, [("ptr", frame)])
 
     def _call_frame(self, count: int) -> str:

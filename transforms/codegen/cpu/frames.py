@@ -37,9 +37,24 @@ class Place(Struct, frozen=True):
 IN_ARENA, NOWHERE = Place(_ARENA), Place(_NULL)
 
 
-def numbers_of(places: Sequence[Place]) -> list[int]:
-    """Places as they stand in a constant: two numbers each."""
-    return [number for place in places for number in (place.base, place.offset)]
+def runs_of(places: Sequence[Place]) -> list[tuple[int, int, int, int]]:
+    """The places of a frame as runs: a base, an offset, how many places there are, and the step from one to the next: of the numbers of pointers of the table,
+    all of which lie at the same offset behind them, or of the bytes in the arena."""
+    runs: list[tuple[int, int, int, int]] = []
+    for place in places:
+        if runs:
+            base, offset, count, step = runs[-1]
+            if base >= 0 and place.base >= 0:
+                step = place.base - base if count == 1 else step
+                continues = place == Place(base + count * step, offset)
+            else:
+                step = place.offset - offset if count == 1 else step
+                continues = base < 0 and place == Place(base, offset + count * step)
+            if continues:
+                runs[-1] = (base, offset, count + 1, step)
+                continue
+        runs.append((place.base, place.offset, 1, 0))
+    return runs
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
@@ -47,40 +62,68 @@ def numbers_text(numbers: Sequence[int]) -> str:
     return f"[{len(numbers)} x i64] [{', '.join([f'i64 {number}' for number in numbers])}]"
 
 
-def places_constant(name: str, places: Sequence[Place]) -> str:
+def run_numbers(places: Sequence[Place]) -> list[int]:
+    """The places of a frame as :data:`FILL` reads them: the number of runs, and the runs."""
+    runs = runs_of(places)
+    return [len(runs), *[number for run in runs for number in run]]
+
+
+def frame_constant(name: str, places: Sequence[Place]) -> str:
     """The constant from which :data:`FILL` fills a frame."""
-    return f"@{name} = internal constant {numbers_text(numbers_of(places))}, align 8\n"
+    return f"@{name} = internal constant {numbers_text(run_numbers(places))}, align 8\n"
 
 
 FILL = "fill_frame"
-"""The function ``fill_frame(frame, places, count, table, arena)`` of :data:`FILL_TEXT`."""
-FILL_TEXT = f"""define internal ptr @placed(ptr noalias readonly %place, ptr noalias readonly %table, ptr %arena) nounwind alwaysinline {{
-  %base = load i64, ptr %place, align 8
-  %offset.place = getelementptr i64, ptr %place, i64 1
-  %offset = load i64, ptr %offset.place, align 8
-  %known = call i64 @llvm.smax.i64(i64 %base, i64 0)
-  %entry.place = getelementptr ptr, ptr %table, i64 %known
-  %entry = load ptr, ptr %entry.place, align 8
-  %in.arena = icmp eq i64 %base, {_ARENA}
-  %start = select i1 %in.arena, ptr %arena, ptr %entry
-  %there = getelementptr i8, ptr %start, i64 %offset
-  %nowhere = icmp eq i64 %base, {_NULL}
-  %pointer = select i1 %nowhere, ptr null, ptr %there
-  ret ptr %pointer
-}}
-
-define internal void @{FILL}(ptr noalias %frame, ptr noalias readonly %places, i64 %count, ptr noalias readonly %table, ptr %arena) nounwind {{
+"""The function ``fill_frame(frame, runs, table, arena)`` of :data:`FILL_TEXT`."""
+FILL_TEXT = f"""define internal void @{FILL}(ptr noalias %frame, ptr noalias readonly %runs, ptr noalias readonly %table, ptr %arena) nounwind {{
+  %number = load i64, ptr %runs, align 8
+  %first.place = getelementptr i64, ptr %runs, i64 1
+  %past = getelementptr [4 x i64], ptr %first.place, i64 %number
   br label %next
 next:
-  %number = phi i64 [0, %0], [%following, %fill]
-  %left = icmp ult i64 %number, %count
+  %run = phi ptr [%first.place, %0], [%run.next, %filled]
+  %slot = phi ptr [%frame, %0], [%slot.next, %filled]
+  %left = icmp ne ptr %run, %past
   br i1 %left, label %fill, label %full
 fill:
-  %place = getelementptr [2 x i64], ptr %places, i64 %number
-  %pointer = call ptr @placed(ptr %place, ptr %table, ptr %arena)
-  %slot = getelementptr ptr, ptr %frame, i64 %number
-  store ptr %pointer, ptr %slot, align 8
-  %following = add nuw nsw i64 %number, 1
+  %base = load i64, ptr %run, align 8
+  %offset.place = getelementptr i64, ptr %run, i64 1
+  %offset = load i64, ptr %offset.place, align 8
+  %count.place = getelementptr i64, ptr %run, i64 2
+  %count = load i64, ptr %count.place, align 8
+  %step.place = getelementptr i64, ptr %run, i64 3
+  %step = load i64, ptr %step.place, align 8
+  %slot.next = getelementptr ptr, ptr %slot, i64 %count
+  %listed = icmp sge i64 %base, 0
+  br i1 %listed, label %table.run, label %arena.run
+table.run:
+  %first = getelementptr ptr, ptr %table, i64 %base
+  br label %copy
+copy:
+  %from = phi ptr [%first, %table.run], [%from.next, %copy]
+  %to = phi ptr [%slot, %table.run], [%to.next, %copy]
+  %entry = load ptr, ptr %from, align 8
+  %moved = getelementptr i8, ptr %entry, i64 %offset
+  store ptr %moved, ptr %to, align 8
+  %from.next = getelementptr ptr, ptr %from, i64 %step
+  %to.next = getelementptr ptr, ptr %to, i64 1
+  %more = icmp ne ptr %to.next, %slot.next
+  br i1 %more, label %copy, label %filled
+arena.run:
+  %nowhere = icmp eq i64 %base, {_NULL}
+  %in.arena = getelementptr i8, ptr %arena, i64 %offset
+  %start = select i1 %nowhere, ptr null, ptr %in.arena
+  br label %spread
+spread:
+  %at = phi ptr [%start, %arena.run], [%at.next, %spread]
+  %into = phi ptr [%slot, %arena.run], [%into.next, %spread]
+  store ptr %at, ptr %into, align 8
+  %at.next = getelementptr i8, ptr %at, i64 %step
+  %into.next = getelementptr ptr, ptr %into, i64 1
+  %others = icmp ne ptr %into.next, %slot.next
+  br i1 %others, label %spread, label %filled
+filled:
+  %run.next = getelementptr i64, ptr %run, i64 4
   br label %next
 full:
   ret void

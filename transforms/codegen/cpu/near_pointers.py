@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 MOST = 64
 """So many pointers, or fewer, are computed once."""
 
-_LISTED = re.compile(r"(%\w+) = getelementptr ptr, ptr %(?:table|frame), i64 \d+")
+_LISTED = re.compile(r"(%\w+) = getelementptr ptr, ptr (%\w+), i64 \d+")
 _LOADED = re.compile(r"(%\w+) = load ptr, ptr (%\w+)")
 _FROM_ARENA = re.compile(r"(%\w+) = getelementptr i8, ptr %(?:arena|scratch), i64 \d+")
 _MOVED = re.compile(r"(%\w+) = getelementptr [^,]+, ptr (%\w+), i64 [%\w]+")
@@ -25,17 +25,22 @@ _NAME = re.compile(r"%\w+")
 _INCOMING = re.compile(r"\[(%\w+), %([\w.]+)\]")
 
 
-def near_pointers(lines: Sequence[str]) -> Sequence[str]:
-    """The lines of an entry or a task with its pointers computed in front of each line that uses them, if they are many."""
+def near_pointers(lines: Sequence[str], table: str) -> Sequence[str]:
+    """The lines of an entry or a task with its pointers computed in front of each line that uses them, if they are many.
+
+    Args:
+        lines: the body of the function.
+        table: its parameter for the array that pointers are loaded from.
+    """
     if sum("= load ptr, ptr %" in line or "= getelementptr i8, ptr %" in line for line in lines) <= MOST:
         return lines
     recipes: dict[str, list[str]] = {}
     others: list[str] = []
-    listed: dict[str, str] = {"%frame": ""}
+    listed: dict[str, str] = {table: ""}
     # What a pointer is moved by may not be known at the beginning of the function, nor of a block that a phi's value comes from.
     needed_there = {name for line in lines if " = phi " in line or "\n" in line for name in _NAME.findall(line)}
     for line in lines:
-        if match := _LISTED.fullmatch(line):
+        if (match := _LISTED.fullmatch(line)) and match[2] == table:
             listed[match[1]] = line
         elif (match := _LOADED.fullmatch(line)) and match[2] in listed:
             recipes[match[1]] = [*filter(None, [listed[match[2]]]), line]

@@ -42,6 +42,7 @@ from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
 from wengert.transforms.codegen.cpu.copies import copy_cut, copy_task
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
+from wengert.transforms.codegen.cpu.frames import FRAME
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.native.base import OWN, finishing_task
 from wengert.transforms.codegen.cpu.native.schedules import check_native
@@ -329,7 +330,7 @@ class _BlockCode(BlockPointers):
             _BlockCode(self.entry, Block(), [], alone=False, check_schedules=self.check_schedules)._strip_loop(
                 op, pointers, [SCRATCH][: len(arena)], (BEGIN, END)
             )
-            builder.lines[:] = near_pointers(builder.lines)
+            builder.lines[:] = near_pointers(builder.lines, FRAME)
         task = self.entry.function(builder.definition("KERNEL", parameters(pointers, cut), attributes="nounwind"), op.location)
         buffers += constants.values()
         scratch_bytes = 0 if op.arena is None else byte_size(op.arena)
