@@ -15,9 +15,10 @@ from wengert.ir.traversal import all_ops
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.linking import linked
 from wengert.runtime.cpu.thread_count import default_threads
-from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, IN_ARENA, MOST_PARAMETERS, NOWHERE, Place, frame_constant, read_near, runs_of
+from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, IN_ARENA, NOWHERE, Place, frame_constant, read_near, runs_of
+from wengert.transforms.codegen.cpu.long_code import OF_BLOCK, PARAMETERS
 from wengert.transforms.codegen.cpu.machine_code import emit_object
-from wengert.transforms.codegen.llvm.builder import OF_BLOCK, FunctionBuilder
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.host import llvm_binding
 
 
@@ -131,10 +132,10 @@ def test_many_ops_that_overwrite_what_they_read() -> None:
 
 
 def test_the_text() -> None:
-    text = compile(parse_module(sums(MOST_PARAMETERS, (8,)))).llvm_text
+    text = compile(parse_module(sums(PARAMETERS, (8,)))).llvm_text
     assert re.search(r"define [^\n]*@kernel0\(ptr %frame\)", text)
     assert text.count("call void @kernel0(") == 1
-    assert "@kernel0(ptr %p0, ptr %p1" in compile(parse_module(sums(MOST_PARAMETERS // 2 - 1, (8,)))).llvm_text
+    assert "@kernel0(ptr %p0, ptr %p1" in compile(parse_module(sums(PARAMETERS // 2 - 1, (8,)))).llvm_text
 
 
 def test_straight_line_code_has_blocks_of_bounded_length() -> None:

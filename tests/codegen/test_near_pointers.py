@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.near_pointers import MOST, near_pointers
+from wengert.transforms.codegen.cpu.long_code import POINTERS
+from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.host import llvm_binding
 
@@ -25,16 +26,16 @@ def text(lines: list[str]) -> str:
 
 
 def test_few_pointers_stay() -> None:
-    lines = entry(MOST).body()
+    lines = entry(POINTERS).body()
     assert list(near_pointers(lines, "%table")) == lines
 
 
 def test_many_pointers_are_computed_where_they_are_used() -> None:
-    lines = entry(2 * MOST).body()
+    lines = entry(2 * POINTERS).body()
     placed = list(near_pointers(lines, "%table"))
     llvm_binding().parse_assembly(text(placed)).verify()
     assert sum("getelementptr" in line for line in placed) == 6  # one for each use: nothing is computed that is not used
-    assert sum("getelementptr" in line for line in lines) == 2 * MOST
+    assert sum("getelementptr" in line for line in lines) == 2 * POINTERS
     store = next(number for number, line in enumerate(placed) if line.startswith("store i64 %") and "near" in line)
     assert "near" in placed[store - 1]
 
@@ -42,7 +43,7 @@ def test_many_pointers_are_computed_where_they_are_used() -> None:
 def test_a_pointer_that_is_moved_in_a_loop_is_computed_within_it() -> None:
     """A phi takes one such pointer: that stays where it is computed, since what it is moved by is not known in the block before."""
     builder = FunctionBuilder()
-    made = [builder.load("ptr", builder.op(f"getelementptr ptr, ptr %frame, i64 {n}")) for n in range(2 * MOST)]
+    made = [builder.load("ptr", builder.op(f"getelementptr ptr, ptr %frame, i64 {n}")) for n in range(2 * POINTERS)]
     with builder.rotated_loop(3) as outer:
         moved = [builder.offset(pointer, "[16 x i8]", outer.index) for pointer in made]
         with builder.rotated_loop(3, [("ptr", moved[0])]) as inner:
@@ -57,7 +58,7 @@ def test_a_pointer_that_is_moved_in_a_loop_is_computed_within_it() -> None:
 
 def test_slots_that_are_stored_to_stay() -> None:
     """The entry fills the frames of tasks: these are no table of its own."""
-    builder = entry(2 * MOST)
+    builder = entry(2 * POINTERS)
     slot = builder.op("getelementptr ptr, ptr %frame, i64 3")
     builder.store("ptr", "%arena", slot)
     placed = list(near_pointers(["%frame = alloca [4 x ptr]", *builder.body()], "%table"))

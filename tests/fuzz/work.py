@@ -18,6 +18,7 @@ from fuzz.pool import REDUCING, Job, fails_in_child
 from fuzz.reduction import reduced
 from fuzz.trial import Finding, Outcome, attempt, chosen, put_to_test
 from wengert.runtime.cpu.thread_count import default_threads
+from wengert.transforms.codegen.cpu import long_code
 from wengert.transforms.schedule import chunks
 
 Begins = Callable[[str], None]
@@ -81,8 +82,9 @@ OTHERS: dict[str, Kind] = {"crash": crashing_program, "unreduced": unreduced_pro
 
 @cache
 def cut_small_kernels() -> None:
-    """Lets threads, if there are several, share kernels of tens of nanoseconds, as random programs have them."""
+    """Lets threads, if there are several, share kernels of tens of nanoseconds, as random programs have them; their code is divided as that of long ones is."""
     if default_threads() > 1:
+        long_code.OF_BLOCK, long_code.BETWEEN_STORES, long_code.PARAMETERS, long_code.POINTERS = 3, 2, 1, 1
         chunks.GRAIN_NS, chunks.LEAST_NS, chunks.AWAKE_NS, chunks.PROGRAM_NS = 20.0, 40.0, 30.0, 100.0
 
 

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from wengert.transforms.codegen.cpu.long_code import begins_block
 from wengert.transforms.codegen.cpu.near_pointers import near
-from wengert.transforms.codegen.llvm.builder import OF_BLOCK, FunctionBuilder
+from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
-MOST_PARAMETERS = 64
-"""A kernel of more pointers takes them in a frame."""
 FRAME = "%frame"
 """The array of pointers: a parameter of a task and of a kernel of many pointers, and memory on the stack of the entry."""
 _ARENA, _NULL = -1, -2
@@ -135,7 +134,7 @@ full:
 def store_pointers(builder: FunctionBuilder, frame: str, pointers: Sequence[str]) -> None:
     """Fills a frame, one pointer after the other."""
     for number, pointer in enumerate(pointers):
-        if number % OF_BLOCK == OF_BLOCK - 1:
+        if begins_block(number):
             builder.next_block()
         builder.store("ptr", pointer, builder.offset(frame, "ptr", number))
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-MOST = 64
-"""So many pointers, or fewer, are computed once."""
+from wengert.transforms.codegen.cpu.long_code import computed_near
 
 _LISTED = re.compile(r"(%\w+) = getelementptr ptr, ptr (%\w+), i64 \d+")
 _LOADED = re.compile(r"(%\w+) = load ptr, ptr (%\w+)")
@@ -32,7 +31,7 @@ def near_pointers(lines: Sequence[str], table: str) -> Sequence[str]:
         lines: the body of the function.
         table: its parameter for the array that pointers are loaded from.
     """
-    if sum("= load ptr, ptr %" in line or "= getelementptr i8, ptr %" in line for line in lines) <= MOST:
+    if not computed_near(sum("= load ptr, ptr %" in line or "= getelementptr i8, ptr %" in line for line in lines)):
         return lines
     recipes: dict[str, list[str]] = {}
     others: list[str] = []
@@ -50,7 +49,7 @@ def near_pointers(lines: Sequence[str], table: str) -> Sequence[str]:
             recipes[match[1]] = [*recipes[match[2]], line]
         else:
             others.append(line)
-    return lines if len(recipes) <= MOST else near(others, recipes)
+    return near(others, recipes) if computed_near(len(recipes)) else lines
 
 
 def near(lines: Sequence[str], recipes: Mapping[str, Sequence[str]]) -> list[str]:

@@ -12,10 +12,7 @@ from contextlib import contextmanager
 from wengert.transforms.codegen.llvm.control_flow import Conditional, Loop, Switch, WhileLoop
 from wengert.transforms.codegen.llvm.instruction_builder import Index, InstructionBuilder, Operand
 
-__all__ = ["OF_BLOCK", "FunctionBuilder", "Index", "Operand"]
-
-OF_BLOCK = 256
-"""Straight-line code is divided into blocks of about so many operations: LLVM's time for a block grows faster than its length."""
+__all__ = ["FunctionBuilder", "Index", "Operand"]
 
 
 class FunctionBuilder(InstructionBuilder):
@@ -43,7 +40,7 @@ class FunctionBuilder(InstructionBuilder):
         return "\n".join([first, *self.body(), end, "}"]) + "\n"
 
     def next_block(self) -> None:
-        """Begins a new block in straight-line code (:data:`OF_BLOCK`)."""
+        """Begins a new block in straight-line code."""
         label = self.label("next")
         self.line(f"br label %{label}")
         self.line(f"{label}:")

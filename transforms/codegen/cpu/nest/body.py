@@ -8,14 +8,14 @@ from wengert.dialects.kernel import STORE, ApplyOp, ConstantOp, IndexOp, LoadOp,
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.elements import splat_value
 from wengert.ir.traversal import operands_of, result_of
+from wengert.transforms.codegen.cpu.long_code import begins_block, is_long, stored_before
 from wengert.transforms.codegen.cpu.nest.addresses import INDEX, Addresses
-from wengert.transforms.codegen.cpu.nest.context import BETWEEN_STORES, Context
+from wengert.transforms.codegen.cpu.nest.context import Context
 from wengert.transforms.codegen.cpu.nest.guards import Guards
 from wengert.transforms.codegen.cpu.nest.loads import Loads
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
-from wengert.transforms.codegen.llvm.builder import OF_BLOCK
 from wengert.transforms.codegen.llvm.debug_lines import mark
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import Element, element_of, literal, splat
@@ -39,15 +39,14 @@ class Body:
         self.contracted = {} if nest.strict else shared_products(nest.placed.ops, nest.placed.writes)
 
     def emit(self, level: int, lanes: int, active: int) -> None:
-        """Emits the ops of one loop (-1: outside of all), many of them in several blocks. These are counted by ops, so that LLVM combines the same ones into
-        one instruction whether an element is computed in the registers of a loop or in its remainder."""
+        """Emits the ops of one loop (-1: outside of all), many of them in several blocks."""
         ops = self.nest.placed.levels[level + 1]
-        stores_early = len(ops) > OF_BLOCK and level == self.nest.inner
+        stores_early = is_long(len(ops)) and level == self.nest.inner
         for number, op in enumerate(ops):
             value = result_of(op)
-            if stores_early and number and number % BETWEEN_STORES == 0:
-                self.writes.emit_early(lanes, active, [result_of(before) for before in ops[number - BETWEEN_STORES : number]])
-            if number and number % OF_BLOCK == 0:
+            if stores_early:
+                self.writes.emit_early(lanes, active, [result_of(ops[before]) for before in stored_before(number)])
+            if begins_block(number):
                 self.nest.out.next_block()
             if self.nest.debug_lines and (line := mark(op.location)) is not None:
                 self.nest.out.line(line)

@@ -17,9 +17,6 @@ from wengert.transforms.codegen.llvm.types import Element, element_of
 from wengert.transforms.schedule.placement import Placement, guards_of
 from wengert.transforms.schedule.target import Target
 
-BETWEEN_STORES = 32
-"""In code of several blocks values are stored after so many ops, not after all, so that they need no registers, nor memory on the stack, up to the end."""
-
 
 class Load(Struct, frozen=True):
     """A load in terms of the generated loops: base pointer, element, position, guards, computed position."""

@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
-from wengert.transforms.codegen.cpu.frames import FRAME, MOST_PARAMETERS, read_near
+from wengert.transforms.codegen.cpu.frames import FRAME, read_near
+from wengert.transforms.codegen.cpu.long_code import needs_frame
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.body import Body
 from wengert.transforms.codegen.cpu.nest.context import Context
@@ -86,7 +87,7 @@ class _Emission:
         """The definition of the function."""
         op, out = self.nest.op, self.nest.out
         pointers = [f"%p{n}" for n in range(len(op.inputs))] + [f"%q{n}" for n in range(len(op.outputs))]
-        many = len(pointers) > MOST_PARAMETERS
+        many = needs_frame(len(pointers))
         if not many:
             begin_task(out, pointers, self.split)
         elif self.split is not None:

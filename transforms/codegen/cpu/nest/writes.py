@@ -11,10 +11,10 @@ from wengert.dialects.kernel import STORE, Write
 from wengert.dialects.kernel.positions import Position, dimensions
 from wengert.ir.tensor_types import type_of
 from wengert.transforms.analysis.loops import MOST_PHASES
+from wengert.transforms.codegen.cpu.long_code import begins_block
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.context import Context, of_parts, parts_of
 from wengert.transforms.codegen.cpu.nest.registers import Registers
-from wengert.transforms.codegen.llvm.builder import OF_BLOCK
 from wengert.transforms.codegen.llvm.memory import Memory
 from wengert.transforms.codegen.llvm.scalars import Scalars, Value
 from wengert.transforms.codegen.llvm.types import Element, element_of
@@ -40,7 +40,7 @@ class Writes:
         done = self._early.union(*mixed)
         self._early.clear()
         for number, write in enumerate(self.all):
-            if number % OF_BLOCK == OF_BLOCK - 1:
+            if begins_block(number):
                 self.nest.out.next_block()
             if number not in done:
                 self._write(memory, write)
