@@ -81,8 +81,8 @@ def convolution(random: Random, layout: str, element: str, *, depthwise: bool = 
 def cuts(text: str) -> list[Cut]:
     """All cuts that a convolution may have."""
     kernel = direct.DirectConvolution(ops_of(parse_module(text), stablehlo.ConvolutionOp)[0], host().target)
-    extents = kernel.rows_to_cut(), kernel.terms_to_cut(), kernel.term_rows_to_cut()
-    return [Cut(loop, size) for loop, extent in enumerate(extents) for size in range(1, extent) if extent % size == 0]
+    extents = {loop: cuttable.extent for loop, cuttable in kernel.cuttable().items()}
+    return [Cut(loop, size) for loop, extent in extents.items() for size in range(1, extent) if extent % size == 0]
 
 
 @pytest.mark.parametrize(("layout", "depthwise"), [(IMAGES, False), (KERNELS, False), (TURNED, False), (CHANNELS, False), (KERNELS, True), (TURNED, True)])

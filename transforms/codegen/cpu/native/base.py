@@ -9,7 +9,7 @@ for. Operands are never written, and results do not overlap them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +22,7 @@ from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.regions import inline
 from wengert.transforms.codegen.cpu.native.value_elements import has_known_elements, value_element
-from wengert.transforms.codegen.cpu.tasks import begin_task, parameters
+from wengert.transforms.codegen.cpu.tasks import SCRATCH, begin_task, parameters
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.schedule.chunks import MOST_CHUNKS, Split, single, split
 from wengert.transforms.schedule.target import Target
@@ -37,8 +37,25 @@ FINISH = "KERNEL.finish"
 """The first task that makes the results of what the chunks have put there; more have numbers behind it."""
 
 
-STEPS = 3
-"""The number by which a cut names what is gone through in order."""
+ROWS, TERMS, TERM_ROWS, STEPS = range(4)
+"""The numbers by which a cut names what it cuts into ranges: rows of the result; the terms of every sum, which are added up at the end, or the rows of each of
+them; what is gone through in order, where each range begins anew."""
+
+
+class Cuttable(Struct, frozen=True):
+    """Something that a schedule may cut into ranges.
+
+    Attributes:
+        extent: how long it is; 0 or 1: it cannot be cut.
+        unit: every range is a multiple of it.
+        equal: whether all ranges have one length; else there are two or more, and the last one is as long as what is left.
+        reassociates: whether ranges are combined in another order than one after the other, which rounds otherwise.
+    """
+
+    extent: int
+    unit: int = 1
+    equal: bool = True
+    reassociates: bool = False
 
 
 class NativeText(Struct, frozen=True):
@@ -88,38 +105,24 @@ class NativeKernel(ABC):
         """The number of iterations of ``builder.parallel_loops``, if ``emit`` uses it, and the nanoseconds of all of them."""
         return 1, 0.0
 
-    def rows_to_cut(self) -> int:
-        """The number of rows of the result that the schedule may cut into ranges of equal size; 0: the kernel has no such form."""
-        return 0
+    def cuttable(self) -> Mapping[int, Cuttable]:
+        """What the schedule may cut into ranges, by its number; empty: the kernel has no such form."""
+        return {}
 
     def choose_cut(self) -> Cut | None:
-        """The ranges of these rows that are best for threads, which ``parallel_work`` then counts."""
+        """The ranges that are best for threads, which ``parallel_work`` then counts."""
         return None
 
-    def terms_to_cut(self) -> int:
-        """The number of terms of every sum that the schedule may cut into equal ranges, which are added up at the end; 0: there is no such form."""
-        return 0
-
-    def term_rows_to_cut(self) -> int:
-        """The number of rows of the terms of every sum that the schedule may cut into equal ranges, where each term is one of its own; 0: there are none."""
-        return 0
-
-    def steps_to_cut(self) -> int:
-        """The length of what is gone through in order, which the schedule may cut into ranges that each begin anew, the last one shorter or longer; 0: there
-        is no such form."""
-        return 0
-
-    cut_reassociates: bool = False
-    """Whether ranges of steps are combined in another order, which rounds otherwise."""
-    unit_of_steps: ClassVar[int] = 1
-    """Ranges of steps are a multiple of it."""
-
     def common_bytes(self) -> int:
-        """The bytes of scratch memory, before what is private to a thread, into which all chunks write what is made into results at the end."""
+        """The bytes of scratch memory, apart from what is private to a thread, into which all chunks write what is made into results at the end."""
         return 0
+
+    def common(self, builder: KernelBuilder) -> str:
+        """The address of this memory: behind what is private where there are no threads."""
+        return COMMON if self.cut is not None else builder.byte(SCRATCH, self.scratch_bytes() - self.common_bytes())
 
     def finishing(self) -> Sequence[tuple[int, float]]:
-        """The iterations, and the nanoseconds of all of them, of each stage behind all chunks; none: the chunks write the results."""
+        """The iterations, and the nanoseconds of all of them, of each stage behind all chunks; none: ``emit`` writes the results."""
         return ()
 
     def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
@@ -128,7 +131,7 @@ class NativeKernel(ABC):
 
     @cached_property
     def finishing_cuts(self) -> Sequence[Split]:
-        """How the stages at the end are cut into chunks; none if there are none, or the function itself does them."""
+        """How the stages at the end are cut into chunks; none if there are none, or no threads: then they follow in the function itself."""
         return [_chunks(iterations, nanoseconds) for iterations, nanoseconds in self.finishing() if iterations] if self.cut is not None else ()
 
     @cached_property
@@ -139,7 +142,7 @@ class NativeKernel(ABC):
 
     @abstractmethod
     def emit(self, builder: KernelBuilder) -> None:
-        """Emits the body of the function."""
+        """Emits the body of the function, up to the stages at the end."""
 
     def inline(self, builder: KernelBuilder, lanes: int, region: Region, arguments: Sequence[Value]) -> list[Value]:
         """A region of the op on these arguments, in all lanes."""
@@ -154,6 +157,9 @@ class NativeKernel(ABC):
             if shape(value) == ():
                 self.outside[value] = builder.memory().load(value_element(value), f"%p{number}")
         self.emit(builder)
+        if self.cut is None:
+            for stage in range(len(self.finishing())):
+                self.emit_finish(builder, stage, self.common(builder))
         others = [] if self.cut is not None else ["%scratch", "%tapes"] if self.uses_tapes else ["%scratch"]
         finish: list[str] = []
         definitions, externals = dict(builder.module.definitions), dict(builder.module.externals)

@@ -9,9 +9,11 @@ from wengert.dialects.kernel import NativeOp
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
 from wengert.ir.location.locations import error_at
 from wengert.transforms.codegen.cpu.native import NativeKernel, native_kernel
-from wengert.transforms.codegen.cpu.native.base import STEPS
+from wengert.transforms.codegen.cpu.native.base import ROWS, STEPS, TERM_ROWS, TERMS, Cuttable
 from wengert.transforms.schedule.chunks import split
 from wengert.transforms.schedule.target import Target
+
+_NAMES = {ROWS: "rows", TERMS: "terms", TERM_ROWS: "rows of terms", STEPS: "steps"}
 
 
 def choose_native(op: NativeOp, target: Target, *, strict: bool = False, parallel: bool, room: int | None = None) -> Schedule | None:
@@ -31,7 +33,7 @@ def choose_native(op: NativeOp, target: Target, *, strict: bool = False, paralle
         if room is not None and kernel.scratch_bytes() > room:
             kernel = native_kernel(op, target)
     iterations, nanoseconds = kernel.parallel_work()
-    if iterations < 2 and max(kernel.rows_to_cut(), kernel.terms_to_cut(), kernel.steps_to_cut()) < 2:
+    if iterations < 2 and all(cuttable.extent < 2 for cuttable in kernel.cuttable().values()):
         return None
     shared = split(iterations, nanoseconds) if parallel else None
     return Schedule() if shared is None else Schedule(cut=kernel.schedule.cut, parallel=Parallel(shared.grain, shared.nanoseconds))
@@ -48,7 +50,7 @@ def check_native(op: NativeOp, target: Target, *, strict: bool = False, parallel
 
 
 def _reassociates(kernel: NativeKernel, cut: Cut) -> bool:
-    return cut.loop == STEPS and kernel.cut_reassociates
+    return (cuttable := kernel.cuttable().get(cut.loop)) is not None and cuttable.reassociates
 
 
 def _problem(kernel: NativeKernel, *, strict: bool, parallel: bool) -> tuple[str, str] | None:
@@ -68,17 +70,11 @@ def _problem(kernel: NativeKernel, *, strict: bool, parallel: bool) -> tuple[str
 
 
 def _problem_of_cut(kernel: NativeKernel, cut: Cut, *, strict: bool) -> tuple[str, str] | None:
-    forms = {
-        0: (kernel.rows_to_cut, "rows"),
-        1: (kernel.terms_to_cut, "terms"),
-        2: (kernel.term_rows_to_cut, "rows of terms"),
-        STEPS: (kernel.steps_to_cut, "steps"),
-    }
-    extents, what = forms.get(cut.loop, forms[0])
-    extent, unit = extents(), kernel.unit_of_steps
+    loop = cut.loop if cut.loop in _NAMES else ROWS
+    cuttable = kernel.cuttable().get(loop, Cuttable(0))
     asked = f"ranges of {cut.size} iterations of loop {cut.loop}"
-    fits = 2 * cut.size <= extent and cut.size % unit == 0 if cut.loop == STEPS else extent % cut.size == 0
-    if cut.loop not in forms or cut.overlapping or not extent or not fits:
-        how = f"two or more ranges of a multiple of {unit}" if cut.loop == STEPS else "equal ranges"
-        return asked, f"the kernel has {extent or 'no'} {what} that may be cut, into {how}"
+    fits = cuttable.extent % cut.size == 0 if cuttable.equal else 2 * cut.size <= cuttable.extent and cut.size % cuttable.unit == 0
+    if loop != cut.loop or cut.overlapping or not cuttable.extent or not fits:
+        how = "equal ranges" if cuttable.equal else f"two or more ranges of a multiple of {cuttable.unit}"
+        return asked, f"the kernel has {cuttable.extent or 'no'} {_NAMES[loop]} that may be cut, into {how}"
     return (asked, "a strict program adds up in order") if strict and _reassociates(kernel, cut) else None

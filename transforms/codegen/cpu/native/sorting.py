@@ -9,7 +9,7 @@ ranges have the lengths of runs, both are what a row that is not cut would becom
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from math import prod
@@ -22,7 +22,7 @@ from wengert.dialects.kernel.memory import aligned
 from wengert.dialects.kernel.schedule import Cut
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import rank, shape
-from wengert.transforms.codegen.cpu.native.base import COMMON, STEPS, native
+from wengert.transforms.codegen.cpu.native.base import STEPS, Cuttable, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.merge_sort import COMPARING_NS, RUN, Merged, MergeSort, merges
@@ -45,8 +45,6 @@ _FLAG_BYTES = aligned(8)
 class Sort(MergeSort):
     """All rows along the dimension, one by one, or a few long ones by ranges."""
 
-    unit_of_steps = RUN
-
     def __init__(self, op: stablehlo.SortOp, target: Target):
         super().__init__(op, target)
         extents = shape(op.inputs[0])
@@ -67,8 +65,8 @@ class Sort(MergeSort):
     def _rows(self) -> int:
         return self.outer * self.inner
 
-    def steps_to_cut(self) -> int:
-        return self.n if self._rows else 0
+    def cuttable(self) -> Mapping[int, Cuttable]:
+        return {STEPS: Cuttable(self.n if self._rows else 0, RUN, equal=False)}
 
     def choose_cut(self) -> Cut | None:
         if not 0 < self._rows < FEW_ROWS:
@@ -105,7 +103,7 @@ class Sort(MergeSort):
         return self._rows * self._ranges, self._rows * len(self.elements) * self.n * COMPARING_NS * self._range.bit_length()
 
     def finishing(self) -> Sequence[tuple[int, float]]:
-        if not self._range:
+        if not self._range or self._rows * self.n == 0:
             return ()
         merging = self._rows * self._ranges, self._rows * len(self.elements) * self.n * COMPARING_NS
         return [*[merging] * len(self._widths), (self._rows, 0.0)]
@@ -116,11 +114,7 @@ class Sort(MergeSort):
         if self._rows * self.n == 0:
             return
         if self._range:
-            common = SCRATCH if self.cut is None else COMMON
-            self._sort_ranges(builder, common)
-            if self.cut is None:
-                for stage in range(len(self.finishing())):
-                    self.emit_finish(builder, stage, common)
+            self._sort_ranges(builder, self.common(builder))
             return
         with builder.parallel_loops([self.outer, self.inner]) as (outer, inner):
             self._sort_whole(builder, self._start(builder, outer, inner), SCRATCH)

@@ -25,7 +25,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel.memory import aligned
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import f32, f64, rank, shape
-from wengert.transforms.codegen.cpu.native.base import COMMON, native
+from wengert.transforms.codegen.cpu.native.base import native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution.lines import LineJob
 from wengert.transforms.codegen.cpu.native.convolution.shapes import ADDED_NS, ConvolutionShapes
@@ -133,7 +133,7 @@ class DirectConvolution(ConvolutionShapes):
         """Each range of features, and band of their windows, is a convolution of its own, whose result lies in the common memory."""
         size, w, each = self.element.size, self.w, self.features // self.ranges
         private = self.scratch_bytes() - self.common_bytes()
-        common = builder.byte(SCRATCH, private) if self.cut is None else COMMON
+        common = self.common(builder)
         input_step, kernel_step = each * strides_of(shape(self.op.lhs))[w.lhs[1]], each * strides_of(shape(self.op.rhs))[w.rhs[0]]
         moved = builder.byte(SCRATCH, private - self.moved_bytes)
         with builder.parallel_loops([self.ranges, self.bands]) as (number, band):
@@ -148,8 +148,6 @@ class DirectConvolution(ConvolutionShapes):
             for job in self.jobs:
                 job.prepare(builder, kernel)
                 job.run(builder, SCRATCH if self.is_padded else source, target, moved, (0, 0), kernel)
-        if self.cut is None:
-            self.emit_finish(builder, 0, common)
 
     def emit(self, builder: KernelBuilder) -> None:
         if self.sums > 1:

@@ -6,7 +6,7 @@ are in lanes); a long sum is shared by ranges of its terms, each with a result o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from math import gcd, prod
@@ -17,7 +17,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.kernel.schedule import Cut
 from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import shape
-from wengert.transforms.codegen.cpu.native.base import NativeKernel
+from wengert.transforms.codegen.cpu.native.base import ROWS, TERM_ROWS, TERMS, Cuttable, NativeKernel
 from wengert.transforms.codegen.cpu.native.boxes import strides_of
 from wengert.transforms.codegen.cpu.native.convolution.bands import REPEATED, Band, best_count, rows_band, window_band
 from wengert.transforms.codegen.cpu.native.convolution.geometry import Phase, phases, room
@@ -26,7 +26,7 @@ from wengert.transforms.codegen.cpu.native.value_elements import value_element
 from wengert.transforms.schedule.chunks import wanted_chunks
 from wengert.transforms.schedule.target import Target
 
-ROWS = 256
+POSITIONS = 256
 """Images are taken together until there are about so many positions."""
 NEAR_BYTES = 1 << 17
 """A kernel of more bytes is not read again and again for every group of positions."""
@@ -65,7 +65,7 @@ class ConvolutionShapes(NativeKernel):
         if self.w.batch_groups > 1 or self.w.out[0] != 0:
             return self.images
         out = shape(self.op.result)
-        wanted = -(-ROWS // prod([out[d] for d in self.w.out[2:]]))
+        wanted = -(-POSITIONS // prod([out[d] for d in self.w.out[2:]]))
         return next(b for b in range(1, self.images + 1) if self.images % b == 0 and (b >= wanted or b == self.images))
 
     @cached_property
@@ -188,7 +188,11 @@ class ConvolutionShapes(NativeKernel):
         """The dimension in space that is outermost in the input."""
         return min(range(len(self.spaces)), key=lambda i: self.w.lhs[i + 2])
 
+    def cuttable(self) -> Mapping[int, Cuttable]:
+        return {ROWS: Cuttable(self.rows_to_cut()), TERMS: Cuttable(self.terms_to_cut()), TERM_ROWS: Cuttable(self.term_rows_to_cut())}
+
     def rows_to_cut(self) -> int:
+        """The number of rows of the result that all parts have, or 0."""
         whole = self.uncut
         if whole.leaves_zeros or not whole.whole_parts or not all(part.rows for part in whole.whole_parts):
             return 0
@@ -239,9 +243,9 @@ class ConvolutionShapes(NativeKernel):
             row = PREPARED_NS * self._row_elements if self.is_padded else 0.0
             bands = best_count(rows, terms, most, self.work, lambda n: (n - 1) * row * window_band(i, self.spaces[i][0], n).overlap)
             if bands > 1:
-                return Cut(2, rows // bands)
+                return Cut(TERM_ROWS, rows // bands)
         ranges = next((n for n in range(min(most, terms), 1, -1) if terms % n == 0), 1)
-        return Cut(1, terms // ranges) if ranges > 1 else None
+        return Cut(TERMS, terms // ranges) if ranges > 1 else None
 
     def _choose_rows(self) -> Cut | None:
         rows, blocks = self.rows_to_cut(), self.images // self.block
@@ -254,7 +258,7 @@ class ConvolutionShapes(NativeKernel):
             return PREPARED_NS * blocks * (bands - 1) * (padded + prod(shape(self.op.rhs)))
 
         bands = best_count(rows, blocks, wanted_chunks(blocks * self.work), blocks * self.work, repeated)
-        return Cut(0, rows // bands) if bands > 1 else None
+        return Cut(ROWS, rows // bands) if bands > 1 else None
 
     @cached_property
     def pieces(self) -> int:

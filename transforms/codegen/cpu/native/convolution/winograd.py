@@ -10,6 +10,7 @@ is then infinite or not a number where it is so in the direct form.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 
@@ -19,7 +20,7 @@ from wengert.dialects.kernel.schedule import Cut
 from wengert.dialects.stablehlo.convolution_windows import windows_of
 from wengert.ir.tensor_types import shape
 from wengert.transforms.codegen.cpu.matmul.elements import Arithmetic
-from wengert.transforms.codegen.cpu.native.base import NativeKernel, native
+from wengert.transforms.codegen.cpu.native.base import ROWS, Cuttable, NativeKernel, native
 from wengert.transforms.codegen.cpu.native.boxes import copy_box, strides_of, zero
 from wengert.transforms.codegen.cpu.native.convolution import winograd_transforms as transforms
 from wengert.transforms.codegen.cpu.native.convolution.bands import REPEATED
@@ -114,8 +115,8 @@ class Winograd(NativeKernel):
     def parallel_work(self) -> tuple[int, float]:
         return self.tiles.images * self.pieces, self.tiles.nanoseconds
 
-    def rows_to_cut(self) -> int:
-        return self.tiles.blocks
+    def cuttable(self) -> Mapping[int, Cuttable]:
+        return {ROWS: Cuttable(self.tiles.blocks)}
 
     def choose_cut(self) -> Cut | None:
         blocks, work = self.tiles.blocks, self.tiles.nanoseconds / self.tiles.images

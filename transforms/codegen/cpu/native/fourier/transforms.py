@@ -205,9 +205,8 @@ class Fourier(NativeKernel):
         if self.is_empty:
             zero(builder, "%q0", prod(shape(self.op.result)) * value_element(self.op.result).size)
             return
-        places = self._places(builder, COMMON)
-        for step in self.passes[:1] if self.cut is not None else self.passes:
-            self._pass(builder, step, places)
+        for step in self.passes[:1]:
+            self._pass(builder, step, self._places(builder, COMMON))
 
     @contextmanager
     def _lines(self, builder: KernelBuilder, step: Pass) -> Generator[tuple[Index, Index]]:

@@ -5,7 +5,7 @@ What has been combined so far stays in registers, so 16-bit floats are rounded o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import cast
@@ -16,13 +16,12 @@ from wengert.dialects.kernel.schedule import Cut
 from wengert.ir.attributes import int_of
 from wengert.ir.tensor_types import element as element_type
 from wengert.ir.tensor_types import is_boolean, is_complex, shape
-from wengert.transforms.codegen.cpu.native.base import COMMON, STEPS, NativeKernel, native
+from wengert.transforms.codegen.cpu.native.base import STEPS, Cuttable, NativeKernel, native
 from wengert.transforms.codegen.cpu.native.kernel_builder import KernelBuilder
 from wengert.transforms.codegen.cpu.native.reductions.folds import flat, grouped
 from wengert.transforms.codegen.cpu.native.reductions.kernels import nest_kind, neutral_value
 from wengert.transforms.codegen.cpu.native.reductions.range_scans import BLOCKS, STEP_NS, TOTAL_NS, RangeScan, size_of_ranges
 from wengert.transforms.codegen.cpu.native.value_elements import value_element
-from wengert.transforms.codegen.cpu.tasks import SCRATCH
 from wengert.transforms.codegen.llvm.builder import Index
 from wengert.transforms.codegen.llvm.scalars import Value
 from wengert.transforms.codegen.llvm.types import vector
@@ -38,15 +37,12 @@ CHUNK = 8
 class Cumulative(NativeKernel):
     """The operand as [outer, n, inner]: lanes along inner, or along outer if inner is small. A few long lines may be cut into ranges."""
 
-    unit_of_steps = BLOCKS
-
     def __init__(self, op: core.CumulativeOp, target: Target):
         super().__init__(op, target)
         self.element = value_element(op.operand)
         self.kind = nest_kind(op.kind.data, is_boolean(element_type(op.operand)))
         extents, axis = shape(op.operand), int_of(op.dimension)
         self.outer, self.n, self.inner = prod(extents[:axis]), extents[axis], prod(extents[axis + 1 :])
-        self.cut_reassociates = self.element.kind in "fc" and self.kind in ("add", "mul")
 
     @classmethod
     def supports(cls, op: core.CumulativeOp) -> bool:
@@ -62,8 +58,9 @@ class Cumulative(NativeKernel):
 
     # -- by ranges
 
-    def steps_to_cut(self) -> int:
-        return self.n if self.outer * self.inner else 0
+    def cuttable(self) -> Mapping[int, Cuttable]:
+        rounds = self.element.kind in "fc" and self.kind in ("add", "mul")
+        return {STEPS: Cuttable(self.n if self.outer * self.inner else 0, BLOCKS, equal=False, reassociates=rounds)}
 
     def choose_cut(self) -> Cut | None:
         size = size_of_ranges(self.outer, self.n, self.inner)
@@ -83,7 +80,7 @@ class Cumulative(NativeKernel):
         return 0 if self.by_ranges is None else self.by_ranges.bytes_of_totals()
 
     def finishing(self) -> Sequence[tuple[int, float]]:
-        return () if self.by_ranges is None else [self.by_ranges.work(STEP_NS)]
+        return () if self.by_ranges is None or self.outer * self.n * self.inner == 0 else [self.by_ranges.work(STEP_NS)]
 
     def emit_finish(self, builder: KernelBuilder, stage: int, common: str) -> None:
         assert self.by_ranges is not None
@@ -114,10 +111,7 @@ class Cumulative(NativeKernel):
         if self.outer * self.n * self.inner == 0:
             return
         if self.by_ranges is not None:
-            totals = SCRATCH if self.cut is None else COMMON
-            self.by_ranges.emit_totals(builder, totals)
-            if self.cut is None:
-                self.by_ranges.emit_running(builder, totals)
+            self.by_ranges.emit_totals(builder, self.common(builder))
             return
         (rest, extent), (width, _) = self.extents, self.widths
         rest_step = 1 if self._is_along_outer() else self.n * self.inner
