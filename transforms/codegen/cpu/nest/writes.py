@@ -58,10 +58,11 @@ class Writes:
 
     @cached_property
     def _plain(self) -> dict[SSAValue, list[int]]:
-        """The numbers of the writes that store a value whatever is computed else, by the value."""
+        """The numbers of the writes that store a value whatever is computed else, by the value; all of those to one result do, so that their order is free."""
+        others = {w.target for w in self.all if w.kind != STORE or w.base is not None or w.condition is not None or self.nest.op.tied[w.target] >= 0}
         plain: dict[SSAValue, list[int]] = {}
         for number, write in enumerate(self.all):
-            if write.kind == STORE and write.base is None and write.condition is None and self.nest.op.tied[write.target] < 0:
+            if write.target not in others:
                 plain.setdefault(write.value, []).append(number)
         return plain
 
