@@ -10,9 +10,9 @@
 // CHECK: %end = call i64 @llvm.umin.i64(i64 %[[PAST]], i64 100)
 // CHECK: phi i64 [%begin,
 
-// The entry hands all seven chunks to the pool, by a description: the task, seven chunks, no scratch memory, 5000 ns, not joined; then
-// two pointers, which lie at the beginning of what the first two entries of the table point to.
-// CHECK: @job0 = internal constant { ptr, [11 x i64] } { ptr @kernel0, [11 x i64] [i64 7, i64 0, i64 5000, i64 0, i64 -2, i64 0, i64 2, i64 0, i64 0, i64 1, i64 0] }
+// The entry hands all seven chunks to the pool, by a description: the task, seven chunks, no scratch memory for each thread, 5000 ns, not joined; then
+// three pointers in two runs: no scratch memory of this thread, and what the first two entries of the table point to.
+// CHECK: @job0 = internal constant { ptr, [14 x i64] } { ptr @kernel0, [14 x i64] [i64 7, i64 0, i64 5000, i64 0, i64 3, i64 2, i64 -2, i64 0, i64 1, i64 0, i64 0, i64 0, i64 2, i64 1] }
 // CHECK-LABEL: define i32 @entry
 // CHECK-NOT: alloca
 // CHECK: call void @wg.pool.job(ptr @job0, ptr %table, ptr %arena)
