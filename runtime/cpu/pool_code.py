@@ -7,7 +7,7 @@ import platform
 from wengert.runtime.cpu.pool_claims import CLAIMS_TEXT, RANGES, RENEWED
 from wengert.runtime.cpu.pool_jobs import JOBS_TEXT
 from wengert.runtime.cpu.pool_workers import LINGER, LINGERS, WORKERS_TEXT
-from wengert.transforms.codegen.cpu.frames import FILL
+from wengert.transforms.codegen.cpu.pointers.frames import FILL
 from wengert.transforms.codegen.cpu.symbols import POOL_CLOSE, POOL_JOB, POOL_OPEN, POOL_RUN
 
 _PAUSES = 1000

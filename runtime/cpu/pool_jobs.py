@@ -1,13 +1,14 @@
 """The machine code that runs a job of a program from its description, as LLVM text: it fills the job's frame of pointers, and has the pool run it.
 
-A description is a constant of the program (:mod:`wengert.transforms.codegen.cpu.described_jobs` writes it): the task, then as 64-bit numbers its chunks, the
-bytes of scratch memory of each other thread, its estimated time in nanoseconds, how many chunks may be joined, how many pointers there are, and their places
-as runs (:mod:`wengert.transforms.codegen.cpu.frames`). The first of them is the scratch memory of this thread; the others are the frame of the task.
+A description is a constant of the program (:mod:`wengert.transforms.codegen.cpu.pointers.described_jobs` writes it): the task, then as 64-bit numbers its
+chunks, the bytes of scratch memory of each other thread, its estimated time in nanoseconds, how many chunks may be joined, how many pointers there are, and
+their places as runs (:mod:`wengert.transforms.codegen.cpu.pointers.frames`). The first of them is the scratch memory of this thread; the others are the
+frame of the task.
 """
 
 from __future__ import annotations
 
-from wengert.transforms.codegen.cpu.frames import FILL_TEXT
+from wengert.transforms.codegen.cpu.pointers.frames import FILL_TEXT
 
 JOBS_TEXT = (
     FILL_TEXT

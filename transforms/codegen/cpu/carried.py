@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wengert.dialects.kernel.buffers import ForOp, WhileOp
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of
-from wengert.transforms.codegen.cpu.pointers import BlockPointers
+from wengert.transforms.codegen.cpu.pointers.buffers import BlockPointers
 from wengert.transforms.codegen.llvm.builder import Operand
 
 

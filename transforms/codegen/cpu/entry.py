@@ -18,11 +18,11 @@ from wengert.ir.location.locations import left_off, sources
 from wengert.transforms.codegen.cpu.alike import merged
 from wengert.transforms.codegen.cpu.cells import PROMOTE
 from wengert.transforms.codegen.cpu.clock import Clock, Timed
-from wengert.transforms.codegen.cpu.described_jobs import DECLARATION as JOB_DECLARATION
-from wengert.transforms.codegen.cpu.described_jobs import description
-from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, FRAME, IN_ARENA, NOWHERE, Place, frame_constant, store_pointers
 from wengert.transforms.codegen.cpu.inline import marked
-from wengert.transforms.codegen.cpu.near_pointers import near_pointers
+from wengert.transforms.codegen.cpu.pointers.described_jobs import DECLARATION as JOB_DECLARATION
+from wengert.transforms.codegen.cpu.pointers.described_jobs import description
+from wengert.transforms.codegen.cpu.pointers.frames import FILL, FILL_TEXT, FRAME, IN_ARENA, NOWHERE, Place, frame_constant, store_pointers
+from wengert.transforms.codegen.cpu.pointers.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import DECLARATION, UNLIKELY
 from wengert.transforms.codegen.cpu.shared_functions import Divided, divided
 from wengert.transforms.codegen.cpu.subnormals import flushed_task, flushing

@@ -11,9 +11,9 @@ OF_BLOCK = 256
 BETWEEN_STORES = 32
 """In code of several blocks values are stored after so many ops, not after all, so that they need no registers, nor memory on the stack, up to the end."""
 PARAMETERS = 64
-"""A kernel of more pointers takes them in an array (:mod:`wengert.transforms.codegen.cpu.frames`)."""
+"""A kernel of more pointers takes them in an array (:mod:`wengert.transforms.codegen.cpu.pointers.frames`)."""
 POINTERS = 64
-"""So many pointers of a function, or fewer, are computed once (:mod:`wengert.transforms.codegen.cpu.near_pointers`)."""
+"""So many pointers of a function, or fewer, are computed once (:mod:`wengert.transforms.codegen.cpu.pointers.near_pointers`)."""
 
 
 def is_long(ops: int) -> bool:

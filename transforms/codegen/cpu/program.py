@@ -42,13 +42,13 @@ from wengert.transforms.codegen.cpu.carried import Carried
 from wengert.transforms.codegen.cpu.clock import EMPTY, WHOLE, Timed, is_timed
 from wengert.transforms.codegen.cpu.copies import copy_cut, copy_task
 from wengert.transforms.codegen.cpu.entry import EntryBuilder
-from wengert.transforms.codegen.cpu.frames import FRAME
 from wengert.transforms.codegen.cpu.native import native_kernel
 from wengert.transforms.codegen.cpu.native.base import OWN, finishing_task
 from wengert.transforms.codegen.cpu.native.schedules import check_native
-from wengert.transforms.codegen.cpu.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.nest.emission import emit_nest
-from wengert.transforms.codegen.cpu.pointers import ARENA, BlockPointers
+from wengert.transforms.codegen.cpu.pointers.buffers import ARENA, BlockPointers
+from wengert.transforms.codegen.cpu.pointers.frames import FRAME
+from wengert.transforms.codegen.cpu.pointers.near_pointers import near_pointers
 from wengert.transforms.codegen.cpu.polls import is_long, iterations_between
 from wengert.transforms.codegen.cpu.shared_functions import Divided, SharedFunction
 from wengert.transforms.codegen.cpu.symbols import CALL_BACK

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.codegen.cpu.frames import FRAME, read_pointers, store_pointers
+from wengert.transforms.codegen.cpu.pointers.frames import FRAME, read_pointers, store_pointers
 from wengert.transforms.codegen.cpu.symbols import BLAS_HOLD, BLAS_RELEASE, POOL_CLOSE, POOL_OPEN, POOL_RUN
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index
 from wengert.transforms.schedule.chunks import Split

@@ -12,10 +12,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from wengert.dialects.kernel.product_elements import ELEMENT_BYTES
-from wengert.transforms.codegen.cpu.frames import FRAME, read_pointers
 from wengert.transforms.codegen.cpu.matmul.blocked_kernel import block_name
 from wengert.transforms.codegen.cpu.matmul.finish import MORE
 from wengert.transforms.codegen.cpu.matmul.sizes import SIZES, BlockSizes, LoopSizes, RunSizes, table, table_name
+from wengert.transforms.codegen.cpu.pointers.frames import FRAME, read_pointers
 from wengert.transforms.codegen.cpu.tasks import BEGIN, END, SCRATCH, TASK_PARAMETERS, begin_chunk
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder, Index, Operand
 from wengert.transforms.codegen.llvm.module import SHARED

@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from wengert.dialects.kernel.positions import Position
 from wengert.dialects.kernel.schedule import Schedule
-from wengert.transforms.codegen.cpu.frames import FRAME, read_near
 from wengert.transforms.codegen.cpu.long_code import needs_frame
 from wengert.transforms.codegen.cpu.nest.addresses import Addresses
 from wengert.transforms.codegen.cpu.nest.body import Body
@@ -32,6 +31,7 @@ from wengert.transforms.codegen.cpu.nest.reductions import Reductions
 from wengert.transforms.codegen.cpu.nest.registers import Registers
 from wengert.transforms.codegen.cpu.nest.tiles import Tiles
 from wengert.transforms.codegen.cpu.nest.writes import Writes
+from wengert.transforms.codegen.cpu.pointers.frames import FRAME, read_near
 from wengert.transforms.codegen.cpu.tasks import BEGIN, END, begin_chunk, begin_task, parameters
 from wengert.transforms.codegen.llvm.types import element_of
 from wengert.transforms.schedule.chunks import Split
@@ -42,7 +42,7 @@ from wengert.transforms.schedule.target import Target
 
 class NestText(Struct, frozen=True):
     """The definition of a nest's function, those of functions that it calls, how its outermost loop is shared by threads, and whether it takes its pointers
-    in a frame (:mod:`wengert.transforms.codegen.cpu.frames`) though it is no task."""
+    in a frame (:mod:`wengert.transforms.codegen.cpu.pointers.frames`) though it is no task."""
 
     text: str
     functions: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wengert.transforms.codegen.cpu.long_code import POINTERS
-from wengert.transforms.codegen.cpu.near_pointers import near_pointers
+from wengert.transforms.codegen.cpu.pointers.near_pointers import near_pointers
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.host import llvm_binding
 

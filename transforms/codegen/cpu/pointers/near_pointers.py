@@ -1,8 +1,9 @@
 """Rematerialises the pointers of large programs where they are used.
 
 The entry loads the pointers of its inputs, results and constants from a table, and those of temporary values are offsets in the arena; tasks, and kernels of
-many pointers, load theirs from a frame (:mod:`wengert.transforms.codegen.cpu.frames`). A few are best computed once. Of thousands that are computed at the
-beginning and used at the end each would be live across all calls of kernels in between, and LLVM's time for spilling them grows with their number squared.
+many pointers, load theirs from a frame (:mod:`wengert.transforms.codegen.cpu.pointers.frames`). A few are best computed once. Of thousands that are computed
+at the beginning and used at the end each would be live across all calls of kernels in between, and LLVM's time for spilling them grows with their number
+squared.
 
 This is a pass over lines of text, since whether pointers are many is known only when a function is written: their names have been given to loops, branches
 and tasks by then, wherever those lead. A program of few pointers, as most are, takes no time here.

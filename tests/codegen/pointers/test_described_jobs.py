@@ -8,8 +8,8 @@ import pytest
 from wengert.ir.parsing.parser import parse_module
 from wengert.runtime.cpu import compile
 from wengert.runtime.interpreter import run
-from wengert.transforms.codegen.cpu.described_jobs import description
-from wengert.transforms.codegen.cpu.frames import IN_ARENA, NOWHERE, Place
+from wengert.transforms.codegen.cpu.pointers.described_jobs import description
+from wengert.transforms.codegen.cpu.pointers.frames import IN_ARENA, NOWHERE, Place
 from wengert.transforms.schedule.chunks import Split
 
 KIND = "tensor<400000xf32>"

@@ -3,14 +3,14 @@
 The entry of a model runs a hundred tasks or more, each with a handful of pointers that lie at fixed places: in the table, or a known distance from a
 pointer there or from the arena. Such a job needs no code of its own. What it needs stands in a constant of the program, from which a function of the
 thread pool fills the frame (:mod:`wengert.runtime.cpu.pool_jobs`). Jobs whose pointers are known only when the program runs fill their frames themselves
-(:mod:`wengert.transforms.codegen.cpu.frames`).
+(:mod:`wengert.transforms.codegen.cpu.pointers.frames`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.transforms.codegen.cpu.frames import Place, numbers_text, run_numbers
+from wengert.transforms.codegen.cpu.pointers.frames import Place, numbers_text, run_numbers
 from wengert.transforms.codegen.cpu.symbols import POOL_JOB
 from wengert.transforms.schedule.chunks import Split
 

@@ -15,9 +15,9 @@ from wengert.ir.traversal import all_ops
 from wengert.runtime.cpu import compile, pool
 from wengert.runtime.cpu.linking import linked
 from wengert.runtime.cpu.thread_count import default_threads
-from wengert.transforms.codegen.cpu.frames import FILL, FILL_TEXT, IN_ARENA, NOWHERE, Place, frame_constant, read_near, runs_of
 from wengert.transforms.codegen.cpu.long_code import OF_BLOCK, PARAMETERS
 from wengert.transforms.codegen.cpu.machine_code import emit_object
+from wengert.transforms.codegen.cpu.pointers.frames import FILL, FILL_TEXT, IN_ARENA, NOWHERE, Place, frame_constant, read_near, runs_of
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 from wengert.transforms.schedule.host import llvm_binding
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from wengert.transforms.codegen.cpu.long_code import begins_block
-from wengert.transforms.codegen.cpu.near_pointers import near
+from wengert.transforms.codegen.cpu.pointers.near_pointers import near
 from wengert.transforms.codegen.llvm.builder import FunctionBuilder
 
 FRAME = "%frame"
