@@ -123,14 +123,16 @@ def test_inverse_roots_with_a_subnormal_part(double: bool) -> None:
 
 
 def lopsided(double: bool, seed: int, count: int) -> Array:
-    """Numbers of which one part may raise the other, a subnormal one among them, from the least number to beyond the range."""
+    """Numbers of which one part may raise the other, a subnormal one among them, from the least number to far beyond the range."""
     rng, kind = np.random.default_rng(seed), np.finfo(np.float64 if double else np.float32)
     edge = float(np.log(kind.max))
+    far = rng.choice([-1, 1], count) * edge * 10.0 ** rng.uniform(0, 4, count)
     large = np.concatenate(
-        [rng.uniform(-20, 20, count), rng.uniform(-2.1 * edge, 2.1 * edge, count), rng.choice([-1, 1], count) * rng.uniform(0.98, 1.05) * edge]
+        [rng.uniform(-20, 20, count), rng.uniform(-2.1 * edge, 2.1 * edge, count), rng.choice([-1, 1], count) * rng.uniform(0.98, 1.05) * edge, far]
     )
-    small = float(kind.smallest_subnormal) * 2.0 ** rng.uniform(0, kind.nmant * 2.5, 3 * count) * rng.choice([-1, 1], 3 * count)
-    z = np.empty(3 * count, np.complex128 if double else np.complex64)
+    small = float(kind.smallest_subnormal) * 2.0 ** rng.uniform(0, kind.nmant * 2.5, large.size) * rng.choice([-1, 1], large.size)
+    small[-count // 2 :] = np.copysign(kind.smallest_subnormal, small[-count // 2 :])
+    z = np.empty(large.size, np.complex128 if double else np.complex64)
     z.real, z.imag = large, small
     return z
 

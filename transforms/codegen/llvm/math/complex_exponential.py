@@ -35,9 +35,9 @@ class Scaled(Scale, frozen=True):
 
 
 def scaled_exp(builder: MathBuilder, x: Float) -> Scaled:
-    """e^x for all x. From ``highest`` on it stays what it is there: its product with the least subnormal number overflows."""
+    """e^x for all x. From ``highest`` on it stays what it is there: even half of its product with the least subnormal number overflows."""
     bias, lift = builder.format.bias, 2 * (builder.format.mantissa // 2 + 1)
-    low, highest = RANGE[builder.element][0], (2 * bias + lift) * math.log(2) - 1.0
+    low, highest = RANGE[builder.element][0], (2 * bias + lift) * math.log(2) + 0.1  # rounded to this n, the largest there is
     x = builder.select(x < low, -(2 * bias - lift) * math.log(2), builder.at_most(x, highest))  # of 2^n two zeros are left, see `vanishing`
     r, scale = reduce(builder, x, lift)
     return Scaled(scale.half, scale.rest, exp_fraction(builder, r) * 2.0**lift)
