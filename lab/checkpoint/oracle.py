@@ -125,8 +125,9 @@ class _Model:
 
     def _order(self, chosen: Any) -> Order:
         graph = self.graph
-        needed = graph.ancestors(graph.returned_forward)
-        order = [n for n in graph.forward if n in needed or n not in graph.repeatable or chosen[self.there(0, n)]]
+        kept = [n for n in self.values if chosen[self.there(0, n)]]
+        needed = graph.ancestors([*graph.returned_forward, *kept])
+        order = [n for n in graph.forward if n in needed or n not in graph.repeatable]
         done: set[int] = set()
         for stage, reverse in enumerate(self.stages):
             available = {*graph.free, *(n for n in self.values if chosen[self.there(stage, n)] and n in order), *done}

@@ -58,9 +58,11 @@ def test_near_the_integer_program(widths: tuple[int, ...]):
 @pytest.mark.parametrize("program", share(PROGRAMS, 10), ids=lambda program: program.name)
 def test_near_the_integer_program_on_reference_programs(program: CorpusProgram):
     reference = program.reference(program.precisions[0])
-    derivative = wg.load(program.path(program.precisions[0])).vjp(tuple(sorted(reference.tangents)), tuple(sorted(reference.cotangents)))
-    if 0 < len(derivative.frontier.graph.ops) <= LARGEST and derivative.frontier.best[0].arena:
-        assert_near_the_integer_program(derivative.frontier, (0.9, 0.7))
+    frontier = wg.load(program.path(program.precisions[0])).vjp(tuple(sorted(reference.tangents)), tuple(sorted(reference.cotangents))).frontier
+    if frontier.best[0].grows and frontier.bounded:
+        pytest.skip("the tape of a loop of unknown length is in no arena: plans within a budget are others than orders of these ops")
+    if 0 < len(frontier.graph.ops) <= LARGEST and frontier.best[0].arena:
+        assert_near_the_integer_program(frontier, (0.9, 0.7))
 
 
 @pytest.mark.parametrize("widths", [(8, 64, 8), (32, 32, 32)])
