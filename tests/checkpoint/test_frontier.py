@@ -57,7 +57,7 @@ def test_memory_of_deep_networks_grows_as_the_root_of_their_depth():
     assert least[36] < 2.3 * least[9]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_more_memory_never_costs_more(random: RandomProgram):
     derivative = wg.Program(random.module).vjp()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from reference_programs import share
 from side_by_side import Snippet, Snippets, agree, leaf
 
 import wengert.eager as eager
@@ -20,7 +21,7 @@ def _rights() -> list[Any]:
     pytest.importorskip("expecttest", reason="PyTorch's database of operations needs expecttest")
     from benchmarks.eager_operations import run
 
-    return run(SHARE, 2)
+    return run(share(SHARE, 2), 2)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -20,10 +20,15 @@ class Node:
         self.me = self
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _no_old_garbage() -> None:
+    gc.collect()
+
+
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
     enabled, thresholds = gc.isenabled(), gc.get_threshold()
-    gc.collect()
+    gc.collect(1)  # not what is old: the heap of a whole run of tests takes seconds to look through
     yield
     gc.set_threshold(*thresholds)
     gc.enable() if enabled else gc.disable()

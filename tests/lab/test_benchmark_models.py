@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from reference_programs import share
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = ("bert", "gpt", "graph_network", "llama", "lstm", "neural_ode", "residual", "unet", "vit", "wavenet")
@@ -30,7 +31,7 @@ print(json.dumps({"errors": {side.name: _worst(side.results, wanted) for side in
 """
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", share(FAMILIES, 3))
 def test_gradients(family: str) -> None:
     """By all weights, none of which is without effect."""
     pytest.importorskip("torch")

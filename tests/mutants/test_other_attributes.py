@@ -1,4 +1,7 @@
-"""Every attribute of every op left out, or replaced by one of another kind: refused with a diagnostic, or accepted, printed and read again."""
+"""Every attribute of every op left out, or replaced by one of another kind: refused with a diagnostic, or accepted, printed and read again.
+
+A quarter of the ops, another one from day to day; all with WENGERT_TEST_ALL=1.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from operator import itemgetter
 import pytest
 from mutant_checks import check_printed, check_program, is_refused, said
 from mutant_sources import SOURCES, programs_in_upstream_dialects, programs_of_tests
+from reference_programs import comes_up
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -58,7 +62,7 @@ def variants(modules: Iterable[ModuleOp]) -> Generator[tuple[str, ModuleOp]]:
     for _, module in sorted(
         ((len(list(all_ops(module))), module) for module in modules), key=itemgetter(0)
     ):  # small ones first: each is read once for every attribute
-        for op in list(all_ops(module)):
+        for op in [op for op in all_ops(module) if comes_up(op.name, 4)]:
             for attributes in (op.properties, op.attributes):
                 for name, attribute in list(attributes.items()):
                     for kind in KINDS:
@@ -93,8 +97,8 @@ def test_of_the_ops_that_programs_are_written_in() -> None:
             else:
                 accepted += 1
                 check_program(text, number)
-    assert refused > 1200
-    assert accepted > 20
+    assert refused > 100
+    assert accepted > 0
 
 
 def test_of_the_ops_that_programs_are_lowered_to() -> None:
@@ -104,7 +108,7 @@ def test_of_the_ops_that_programs_are_lowered_to() -> None:
             results.append(is_refused(read, text))
             if not results[-1]:
                 check_printed(parse_module(text))
-    assert len(results) > 2500
+    assert len(results) > 250
     assert {*results} == {True, False}
 
 
@@ -120,8 +124,8 @@ def test_of_the_ops_of_upstream_mlir() -> None:
                 module = wg.parse(text).module
                 verify(module)
                 check_printed(module)
-    assert refused > 1000
-    assert accepted > 50
+    assert refused > 100
+    assert accepted > 0
 
 
 CHILDREN: Sequence[tuple[str, str]] = (

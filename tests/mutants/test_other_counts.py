@@ -1,4 +1,7 @@
-"""One operand, result or region more or fewer in every op: refused with a diagnostic, or accepted, printed and read again."""
+"""One operand, result or region more or fewer in every op: refused with a diagnostic, or accepted, printed and read again.
+
+A quarter of the ops, another one from day to day; all with WENGERT_TEST_ALL=1.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import NamedTuple
 
 from mutant_checks import check_printed, is_refused, said
 from mutant_sources import SOURCES, programs_of_tests
+from reference_programs import comes_up
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -77,7 +81,7 @@ def texts(modules: Iterable[ModuleOp]) -> Generator[tuple[str, str]]:
     seen: Counter[tuple[str, bool, str]] = Counter()
     for module in modules:
         for op in list(all_ops(module)):
-            for parts in changes(op) if op.parent is not None else ():
+            for parts in changes(op) if op.parent is not None and comes_up(op.name, 4) else ():
                 seen[op.name, bool(op.operands), parts.what] += 1
                 if seen[op.name, bool(op.operands), parts.what] == 1:
                     with replaced(op, rebuilt(op, parts)):
@@ -98,5 +102,5 @@ def test_other_counts() -> None:
     for what, text in texts([*map(parse_module, SOURCES), *programs_of_tests()]):
         with said(what):
             results.append(check(text))
-    assert results.count(True) > 1000
-    assert results.count(False) > 10
+    assert results.count(True) > 200
+    assert results.count(False) > 0

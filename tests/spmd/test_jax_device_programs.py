@@ -21,7 +21,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", share(sorted({one or other for one, other in NAMES}), 8))
+@pytest.mark.parametrize("name", share(sorted({one or other for one, other in NAMES}), 16))
 def test_values_and_derivatives(name: str) -> None:
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, str(FOLDER / "compare.py"), name]

@@ -48,11 +48,11 @@ UPSTREAM_CASES = [
 CASES = [pytest.param(entry, kind, precision, id=f"{entry.name}-{kind}-{precision}") for kind in KINDS for precision in PRECISIONS for entry in PROGRAMS]
 
 
-@pytest.mark.parametrize(("folder", "kind", "precision"), share(UPSTREAM_CASES, 11))
+@pytest.mark.parametrize(("folder", "kind", "precision"), share(UPSTREAM_CASES, 22))
 def test_programs_in_upstream_dialects(mlir: StockMLIR, folder: Path, kind: str, precision: str) -> None:
     comes_through(mlir, case_of_upstream(folder, kind, precision))
 
 
-@pytest.mark.parametrize(("entry", "kind", "precision"), share(CASES, 31))
+@pytest.mark.parametrize(("entry", "kind", "precision"), share(CASES, 62))
 def test_programs_in_stablehlo(mlir: StockMLIR, entry: CorpusProgram, kind: str, precision: str) -> None:
     comes_through(mlir, case_of_stablehlo(entry, kind, precision))

@@ -73,7 +73,7 @@ def test_large_shapes_of_sixteen_bits(name: str, kind: str, chip: str) -> None:
 @needs_corpus
 @pytest.mark.corpus
 @pytest.mark.parametrize("kind", ["primal", "jvp", "vjp"])
-@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 20))
+@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 40))
 def test_reference_programs(program: CorpusProgram, precision: str, kind: str) -> None:
     for chip in CHIPS:
         expect_clean(assembled_kernels(core_of(program, precision, kind)[0], chip))

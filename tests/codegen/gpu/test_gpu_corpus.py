@@ -37,7 +37,7 @@ def test_results(program: CorpusProgram, precision: str, kind: str) -> None:
 
 @needs_corpus
 @pytest.mark.corpus
-@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 5))
+@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 10))
 def test_every_nest_has_a_schedule_for_every_gpu_and_becomes_a_kernel(program: CorpusProgram, precision: str) -> None:
     for target in GPU_TARGETS:
         core, _, _ = core_of(program, precision, "vjp")

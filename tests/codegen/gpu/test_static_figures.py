@@ -134,7 +134,7 @@ def test_streams_move_several_elements_at_once(name: str, kind: str, dtype: str)
 @needs_corpus
 @pytest.mark.corpus
 @pytest.mark.parametrize("kind", ["primal", "vjp"])
-@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 8))
+@pytest.mark.parametrize(("program", "precision"), share(in_all_precisions(), 16))
 def test_reference_programs(program: CorpusProgram, precision: str, kind: str) -> None:
     """Kernels of one group are not held to strides: they are merged of many, and wait for memory in whatever order they read it."""
     expect_straight([cost for cost in costs_of(core_of(program, precision, kind)[0]) if cost.groups > 1])

@@ -62,7 +62,7 @@ COMPILED = 10
 """Of so many programs one is compiled; the others are interpreted, which takes a tenth of the time."""
 
 
-@pytest.mark.parametrize("seed", share(range(200), 20))
+@pytest.mark.parametrize("seed", share(range(200), 40))
 def test_random_equations(seed: int) -> None:
     equation = Equation(seed)
     p, v = equation.p, equation.direction

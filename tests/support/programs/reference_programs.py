@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -38,6 +39,11 @@ def share(items: Iterable[T], one_in: int) -> list[T]:
     """One in so many of the items, others from day to day, or all of them with WENGERT_TEST_ALL=1."""
     listed = list(items)
     return listed if TAKE_ALL else listed[ROTATION % one_in :: one_in]
+
+
+def comes_up(name: str, one_in: int) -> bool:
+    """Whether the day's share of names, one in so many, has this one."""
+    return TAKE_ALL or crc32(name.encode()) % one_in == ROTATION % one_in
 
 
 def in_all_precisions(programs: Sequence[CorpusProgram] = PROGRAMS) -> list[Any]:
