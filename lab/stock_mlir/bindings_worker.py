@@ -59,7 +59,7 @@ def in_register(bits: int) -> float:
 
 
 @ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
-def to_bf16(x: float) -> float:
+def double_to_bf16(x: float) -> float:
     """``__truncdfbf2``."""
     return in_register(narrowed(x, 8))
 
@@ -71,12 +71,12 @@ def float_to_bf16(x: float) -> float:
 
 
 @ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_double)
-def to_f16(x: float) -> float:
+def double_to_f16(x: float) -> float:
     """``__truncdfhf2``."""
     return in_register(narrowed(x, 11))
 
 
-RUNTIME = {"__truncdfbf2": to_bf16, "__truncsfbf2": float_to_bf16, "__truncdfhf2": to_f16}
+RUNTIME = {"__truncdfbf2": double_to_bf16, "__truncsfbf2": float_to_bf16, "__truncdfhf2": double_to_f16}
 """Conversions that the engine does not have."""
 
 
