@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from wengert.ir.diagnostics import did_you_mean, one_of
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.plugins import declared_names, is_declared, load_declared, owner_of
 
 

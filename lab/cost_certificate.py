@@ -20,7 +20,8 @@ import numpy as np
 from xdsl.ir import Operation
 
 from wengert.dialects import stablehlo
-from wengert.ir.location.locations import describe, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import describe
 from wengert.lab.corpus import Array, read_corpus
 from wengert.lab.inputs import Shapes, random_inputs, random_like, shaped
 from wengert.lab.tables import count, table

@@ -17,7 +17,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from wengert.dialects.stablehlo import ConstantOp
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.unregistered import written_name
 from wengert.runtime.interpreter.counter import Counter

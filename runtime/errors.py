@@ -24,11 +24,11 @@ class ExecutionError(RuntimeError):
     finding: str
 
     def __init__(self, op: Operation, message: str):
-        from wengert.ir.location.locations import describe  # here, because calls of compiled programs do without IR
+        from wengert.ir.location.places import describe_around  # here, because calls of compiled programs do without IR
         from wengert.ir.unregistered import written_name
 
         self.op, self.finding = op, f"'{written_name(op)}' {message}"
-        super().__init__(f"{describe(op.location)}: error: {self.finding}")
+        super().__init__(f"{describe_around(op)}: error: {self.finding}")
 
 
 class UnsupportedOpError(ExecutionError):

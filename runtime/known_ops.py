@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.stablehlo.leaves import leaves
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import ADDRESSABLE, DYNAMIC, UnsupportedElementError, extent_in_bytes, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.ir.unregistered import unregistered_ops, written_name
@@ -31,7 +31,7 @@ def check_values(module: ModuleOp) -> None:
             for leaf in leaves(type):
                 wrong = _wrong_type(cast("TensorType[Any]", leaf)) if isinstance(leaf, TensorType) else ""
                 if wrong:
-                    raise error_at(op.location, f"{written_name(op)} {wrong}")
+                    raise error_at(op, f"{written_name(op)} {wrong}")
 
 
 def _wrong_type(type: TensorType[Any]) -> str:
@@ -56,7 +56,7 @@ def _error(op: Operation, known: list[str]) -> DiagnosticError:
     name = written_name(op)
     short = name.rpartition(".")[2]
     hint = did_you_mean(name, known) or did_you_mean(f"stablehlo.{short}", [k for k in known if k.endswith(f".{short}")])
-    return error_at(op.location, f"unknown operation '{name}'", hint or _HINT)
+    return error_at(op, f"unknown operation '{name}'", hint or _HINT)
 
 
 def _known_names() -> list[str]:

@@ -42,7 +42,7 @@ class Pass(ModulePass):
     ``Literal`` of words, or tuples of these (``wrt: tuple[int, ...] = ()``); pipelines write ``mine{times=3}``.
 
     A pass is given a module that is valid and has to leave it so, which is checked behind a pass of a plug-in. What is wrong with a program is said by
-    ``raise wengert.ir.location.locations.error_at(op.location, "...")``.
+    ``raise wengert.ir.location.places.error_at(op, "...")``.
     """
 
     @abstractmethod

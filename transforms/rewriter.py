@@ -11,7 +11,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.location.fused import absorbing
-from wengert.ir.location.locations import describe, rewritten
+from wengert.ir.location.locations import rewritten
+from wengert.ir.location.places import describe
 from wengert.ir.pipeline import changes
 from wengert.ir.traits import is_pure
 from wengert.ir.traversal import all_ops, operands_of

@@ -20,7 +20,7 @@ from wengert.dialects.stablehlo import collective as ops
 from wengert.dialects.stablehlo.attributes import ChannelHandleAttr
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 
 Group = tuple[int, ...]
 """Device numbers, in the order in which their values are concatenated and combined."""
@@ -124,7 +124,7 @@ def declared_grid(module: Operation) -> Grid | None:
     grid = Grid(*counts)
     if min(counts) < 1 or grid.size > MOST_DEVICES:
         raise error_at(
-            module.location,
+            module,
             f"the module is for {counts[0]} x {counts[1]} devices (mhlo.num_replicas x mhlo.num_partitions), of which there may be 1 to {MOST_DEVICES}",
         )
     return None if counts == [1, 1] else grid

@@ -14,7 +14,7 @@ from wengert.frontends.aten.meanings import Number
 from wengert.frontends.tracing.context import BlockTrace, ModuleTrace, tracing
 from wengert.frontends.tracing.operands import traced, value_of
 from wengert.ir.builder import BlockBuilder
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import shape, shape_of_type, tensor
 
 

@@ -26,7 +26,8 @@ from wengert.frontends.torch_programs.library import element_of_dtype, torch_mod
 from wengert.frontends.torch_programs.recurrent import by_name, drops_between_layers, with_layers_apart
 from wengert.frontends.torch_programs.signature import RANDOM_STATE, Roles
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
-from wengert.ir.location.locations import at, error_at
+from wengert.ir.location.locations import at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import tensor, ui64
 
 _CHECKS = {"_assert_tensor_metadata.default", "_assert_async.msg", "_assert_async.default", "_linalg_check_errors.default"}

@@ -32,7 +32,7 @@ from wengert.ir.bytecode.sections import (
     write_section,
 )
 from wengert.ir.bytecode.strings import write_strings
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.printing.attributes import AttributeWriter
 from wengert.ir.unregistered import written_name
 
@@ -145,7 +145,7 @@ class _Writer:
     def _parts_of(self, op: Operation, name: str) -> Parts:
         if is_shortened(op):
             hint = "write text, which mlir-opt --emit-bytecode reads"
-            raise error_at(op.location, f"'{name}' is held in a form that only text has, and cannot be written as bytecode", hint)
+            raise error_at(op, f"'{name}' is held in a form that only text has, and cannot be written as bytecode", hint)
         attributes: Mapping[str, Attribute] = op.attributes
         if isinstance(op, UnregisteredOp):
             attributes = {key: value for key, value in attributes.items() if value is not op.op_name}
@@ -164,7 +164,7 @@ class _Writer:
     def _native(self, op: Operation, key: str, values: Mapping[str, Attribute]) -> tuple[str, Attribute | None]:
         value = values.get(key.partition(":")[0].rstrip("?+"))
         if value is None and not key.endswith(("?", LATER)):
-            raise error_at(op.location, f"'{written_name(op)}' has no '{key.partition(':')[0]}', which bytecode needs")
+            raise error_at(op, f"'{written_name(op)}' has no '{key.partition(':')[0]}', which bytecode needs")
         return key, value
 
     def _dictionary(self, entries: Mapping[str, Attribute]) -> DictionaryAttr | None:

@@ -17,7 +17,8 @@ from xdsl.ir import Operation
 
 from wengert.ir.construction import unverified
 from wengert.ir.location.growing import Growing, grown
-from wengert.ir.location.locations import ABSORBED, flat, is_absorbed, is_bare, named_at, origin, provenance, rewritten, text_of, unmarked
+from wengert.ir.location.locations import ABSORBED, flat, is_absorbed, is_bare, named_at, provenance, rewritten, text_of, unmarked
+from wengert.ir.location.places import origin
 
 MOST_SOURCES = 16
 """The most sources that the location of an op lists; of the others it has the number."""

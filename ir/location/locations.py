@@ -30,8 +30,8 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, CallSiteLoc, FileLineC
 from xdsl.ir import Operation
 
 from wengert.ir.construction import unverified
-from wengert.ir.diagnostics import Diagnostic, DiagnosticError
 from wengert.ir.location.growing import Growing, beginning
+from wengert.ir.location.places import describe
 
 
 class Role(StrEnum):
@@ -354,38 +354,3 @@ def provenance(location: LocationAttr) -> Provenance | None:
         if mark is not None and mark[1] in _ROLES:
             return Provenance(mark[0], _ROLES[mark[1]], mark[2])
     return None
-
-
-def origin(location: LocationAttr) -> LocationAttr:
-    """The place in the source under all names and calls: a file location, or what is nearest to one."""
-    while isinstance(location, NameLoc | CallSiteLoc):
-        location = cast(LocationAttr, location.location if isinstance(location, NameLoc) else location.callee)
-    if isinstance(location, FusedLoc):
-        parts = [origin(part) for part in cast("ArrayAttr[LocationAttr]", location.locations)]
-        return next((p for p in parts if isinstance(p, FileLineColLoc)), parts[0])
-    return location
-
-
-_NOWHERE = "<unknown>"
-
-
-def describe(location: LocationAttr) -> str:
-    """``file:line:col`` of the origin, or ``<unknown>``."""
-    place = origin(location)
-    if isinstance(place, FileLineColLoc):
-        return f"{place.filename.data}:{place.line.data}:{place.column.data}"
-    return _NOWHERE
-
-
-def describe_within(op: Operation) -> str:
-    """``file:line:col`` of an op, or of the last op inside of it that has a place: of a kernel, that of which it computes the result."""
-    places = (describe(inner.location) for inner in (op, *reversed(list(op.walk()))))
-    return next((place for place in places if place != _NOWHERE), _NOWHERE)
-
-
-def error_at(location: LocationAttr, message: str, hint: str = "") -> DiagnosticError:
-    """The error to raise for something wrong at a location."""
-    place = origin(location)
-    if isinstance(place, FileLineColLoc):
-        return DiagnosticError(Diagnostic(message, place.filename.data, place.line.data, place.column.data, hint=hint))
-    return DiagnosticError(Diagnostic(message, hint=hint))

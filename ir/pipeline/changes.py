@@ -21,7 +21,8 @@ from msgspec import Struct
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from wengert.ir.location.locations import describe, written_op
+from wengert.ir.location.locations import written_op
+from wengert.ir.location.places import describe
 from wengert.ir.pipeline.stages import LOCK
 from wengert.ir.traversal import all_ops
 

@@ -38,7 +38,7 @@ from xdsl.utils.exceptions import DiagnosticException, PassFailedException
 
 from wengert.ir.construction import copy_module
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline.observers import Observer, PassRun, PassTimes
 from wengert.ir.pipeline.options import PassText, PipelineText, build_pass, print_pass
 from wengert.ir.pipeline.reproducers import write_reproducer
@@ -344,7 +344,7 @@ def _unsupported(module: ModuleOp, error: UnsupportedElementError) -> Diagnostic
         for value in (*op.operands, *op.results):
             type: Any = value.type
             if isinstance(type, TensorType) and cast("TensorType[Any]", type).element_type == error.element:
-                return error_at(op.location, f"{written_name(op)} computes with elements of type {error.element}, which are not supported")
+                return error_at(op, f"{written_name(op)} computes with elements of type {error.element}, which are not supported")
     return DiagnosticError(Diagnostic(f"elements of type {error.element} are not supported"))
 
 

@@ -27,7 +27,8 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTab
 from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
-from wengert.ir.location.locations import origin, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import origin
 from wengert.ir.symbols import (
     VISIBILITIES,
     CallsFunction,

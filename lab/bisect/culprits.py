@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from wengert.ir.location.locations import describe, describe_within
+from wengert.ir.location.places import describe, describe_within
 from wengert.lab.bisect.derivatives import EXPECTATIONS
 from wengert.lab.bisect.judgement import Point
 from wengert.lab.bisect.rewrites import WrongRewrite, find_rewrite

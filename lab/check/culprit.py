@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.ir.unregistered import written_name
 from wengert.lab.check.declared_rules import Examine
 from wengert.lab.recorded_ops import Patience, ops_with_values

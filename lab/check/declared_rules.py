@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp, SymbolRefAt
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region
 
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.runtime.interpreter.machine import Machine
 from wengert.runtime.interpreter.rules import RegionFunction
 from wengert.runtime.program import Program

@@ -190,7 +190,7 @@ def run(make: Callable[[], Parser], execute: Callable[[argparse.Namespace], int]
 def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: list[str]) -> int:
     """The work's exit code; every exception as a message with the code that says whose fault it is."""
     from wengert.ir.diagnostics import DiagnosticError
-    from wengert.ir.location.locations import error_at
+    from wengert.ir.location.places import error_at
     from wengert.ir.pipeline.options import PIPELINE
     from wengert.ir.pipeline.passes import InternalError
     from wengert.ir.plugins import PluginError, PluginNotFoundError, blamed
@@ -221,7 +221,7 @@ def guarded(work: Callable[[], int], form: Literal["text", "json"], arguments: l
         if error.op is None:
             output.report_message(error.finding, form)
         else:
-            output.report_diagnostics(error_at(error.op.location, error.finding), form)
+            output.report_diagnostics(error_at(error.op, error.finding), form)
         return Exit.DIAGNOSTIC
     except BrokenPipeError:
         # The reader went away (| head): not an error; stdout must not be flushed again at exit.

@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir import Block as IRBlock
 from xdsl.traits import IsTerminator
 
-from wengert.ir.location.locations import origin, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import origin
 from wengert.ir.unregistered import written_name
 from wengert.lab.diff.graph import ARGUMENT, Block, Graph, Node, connect
 from wengert.lab.inspection.printed import Printed, printed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.lab.diff.first_difference import FirstDifference, ValuePair
 from wengert.lab.diff.graph import Node
 from wengert.lab.diff.matching import Matching

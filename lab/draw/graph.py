@@ -29,7 +29,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from wengert.ir import elements
 from wengert.ir.attributes import ints
-from wengert.ir.location.locations import Role, describe, provenance
+from wengert.ir.location.locations import Role, provenance
+from wengert.ir.location.places import describe
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
 from wengert.ir.unregistered import written_name
 

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from wengert.ir.location.locations import Role, origin, provenance, sources
+from wengert.ir.location.locations import Role, provenance, sources
+from wengert.ir.location.places import origin
 
 STRETCHES = 12
 """Stretches of lines that a program is cut into at most."""

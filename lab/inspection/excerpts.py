@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from wengert.ir.location.locations import describe, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import describe
 from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.printed import printed
 from wengert.lab.inspection.selectors import FORMS, Names

@@ -10,7 +10,8 @@ from functools import cached_property
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from wengert.ir.location.locations import origin, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import origin, source_place
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops
 from wengert.runtime.functions import entry_function, names_of
@@ -31,6 +32,11 @@ class SourceNames:
     def __init__(self, primal: Program | None = None, sources: Mapping[str, str] | None = None):
         self._primal = primal
         self._lines = {name: text.splitlines() for name, text in (sources or {}).items()}
+
+    @property
+    def file(self) -> str:
+        """The name that locations give to the text that the program was read from; empty where there is no program."""
+        return self._primal.name if self._primal is not None else next(iter(self._lines), "")
 
     @cached_property
     def _printed(self) -> dict[LocationAttr, str]:
@@ -67,8 +73,8 @@ class SourceNames:
 
 def source_line(location: LocationAttr) -> tuple[str, int]:
     """The file and line that a location comes from; an empty name and 0 where it is not known."""
-    place = origin(location)
-    return (place.filename.data, place.line.data) if isinstance(place, FileLineColLoc) else ("", 0)
+    place = source_place(location)
+    return ("", 0) if place is None else (place.filename.data, place.line.data)
 
 
 def line_text(place: tuple[str, int], only: str = "") -> str:

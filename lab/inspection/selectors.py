@@ -31,7 +31,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.ir.diagnostics import did_you_mean, one_of
-from wengert.ir.location.locations import Role, describe, provenance
+from wengert.ir.location.locations import Role, provenance
+from wengert.ir.location.places import describe
 from wengert.ir.printing.attributes import AttributeWriter
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import all_ops

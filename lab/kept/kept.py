@@ -15,7 +15,8 @@ from typing import Any
 
 from xdsl.ir import BlockArgument, Operation
 
-from wengert.ir.location.locations import describe, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import describe
 from wengert.ir.printing.printer import printed_names
 from wengert.lab.costs.rows import amount, amount_of_bytes, figure
 from wengert.lab.draw.graph import short_type
@@ -113,7 +114,7 @@ class Kept:
         recomputed: what the reverse part computes again.
         unknown: what the symbols stand for.
         forward_ops, reverse_ops: ops at the top level of both parts.
-        file: the file that all of it was written in, if it is one.
+        file: the file that the program was read from; its name is left out beside its lines.
     """
 
     title: str
@@ -252,9 +253,8 @@ def kept_of(parts: Parts, title: str, names: SourceNames) -> Kept:
     describer = _Describer(names, printed)
     kept = sorted(map(describer.residual, of_parts.kept), key=_order)
     again = sorted(map(describer.residual, of_parts.recomputed), key=_order)
-    files = {r.line[0] for r in (*kept, *again) if r.line[1]}
     symbols = [str(symbol) for symbol in of_parts.symbols if any(symbol.name in r.times.symbols for r in (*kept, *again))]
-    return Kept(title, tuple(kept), tuple(again), tuple(symbols), len(parts.forward), len(parts.reverse), files.pop() if len(files) == 1 else "")
+    return Kept(title, tuple(kept), tuple(again), tuple(symbols), len(parts.forward), len(parts.reverse), names.file)
 
 
 class _Describer:

@@ -58,7 +58,7 @@ class MemoryReport:
         title: what was looked at.
         timeline: what is live when.
         reconciled: predicted beside allocated; empty where the program was not compiled.
-        file: the file that all of it was written in, if it is one.
+        file: the file that the program was read from; its name is left out beside its lines.
     """
 
     title: str
@@ -217,14 +217,14 @@ def memory_of_subject(subject: Subject, level: Level = "arena", allocated: bool 
         if holds_kernels(program.module):
             raise InputError(f"{subject.title} holds kernels: --level ir is about core-level IR and StableHLO, --level arena takes kernels")
         timeline = ir_timeline(program, names, _parts(subject, program))
-        return MemoryReport(subject.title, timeline, (), _only_file(timeline))
+        return MemoryReport(subject.title, timeline, (), names.file)
     module = program.module if on_buffers else placed(runnable(program.optimized_module, as_given=program.as_given))
     cotangents, results = _cotangents(subject, program)
     timeline = arena_timeline(module, names, cotangents, results)
     few = len(timeline.steps) <= COMPILED_AT_ONCE
     compare = (few if allocated is None else allocated) and not on_buffers
     reconciled = tuple(_reconciled(program, memory_of(entry_function(module, "main")))) if compare else ()
-    return MemoryReport(subject.title, timeline, reconciled, _only_file(timeline))
+    return MemoryReport(subject.title, timeline, reconciled, names.file)
 
 
 def _parts(subject: Subject, program: Program) -> Parts | None:
@@ -260,8 +260,3 @@ def _nbytes(shape: Sequence[int], dtype: Any) -> int:
     for extent in shape:
         count *= extent
     return count * dtype.itemsize
-
-
-def _only_file(timeline: Timeline) -> str:
-    files = {piece.line[0] for piece in timeline.pieces if piece.line[1]} | {step.line[0] for step in timeline.steps if step.line[1]}
-    return files.pop() if len(files) == 1 else ""

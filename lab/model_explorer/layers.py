@@ -17,7 +17,8 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.location.locations import Certainty, Role, Source, describe, provenance, sources
+from wengert.ir.location.locations import Certainty, Role, Source, provenance, sources
+from wengert.ir.location.places import describe
 from wengert.ir.printing.printer import printed_names
 from wengert.ir.traversal import operands_of
 from wengert.ir.unregistered import written_name

@@ -18,6 +18,7 @@ from wengert.ir.location.locations import Role, provenance
 from wengert.ir.traversal import ops_of
 from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.naming import SourceNames, plain_name
+from wengert.lab.inspection.sources import Sources
 from wengert.lab.inspection.subject import Subject
 from wengert.lab.memory.arena_level import Describer, location_of
 from wengert.lab.profile.profile import BUDGET, LEAST_RUNS, MOST_RUNS, KernelTime, Profile
@@ -62,7 +63,6 @@ def profile_on_opencl(subject: Subject, inputs: Sequence[Any] | None = None, bud
     best = min(runs, key=lambda run: run.seconds)
     first = min((begin for _, begin, _ in best.launches), default=0)
     on_device = sum(end - begin for _, begin, end in best.launches) / 1e9
-    files = {kernel.line[0] for kernel in kernels if kernel.line[1]}
     return Profile(
         title=f"{subject.title} on {device.name}",
         kernels=tuple(kernels),
@@ -74,8 +74,8 @@ def profile_on_opencl(subject: Subject, inputs: Sequence[Any] | None = None, bud
         timed=best.seconds,
         events=tuple(Event(numbers[name], (begin - first) / 1e9, (end - begin) / 1e9) for name, begin, end in best.launches),
         logged=True,
-        sources={name: text.splitlines() for name, text in subject.sources.items()},
-        file=files.pop() if len(files) == 1 else "",
+        sources=Sources(subject.sources),
+        file=subject.name,
     )
 
 

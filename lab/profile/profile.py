@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -31,6 +31,7 @@ from wengert.lab.costs.time_model import machine_model
 from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.html import folded, fragment, html_table, paragraph
 from wengert.lab.inspection.naming import SourceNames, line_text
+from wengert.lab.inspection.sources import Sources
 from wengert.lab.inspection.subject import Request, Subject, subject_of
 from wengert.lab.inspection.terminal import WIDTH, fitted_table
 from wengert.lab.memory.arena_level import Describer, location_of
@@ -104,8 +105,8 @@ class Profile:
         timed: seconds of the least call of the program with a clock around each kernel.
         events: the log of the least run.
         logged: whether the log holds all of it.
-        sources: the lines of the source by file name.
-        file: the file that all of it was written in, if it is one.
+        sources: the texts that lines of the source are taken from.
+        file: the file that the program was read from; its name is left out beside its lines.
     """
 
     title: str
@@ -118,7 +119,7 @@ class Profile:
     timed: float
     events: tuple[Event, ...]
     logged: bool
-    sources: Mapping[str, Sequence[str]]
+    sources: Sources
     file: str = ""
 
     @property
@@ -176,8 +177,7 @@ class Profile:
     def line_cells(self, line: tuple[str, int], forward: float, reverse: float) -> tuple[str, ...]:
         """A source line as cells of a table."""
         share = f"{100 * (forward + reverse) / self.total:.1f} %" if self.total else ""
-        text = self.sources.get(line[0], ())
-        source = text[line[1] - 1].strip() if 0 < line[1] <= len(text) else ""
+        source = self.sources.line((*line, 0)).strip()
         parts = [seconds(part) if part else "" for part in (forward, reverse)]
         return seconds(forward + reverse), share, *parts, line_text(line, self.file) or "?", source
 
@@ -255,7 +255,6 @@ def profile_of_subject(subject: Subject, inputs: Sequence[Any] | None = None, bu
     best = min(runs, key=lambda run: run.whole)
     logged, per_second = timed.run(given, log=True), timed.ticks_per_second
     kernels = tuple(_kernels(timed, runs, cost, SourceNames(subject.primal, subject.sources), per_second))
-    files = {kernel.line[0] for kernel in kernels if kernel.line[1]}
     return Profile(
         title=subject.title,
         kernels=kernels,
@@ -267,8 +266,8 @@ def profile_of_subject(subject: Subject, inputs: Sequence[Any] | None = None, bu
         timed=best.whole / per_second,
         events=tuple(_events(logged, per_second)),
         logged=logged.events == len(logged.log),
-        sources={name: text.splitlines() for name, text in subject.sources.items()},
-        file=files.pop() if len(files) == 1 else "",
+        sources=Sources(subject.sources),
+        file=subject.name,
     )
 
 

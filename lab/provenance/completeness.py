@@ -15,7 +15,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
-from wengert.ir.location.locations import Certainty, Source, describe, origin, sources
+from wengert.ir.location.locations import Certainty, Source, sources
+from wengert.ir.location.places import describe, origin
 from wengert.ir.pipeline.changes import Change
 from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.subject import Request

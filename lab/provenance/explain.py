@@ -15,7 +15,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from wengert.dialects.stablehlo import OptimizationBarrierOp
-from wengert.ir.location.locations import Certainty, Role, Source, describe, left_off, provenance, sources
+from wengert.ir.location.locations import Certainty, Role, Source, left_off, provenance, sources
+from wengert.ir.location.places import describe
 from wengert.ir.pipeline.changes import Change, Kind
 from wengert.ir.traversal import all_ops
 from wengert.lab.draw.graph import short_type

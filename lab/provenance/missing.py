@@ -15,7 +15,8 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 import wengert.transforms.ad.rules  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of rules)
 from wengert.dialects import ad
-from wengert.ir.location.locations import describe, written_op
+from wengert.ir.location.locations import written_op
+from wengert.ir.location.places import describe
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.printed import printed
 from wengert.lab.inspection.selectors import Names

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation
 
 from wengert.ir.construction import copy_module
-from wengert.ir.location.locations import origin, written_op
+from wengert.ir.location.locations import written_op
+from wengert.ir.location.places import origin
 from wengert.ir.pipeline.changes import Recorder, recorded
 from wengert.ir.pipeline.stages import stage
 from wengert.ir.traversal import all_ops

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 
-from wengert.ir.location.locations import Certainty, Source, origin, sources
+from wengert.ir.location.locations import Certainty, Source, sources
+from wengert.ir.location.places import origin
 from wengert.lab.inspection.subject import Subject
 
 MOST_FILES = 20

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation
 
-from wengert.ir.location.locations import describe, origin, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import describe, origin
 from wengert.lab.inspection.printed import Printed
 from wengert.lab.inspection.sources import Sources
 from wengert.lab.plain import plain

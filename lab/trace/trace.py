@@ -27,7 +27,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.dialects.kernel.buffers import is_bufferized
-from wengert.ir.location.locations import describe, provenance
+from wengert.ir.location.locations import provenance
+from wengert.ir.location.places import describe
 from wengert.lab.inspection.printed import Printed, printed
 from wengert.lab.inspection.selectors import select
 from wengert.lab.inspection.sources import Sources

@@ -20,7 +20,7 @@ from wengert.dialects.host_calls import called_function
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import Space, bytes_of, space_of, value_type
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import dtype_of, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.runtime.devices.interface import Buffer, Device
@@ -113,7 +113,7 @@ class Plan:
             return None
         prepare = _PREPARE.get(type(op))
         if prepare is None:
-            raise error_at(op.location, f"'{op.name}' is not run by the host of a device")
+            raise error_at(op, f"'{op.name}' is not run by the host of a device")
         return prepare(self, op)
 
     # -- memory
@@ -149,7 +149,7 @@ class Plan:
         """Launches a kernel."""
         grid, block = grid_size(op), block_size(op)
         if grid is None or block is None:
-            raise error_at(op.location, "a launch has a grid and work-groups of constant size")
+            raise error_at(op, "a launch has a grid and work-groups of constant size")
         kernels, name, arguments = self.kernels[op.module_name], op.kernel_name, self.slots(op.arguments)
 
         def step() -> None:
@@ -164,10 +164,10 @@ class Plan:
         if on_tapes is not None:
             return on_tapes
         if any(is_tape(value.type) for value in op.operands):
-            raise error_at(op.location, f"'{_inner_name(op.kernel)}' takes a tape, and has no kernel for devices")
+            raise error_at(op, f"'{_inner_name(op.kernel)}' takes a tape, and has no kernel for devices")
         called = next((text for inner in op.walk() if (text := called_function(inner)) is not None), None)
         if called is not None:
-            raise error_at(op.location, f"{called} cannot be called from a device", hint="run the program on the backend cpu or interpreter")
+            raise error_at(op, f"{called} cannot be called from a device", hint="run the program on the backend cpu or interpreter")
         function = self._frame.function(op)
         operands, name = list(op.operands), _inner_name(op.kernel)
         slots, types = self.slots(operands), [value.type for value in operands]

@@ -44,7 +44,7 @@ PLUGIN = '''"""Passes that are wrong."""
 
 import wengert as wg
 from wengert.dialects import stablehlo
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 
 
 def negations(module):

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import CallSiteLoc, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.verification.verifier import verify
 from wengert.runtime.interpreter import run

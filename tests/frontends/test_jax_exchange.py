@@ -23,7 +23,7 @@ from transform_sides import JAX
 import wengert as wg
 import wengert.numpy as wnp
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.printing.printer import print_module
 from wengert.runtime.errors import InputError
 
@@ -140,6 +140,17 @@ def test_a_refusal_names_the_line_of_the_user() -> None:
     seen = caught.value.diagnostic
     assert seen.file == __file__
     assert "pure_callback" in linecache.getline(__file__, seen.line)
+
+
+def test_a_refusal_inside_of_a_function_of_jax_names_the_call() -> None:
+    def decomposed(x: Any) -> Any:
+        return jax.scipy.linalg.schur(jnp.sin(x))[0]
+
+    with pytest.raises(DiagnosticError) as caught:
+        wg.from_jax(decomposed, W.T @ W).vjp()
+    seen = caught.value.diagnostic
+    assert seen.file == __file__
+    assert "schur" in linecache.getline(__file__, seen.line)
 
 
 def test_exported_artifacts() -> None:

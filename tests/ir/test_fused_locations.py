@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FusedLoc, LocationAttr
 
 from wengert.dialects import stablehlo
 from wengert.ir.location.fused import MOST_SOURCES, MOST_TOGETHER, absorbing, merged, merged_all, together
-from wengert.ir.location.locations import Certainty, Role, at, called_from, derived, left_off, origin, provenance, rewritten, sources, written_op
+from wengert.ir.location.locations import Certainty, Role, at, called_from, derived, left_off, provenance, rewritten, sources, written_op
+from wengert.ir.location.places import origin
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 from wengert.ir.tensor_types import f64, tensor

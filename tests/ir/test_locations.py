@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from wengert.dialects import stablehlo
-from wengert.ir.location.locations import Role, at, called_from, derived, describe, provenance, with_role
+from wengert.ir.location.locations import Role, at, called_from, derived, provenance, with_role
+from wengert.ir.location.places import describe
 from wengert.ir.tensor_types import f64, tensor
 
 

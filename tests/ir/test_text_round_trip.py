@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, Locatio
 from xdsl.ir import Operation
 
 from wengert.dialects.registry import make_context
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.ir.parsing.parser import parse_module
 from wengert.ir.printing.printer import print_module
 

@@ -8,7 +8,8 @@ import pytest
 from reference_programs import needs_corpus, share, texts
 
 import wengert as wg
-from wengert.ir.location.locations import Role, describe, provenance, sources
+from wengert.ir.location.locations import Role, provenance, sources
+from wengert.ir.location.places import describe
 from wengert.ir.pipeline.changes import Kind, recorded
 from wengert.ir.traversal import all_ops
 from wengert.lab.inspection.subject import Mode, Request

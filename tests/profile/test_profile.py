@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+import wengert.numpy as wnp
 from wengert.lab.cli.main import main
 from wengert.lab.inputs import random_inputs
 from wengert.lab.inspection.subject import Request, subject_of
@@ -118,6 +119,13 @@ def test_traces() -> None:
     assert {event["args"].get("source") for event in events} & {"p.mlir:10"}
     assert report.logged
     assert LOG > 1000
+
+
+def test_lines_of_python_are_shown_under_the_name_of_their_file() -> None:
+    x = np.linspace(-1.0, 1.0, 8)
+    program = wg.jit(lambda x: wnp.sum(wnp.sin(x) * x)).program(x)  # the line that is shown
+    text = profile(program, budget=0).text(200)
+    assert re.search(r"test_profile\.py:\d+ +program = wg\.jit\(.*# the line that is shown", text), text
 
 
 def test_json_and_html() -> None:

@@ -16,7 +16,7 @@ from wengert.dialects.ad_parts import LINEAR_PART, linear_arguments, parts_of
 from wengert.dialects.registry import foreign_ops
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.plugins import PluginError, is_foreign, owner_of, raised_by
 from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.linear.join import join_function
@@ -149,7 +149,7 @@ def join(module: ModuleOp) -> None:
     """Replaces every function that has a linear part, and this part, by the two joined, in place."""
     pairs = parts_of(module)
     if not pairs:
-        raise error_at(module.location, f"no function of the module has a linear part ({LINEAR_PART}) to be joined with", hint="linearize makes one")
+        raise error_at(module, f"no function of the module has a linear part ({LINEAR_PART}) to be joined with", hint="linearize makes one")
     for pair in pairs:
         replace_function(module, pair.forward, [join_function(pair, pair.forward.sym_name.data)])
     used = {name for op in module.ops for name in references(op)}

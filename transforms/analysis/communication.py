@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.process_groups import Grid, group_of, groups_of, is_collective, pairs_of
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.ir.tensor_types import bytes_of_type, element, size, type_of
 from wengert.transforms.analysis.symbolic.executions import executions
 from wengert.transforms.analysis.symbolic.extents import STATIC

@@ -22,7 +22,7 @@ from wengert.dialects.kernel.product_schedule import ProductScheduleAttr
 from wengert.dialects.kernel.schedule import ScheduleAttr
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import splat_value
-from wengert.ir.location.locations import describe_within
+from wengert.ir.location.places import describe_within
 from wengert.ir.traversal import ops_of
 from wengert.transforms.analysis.kernel_cost import kernel_work
 from wengert.transforms.analysis.memory import Memory, memory_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Use
 
-from wengert.ir.location.locations import Role, origin, provenance
+from wengert.ir.location.locations import Role, provenance
+from wengert.ir.location.places import origin
 from wengert.transforms.analysis.opcost import is_constant
 from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of
 

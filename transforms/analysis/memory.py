@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects.kernel import buffers as ops
 from wengert.dialects.kernel.memory import ALIGNMENT, Space, byte_size, space_of
-from wengert.ir.location.locations import describe_within
+from wengert.ir.location.places import describe_within
 from wengert.ir.traversal import operands_of, ops_in, ops_of
 
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.transforms.analysis.liveness import peak_bytes
 from wengert.transforms.analysis.opcost import is_executed, is_of_unknown_cost, moved, work
 from wengert.transforms.analysis.symbolic.executions import executions

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import core, stablehlo
 from wengert.dialects.kernel.buffers import is_bufferized
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
 from wengert.transforms.bufferize.layout import assign
@@ -72,4 +72,4 @@ def check_kernel_level(function: FuncOp) -> None:
     """Raises a DiagnosticError at the first op of a function that is not at kernel level."""
     for op in ops_in(function.body.block):
         if not op.name.startswith("kernel.") and not isinstance(op, _BESIDE_KERNELS):
-            raise error_at(op.location, f"'{written_name(op)}' is not at kernel level", "the pass 'fuse' makes kernels of core-level IR")
+            raise error_at(op, f"'{written_name(op)}' is not at kernel level", "the pass 'fuse' makes kernels of core-level IR")

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.byte_counts import byte_count
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.checkpoint.frontier import Frontier
 from wengert.transforms.checkpoint.loops import Loops
 from wengert.transforms.core.symbol_dce import references
@@ -35,7 +35,7 @@ class CheckpointPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.budget is None:
-            raise error_at(op.location, "checkpoint needs the option 'budget'", hint="checkpoint{budget=64MB}")
+            raise error_at(op, "checkpoint needs the option 'budget'", hint="checkpoint{budget=64MB}")
         plan_within(op, self.budget, self.fn)
 
 
@@ -48,10 +48,10 @@ def plan_within(module: ModuleOp, budget: int | str, fn: str, loops: Loops | Non
     try:
         most = byte_count(budget)
     except ValueError as error:
-        raise error_at(module.location, f"checkpoint: {error}") from None
+        raise error_at(module, f"checkpoint: {error}") from None
     called = sorted({name for each in module.ops for name in references(each)})
     if called:
-        raise error_at(module.location, f"checkpoint needs functions without calls, and @{called[0]} is called", hint="inline them: inline,symbol-dce")
+        raise error_at(module, f"checkpoint needs functions without calls, and @{called[0]} is called", hint="inline them: inline,symbol-dce")
     frontier = Frontier(module, fn, loops)
     planned = frontier.module(frontier.within(most))
     for old in list(module.body.block.ops):

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from wengert.ir.collector import paused
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import all_ops
 from wengert.transforms.bufferize.footprint import footprint
 from wengert.transforms.checkpoint.graph import Graph
@@ -142,7 +142,7 @@ class Frontier:
         """The error for a budget that no plan meets."""
         least = self.best[-1]
         message = f"no plan of this derivative has an arena of at most {budget} bytes: the least is {least.arena} bytes"
-        return error_at(self.graph.function.location, message, hint=f"{least.arena} bytes can be met ({least.name})")
+        return error_at(self.graph.function, message, hint=f"{least.arena} bytes can be met ({least.name})")
 
     def module(self, plan: Plan) -> ModuleOp:
         """The derivative by a plan, as a new module."""

@@ -16,7 +16,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
-from wengert.ir.location.locations import Role, error_at, provenance
+from wengert.ir.location.locations import Role, provenance
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import all_ops, operands_of, ops_in, ops_of
 from wengert.transforms.ad.residuals.policies import can_run_again
 from wengert.transforms.analysis.opcost import is_executed, work
@@ -104,7 +105,7 @@ class Graph:
         listed = placed or named
         if not listed:
             hint = "plans of what is kept are made behind vjp: vjp,tapes-to-stacks,simplify,cse,dce,checkpoint{budget=65536}"
-            raise error_at(self.function.location, f"@{self.function.sym_name.data} is no reverse derivative: no argument is a cotangent", hint=hint)
+            raise error_at(self.function, f"@{self.function.sym_name.data} is no reverse derivative: no argument is a cotangent", hint=hint)
         return listed
 
     @property

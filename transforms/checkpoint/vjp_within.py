@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_module
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.ad.derive import prepare, vjp
 from wengert.transforms.ad.passes import PolicyName, StrategyName
 from wengert.transforms.ad.strategies import DEFAULT
@@ -39,7 +39,7 @@ class VjpWithinPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.budget is None:
-            raise error_at(op.location, "vjp-within needs the option 'budget'", hint="vjp-within{budget=64MB}")
+            raise error_at(op, "vjp-within needs the option 'budget'", hint="vjp-within{budget=64MB}")
         prepare(op)
         loops = Loops(copy_module(op), self._derived, self.fn) if self.strategy == DEFAULT else None
         plan_within(self._derived(op), self.budget, self.fn, loops)

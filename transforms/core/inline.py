@@ -33,7 +33,8 @@ from xdsl.passes import ModulePass
 from wengert.dialects import stablehlo
 from wengert.ir.construction import erase, insert_before, replace_uses
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import MOST_CALLERS, called_from, calls_around, error_at
+from wengert.ir.location.locations import MOST_CALLERS, called_from, calls_around
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline import changes
 from wengert.ir.traversal import all_ops, operands_of, ops_of
 from wengert.transforms.core.symbol_dce import is_private, references
@@ -105,7 +106,7 @@ class _Inliner:
             called = _callee_name(call)
             callee = self.functions.get(called)
             if callee is None:
-                raise error_at(call.location, f"call of @{called}, which this module does not define")
+                raise error_at(call, f"call of @{called}, which this module does not define")
             if not callee.body.blocks or called in self.kept:
                 continue
             _check(call, callee)
@@ -150,14 +151,14 @@ def _callees_first(calls: dict[str, list[Operation]]) -> list[str]:
 
 def _recursion(call: Operation, cycle: list[str]) -> DiagnosticError:
     chain = " -> ".join(f"@{name}" for name in (*cycle, cycle[0]))
-    return error_at(call.location, f"recursive call: {chain}", hint="a program with recursion cannot be inlined; write it as stablehlo.while")
+    return error_at(call, f"recursive call: {chain}", hint="a program with recursion cannot be inlined; write it as stablehlo.while")
 
 
 def _check(call: Operation, callee: FuncOp) -> None:
     if len(callee.body.blocks) != 1:
-        raise error_at(callee.location, f"function @{callee.sym_name.data} has {len(callee.body.blocks)} blocks; only functions of one block can be inlined")
+        raise error_at(callee, f"function @{callee.sym_name.data} has {len(callee.body.blocks)} blocks; only functions of one block can be inlined")
     if call.result_types != callee.function_type.outputs.data or tuple(o.type for o in call.operands) != callee.function_type.inputs.data:
-        raise error_at(call.location, f"call of @{callee.sym_name.data} with other types than it has: {callee.function_type}")
+        raise error_at(call, f"call of @{callee.sym_name.data} with other types than it has: {callee.function_type}")
 
 
 def _copy_body(call: Operation, callee: FuncOp) -> None:

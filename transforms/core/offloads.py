@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.construction import erase
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import i64, tensor
 from wengert.ir.traversal import ops_of
 
@@ -51,7 +51,7 @@ def forget_offloads(module: ModuleOp) -> None:
     for fetch in [op for op in calls if is_call_of(op, FETCH)]:
         offload = fetch.operands[0].owner if fetch.operands else None
         if not isinstance(offload, Operation) or not is_call_of(offload, OFFLOAD) or offload.operands[0].type != fetch.results[0].type:
-            raise error_at(fetch.location, f"@{FETCH} takes the result of an @{OFFLOAD} of a value of its type")
+            raise error_at(fetch, f"@{FETCH} takes the result of an @{OFFLOAD} of a value of its type")
         fetch.results[0].replace_all_uses_with(offload.operands[0])
         erase(fetch)
     for offload in [op for op in calls if is_call_of(op, OFFLOAD)]:

@@ -22,7 +22,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.process_groups import NUMBERS, is_collective
 from wengert.ir.elements import to_numpy
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import shape, type_of, ui32
 from wengert.ir.traversal import all_ops
 from wengert.transforms.rewriter import Rewriter
@@ -89,7 +89,7 @@ def run_alone(b: OpBuilder, op: Operation) -> Sequence[SSAValue]:
     try:
         passed = passes_on(op)
     except NeedsOthersError as error:
-        raise error_at(op.location, f"{op.name.replace('core.', 'stablehlo.')} {error}", _HINT) from None
+        raise error_at(op, f"{op.name.replace('core.', 'stablehlo.')} {error}", _HINT) from None
     if not passed:
         return [b.zeros(type_of(y)) for y in op.results]
     return [b.convert(x, type_of(y).element_type) for x, y in zip(op.operands, op.results, strict=True)]

@@ -33,7 +33,7 @@ from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.quant import UniformQuantizedType, quantized
 from wengert.ir.construction import retype
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import DYNAMIC, dtype_of, element, i32, i64, shape, tensor
 from wengert.transforms.rewriter import Rewriter
 
@@ -116,15 +116,15 @@ def _expect_one_scale(op: Operation, types: Mapping[SSAValue, UniformQuantizedTy
         element_types = [types.get(v) for v in group]
         if any(e != element_types[0] for e in element_types):
             shown = ", ".join(sorted({str(e) for e in element_types}))
-            raise error_at(op.location, f"{op.name} hands quantized numbers on as others: {shown}", "stablehlo.uniform_quantize converts between scales")
+            raise error_at(op, f"{op.name} hands quantized numbers on as others: {shown}", "stablehlo.uniform_quantize converts between scales")
 
 
 def _expand(b: Rewriter, op: Operation, operands: Sequence[UniformQuantizedType | None], results: Sequence[UniformQuantizedType | None]) -> Sequence[SSAValue]:
     """Replaces the op by one on what its operands stand for; the values in the place of its results are returned."""
     if op.name == "stablehlo.custom_call" or not op.name.startswith(("stablehlo.", "chlo.")):
-        raise error_at(op.location, f"{op.name} is not defined on quantized numbers here", "dequantize its operands first")
+        raise error_at(op, f"{op.name} is not defined on quantized numbers here", "dequantize its operands first")
     if any(isinstance(v.type, UnrankedTensorType) or (isinstance(v.type, TensorType) and DYNAMIC in shape(v)) for v in (*op.operands, *op.results)):
-        raise error_at(op.location, f"{op.name} on quantized numbers needs static shapes", "refine-shapes gives a program static shapes")
+        raise error_at(op, f"{op.name} on quantized numbers needs static shapes", "refine-shapes gives a program static shapes")
     b.move_to(op)
     given = [v if e is None else dequantize(b, v, e) for v, e in zip(op.operands, operands, strict=True)]
     if isinstance(op, stablehlo.UniformDequantizeOp):

@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 from wengert.dialects import core
 from wengert.dialects.builder import Value
 from wengert.ir.construction import retype
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import i64, shape, shape_of_type, tensor, type_of
 from wengert.ir.traversal import all_ops, operands_of
 from wengert.transforms.rewriter import Rewriter
@@ -96,7 +96,7 @@ def _tapes_of(op: Operation) -> tuple[SSAValue, ...]:
     if isinstance(op, core.TapeCreateOp):
         return (op.tape,)
     if isinstance(op, _OTHERS) and _is_fixed(operands_of(op)[0].type):
-        raise error_at(op.location, f"{op.name} of a tape of known length has no meaning for a stack: derivatives of tapes are taken after tapes-to-stacks")
+        raise error_at(op, f"{op.name} of a tape of known length has no meaning for a stack: derivatives of tapes are taken after tapes-to-stacks")
     return (operands_of(op)[0],) if isinstance(op, _TAPE_OPS) else ()
 
 

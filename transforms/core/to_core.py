@@ -30,7 +30,7 @@ from wengert.dialects import sdy, stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase, insert_before
 from wengert.ir.location.fused import absorbing
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline import changes
 from wengert.ir.pipeline.actions import may_rewrite
 from wengert.ir.traversal import all_ops, ops_in, ops_of
@@ -99,7 +99,7 @@ def _refuse_unranked(module: ModuleOp) -> None:
             type: Attribute = value.type
             if isinstance(type, UnrankedTensorType):
                 message = f"{type} has no rank, without which nothing can be computed"  # pyright: ignore[reportUnknownMemberType]
-                raise error_at(op.location, message, hint="give it extents, of which some may be open: tensor<?x?xf64>")
+                raise error_at(op, message, hint="give it extents, of which some may be open: tensor<?x?xf64>")
 
 
 def to_core(module: ModuleOp, *, keep_custom: bool = False) -> None:

@@ -25,7 +25,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.leaves import NESTED, all_leaves, leaves, paths
 from wengert.ir.attributes import int_of
 from wengert.ir.construction import erase, erase_arguments, insert_before, replace_uses
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import ops_in
 from wengert.transforms.core.one_device import OUTSIDE
 
@@ -96,7 +96,7 @@ class _Flattener:
 
     def op(self, op: Operation) -> None:
         if type(op) in OUTSIDE:
-            raise error_at(op.location, f"{op.name} {OUTSIDE[type(op)]}")
+            raise error_at(op, f"{op.name} {OUTSIDE[type(op)]}")
         for region in op.regions:
             for inner in region.blocks:
                 self.block(inner)
@@ -117,7 +117,7 @@ class _Flattener:
         elif len(values) == 1:
             replace_uses(result, values[0])
         else:
-            raise error_at(op.location, f"{op.name} gives a {result.type}, but holds {len(values)} values")
+            raise error_at(op, f"{op.name} gives a {result.type}, but holds {len(values)} values")
         self.gone.append(op)
 
     def element(self, op: hlo.GetTupleElementOp) -> list[SSAValue]:
@@ -130,7 +130,7 @@ class _Flattener:
         """The same op on the tensors only."""
         if not isinstance(op, _CARRIERS):
             nested = next(value.type for value in (*op.operands, *op.results) if isinstance(value.type, NESTED))
-            raise error_at(op.location, f"{op.name} takes or gives a {nested}, which is not supported")
+            raise error_at(op, f"{op.name} takes or gives a {nested}, which is not supported")
         made = type(op).create(
             operands=self.parts(op.operands),
             result_types=all_leaves(result.type for result in op.results),

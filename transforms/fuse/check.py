@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import ADDRESSABLE, extent_in_bytes
 from wengert.ir.traversal import ops_in
 from wengert.ir.unregistered import written_name
@@ -38,15 +38,15 @@ def check_compilable(function: FuncOp) -> None:
     for number, argument in enumerate(function.body.block.args):
         if not is_compilable(argument.type):
             name = function.sym_name.data
-            raise error_at(function.location, f"argument {number} of @{name} has type {argument.type}, which cannot be compiled")
+            raise error_at(function, f"argument {number} of @{name} has type {argument.type}, which cannot be compiled")
     checked: set[int] = set()
     for op in ops_in(function.body.block):  # a loop or branch with such values inside runs in the interpreter
         if type(op) is CallOp:
-            raise error_at(op.location, f"the call of @{op.callee.string_value()} cannot be compiled", "the pass 'to-core' inlines calls")
+            raise error_at(op, f"the call of @{op.callee.string_value()} cannot be compiled", "the pass 'to-core' inlines calls")
         for result in op.results:
             if id(result.type) not in checked:  # types are shared, and their hashes take longer than to check them
                 if problem := _problem(result.type):
-                    raise error_at(op.location, f"'{written_name(op)}' has a result of type {result.type}{problem}")
+                    raise error_at(op, f"'{written_name(op)}' has a result of type {result.type}{problem}")
                 checked.add(id(result.type))
 
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.ir.byte_counts import byte_count
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.core.offloads import Place
 from wengert.transforms.offload.plan import best_plan, rewritten
 
@@ -36,6 +36,6 @@ class OffloadPass(ModulePass):
             try:
                 budget = byte_count(self.budget)
             except ValueError as error:
-                raise error_at(op.location, f"offload: {error}") from None
+                raise error_at(op, f"offload: {error}") from None
         plan = best_plan(op, self.fn, self.to, budget)
         rewritten(op, plan.values, self.fn, self.to)

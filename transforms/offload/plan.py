@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.construction import copy_module, insert_before
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import operands_of, ops_of
 from wengert.transforms.analysis.symbolic.extents import STATIC, bytes_of
 from wengert.transforms.checkpoint.frontier import arena_of
@@ -58,7 +58,7 @@ def best_plan(module: ModuleOp, fn: str, place: Place, budget: int | None) -> Of
     within = [plan for plan in plans if plan.arena <= budget]
     if not within:
         least = min(plan.arena for plan in plans)
-        raise error_at(module.location, f"no plan for offloading has an arena of {budget} bytes or less: the least is {least} bytes")
+        raise error_at(module, f"no plan for offloading has an arena of {budget} bytes or less: the least is {least} bytes")
     return min(within, key=lambda plan: (plan.moved, plan.arena))
 
 

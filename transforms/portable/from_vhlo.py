@@ -23,7 +23,7 @@ from wengert.dialects.vhlo.operations import VhloOperation
 from wengert.dialects.vhlo.tables import ARRAYS, LACKING, RECORDS, SYMBOLS, parameters, stablehlo_name
 from wengert.ir.attributes import bool_array, int_array, int_attr
 from wengert.ir.construction import append, block_with, copy_op
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.parsing.operations import property_names
 from wengert.ir.tensor_types import i1
 from wengert.ir.traversal import all_ops
@@ -111,7 +111,7 @@ class _Reader:
         try:
             return [self._values[operand] for operand in op.operands]
         except KeyError:
-            raise error_at(op.location, f"'{op.name}' uses a value before it is defined") from None
+            raise error_at(op, f"'{op.name}' uses a value before it is defined") from None
 
     def _operation(self, op: VhloOperation, around: str) -> Operation:
         """The op of StableHLO that one of VHLO stands for; ``around`` is the name of the op around it."""
@@ -119,7 +119,7 @@ class _Reader:
         try:
             given = self._attributes(op)
         except (VerifyException, ValueError, TypeError, AttributeError, LookupError) as error:  # what no op of StableHLO can have
-            raise error_at(op.location, f"the properties of '{op.name}' do not fit it: {' '.join(str(error).split())}") from None
+            raise error_at(op, f"the properties of '{op.name}' do not fit it: {' '.join(str(error).split())}") from None
         made = cls.create(
             operands=self._operands(op),
             result_types=[_type(result.type) for result in op.results],
@@ -175,7 +175,7 @@ def _stablehlo_properties(op: VhloOperation, given: Mapping[str, Attribute]) -> 
     written = {key: _unwrapped(value) for key, value in given.items()}
     missing = next((key for key in sorted(op.PROPERTY_NAMES) if key not in written), None)
     if missing is not None:
-        raise error_at(op.location, f"'{op.name}' has no '{missing}'")
+        raise error_at(op, f"'{op.name}' has no '{missing}'")
     if op.VERSION == 1:
         for key in LACKING.get(op.OP, ()):
             written.setdefault(key, lacking_default(op.OP, key, written))

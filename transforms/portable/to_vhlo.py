@@ -58,7 +58,7 @@ from wengert.dialects.vhlo.versions import (
 )
 from wengert.ir.attributes import bool_attr, bools, int_attr, int_of, ints
 from wengert.ir.construction import append, block_with
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import i1, i64
 from wengert.ir.unregistered import written_name
 from wengert.transforms.portable.defaults import booleans, default, integers, lacking_default
@@ -121,7 +121,7 @@ class _Conversion:
             self._refuse(f"'{written_name(op)}' is not of StableHLO, and {known} not hold it", hint)
 
     def _refuse(self, why: str, hint: str = "") -> Any:
-        raise error_at(self._op.location, why, hint)
+        raise error_at(self._op, why, hint)
 
     def results(self, values: dict[SSAValue, SSAValue]) -> list[Operation]:
         """The op of VHLO, with what is inside of it; an op of another dialect between casts."""

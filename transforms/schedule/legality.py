@@ -14,7 +14,7 @@ from wengert.dialects.kernel.element_formats import element_format
 from wengert.dialects.kernel.positions import dimensions
 from wengert.dialects.kernel.schedule import Piece, Schedule
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.schedule.computed_positions import apart_in, window_unit
 from wengert.transforms.schedule.lanes import needs_one_lane
 from wengert.transforms.schedule.parallel import is_disjoint, may_share
@@ -61,7 +61,7 @@ def check(op: NestOp, schedule: Schedule, *, strict: bool, in_place: bool, paral
 
 
 def _refusal(op: NestOp, what: str, why: str) -> DiagnosticError:
-    return error_at(op.location, f"the schedule asks for {what}, but {why}")
+    return error_at(op, f"the schedule asks for {what}, but {why}")
 
 
 Problem = tuple[str, str] | None

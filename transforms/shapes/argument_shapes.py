@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Attribute
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type, tensor
 
 Shape = tuple[int, ...]

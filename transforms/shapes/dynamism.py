@@ -7,7 +7,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from wengert.dialects import stablehlo
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import DYNAMIC, shape_of_type
 from wengert.ir.traversal import all_ops
 
@@ -69,5 +69,5 @@ def require_static(root: Operation, purpose: str) -> None:
                 continue
             if is_open(value.type):
                 hint = "the pass refine-shapes gives the static form for given shapes of the arguments"
-                raise error_at(op.location, f"{op.name}: {purpose} needs static shapes, found {value.type}", hint)
+                raise error_at(op, f"{op.name}: {purpose} needs static shapes, found {value.type}", hint)
             static.add(id(value.type))

@@ -21,7 +21,7 @@ from wengert.dialects.stablehlo.typing.checks import compatible, fail, merged
 from wengert.dialects.stablehlo.typing.dynamic import constant_value
 from wengert.ir.attributes import int_of
 from wengert.ir.construction import retype
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, is_differentiable, shape, tensor
 from wengert.ir.traversal import operands_of, ops_in
 from wengert.ir.unregistered import written_name
@@ -53,9 +53,7 @@ class Refinement:
 
     def _written(self, function: FuncOp, types: Types) -> FuncOp:
         if len(function.body.blocks) != 1:
-            raise error_at(
-                function.location, f"function @{function.sym_name.data} has {len(function.body.blocks)} blocks; only functions of one block are refined"
-            )
+            raise error_at(function, f"function @{function.sym_name.data} has {len(function.body.blocks)} blocks; only functions of one block are refined")
         block = Block(arg_types=types)
         body = function.body.block
         writer = _Writer(self, OpBuilder(block))
@@ -138,7 +136,7 @@ class _Writer:
                     refuse_open(op)
             except VerifyException as error:
                 hint = error.hint if isinstance(error, TypingError) else ""
-                raise error_at(op.location, f"{written_name(op)}: {error}", hint) from None
+                raise error_at(op, f"{written_name(op)}: {error}", hint) from None
         self.define(op.results, values)
 
     def region(self, region: Region, types: Types, known: dict[int, SSAValue] | None = None) -> tuple[Region, Values]:

@@ -33,7 +33,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import stablehlo
 from wengert.ir.construction import erase
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import DYNAMIC, is_integer, shape_of_type
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.requests.request import function_named
@@ -98,7 +98,7 @@ def _argument_types(function: FuncOp, shapes: Sequence[Shape | None]) -> list[At
     declared = list(function.function_type.inputs.data)
     label = f"@{function.sym_name.data}"
     if len(shapes) > len(declared):
-        raise error_at(function.location, f"{label} has {len(declared)} arguments, but {len(shapes)} shapes are given")
+        raise error_at(function, f"{label} has {len(declared)} arguments, but {len(shapes)} shapes are given")
     types: list[Attribute] = []
     for i, type in enumerate(declared):
         shape = shapes[i] if i < len(shapes) else None
@@ -106,7 +106,7 @@ def _argument_types(function: FuncOp, shapes: Sequence[Shape | None]) -> list[At
             types.append(fitted(type, shape, function.location, f"argument {i} of {label}"))
         elif is_open(type):
             hint = f"refine-shapes takes the shapes of the arguments, such as {_example(type)} for this one"
-            raise error_at(function.location, f"argument {i} of {label} has the type {type}, and its shape is not given", hint)
+            raise error_at(function, f"argument {i} of {label} has the type {type}, and its shape is not given", hint)
         else:
             types.append(type)
     return types

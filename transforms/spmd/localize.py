@@ -28,7 +28,7 @@ from wengert.dialects.facts import facts_of
 from wengert.dialects.sdy_shardings import Mesh, Sharding, ShardingError, Spec, gather_groups, manual_axes_of, meshes_of, resolved, sharding_of, shardings_of
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import copy_module
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, i64, shape, tensor, ui32
 from wengert.ir.traversal import all_ops
 from wengert.transforms.core.inline import inline
@@ -92,7 +92,7 @@ def _only_mesh(ops: Sequence[sdy.ManualComputationOp], meshes: dict[str, Mesh]) 
         for sharding in (*shardings_of(op.in_shardings), *shardings_of(op.out_shardings)):
             own = resolved(sharding, meshes)
             if own.axes and mesh.axes and own != mesh:
-                raise error_at(op.location, f"sdy.manual_computation is on the mesh <{own.text()}>, and another one in this program on <{mesh.text()}>")
+                raise error_at(op, f"sdy.manual_computation is on the mesh <{own.text()}>, and another one in this program on <{mesh.text()}>")
             mesh = own if own.axes else mesh
     return mesh
 
@@ -237,4 +237,4 @@ def _declared(main: FuncOp, name: str, count: int) -> list[Sharding | None]:
     try:
         return [None if entry is None else sharding_of(entry) for entry in entries]
     except ShardingError as error:
-        raise error_at(main.location, f"a sharding of @{main.sym_name.data} cannot be read: {error}") from None
+        raise error_at(main, f"a sharding of @{main.sym_name.data} cannot be read: {error}") from None

@@ -27,7 +27,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.sdy_shardings import Mesh, ShardingError, manual_axes_of, meshes_of, resolved, shardings_of
 from wengert.dialects.stablehlo.process_groups import Grid, Group, group_of, groups_of, is_collective, pairs_of
 from wengert.ir.attributes import int_array, int_of
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, shape, type_of
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.batching.calls import call
@@ -52,7 +52,7 @@ def join_devices(module: ModuleOp) -> None:
         try:
             mesh = _mesh(meshes, [*shardings_of(op.in_shardings), *shardings_of(op.out_shardings)])
         except ShardingError as error:
-            raise error_at(op.location, f"sdy.manual_computation: {error}") from None
+            raise error_at(op, f"sdy.manual_computation: {error}") from None
         rewriter.replace(op, _joined(rewriter, module, op, mesh))
 
 
@@ -121,7 +121,7 @@ def _to_devices(b: OpBuilder, op: Operation, by_group: Value, groups: Sequence[G
 def _of(op: Operation, groups: Sequence[Group], device: int) -> Group:
     group = group_of(groups, device)
     if group is None:
-        raise error_at(op.location, f"{op.name.replace('core.', 'stablehlo.')} has no group with device {device} in replica_groups")
+        raise error_at(op, f"{op.name.replace('core.', 'stablehlo.')} has no group with device {device} in replica_groups")
     return group
 
 

@@ -26,7 +26,7 @@ from wengert.dialects import stablehlo as hlo
 from wengert.dialects.stablehlo.process_groups import Grid, Group, group_of, groups_of, is_collective, pairs_of
 from wengert.ir.attributes import int_of
 from wengert.ir.elements import to_numpy
-from wengert.ir.location.locations import describe, error_at
+from wengert.ir.location.places import describe, error_at
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.ir.traversal import all_ops
 from wengert.transforms.optimize.folding import ELEMENTWISE, MOVEMENT
@@ -264,7 +264,7 @@ def _refuse_divergent(uniformity: Uniformity, op: Operation, condition: Conditio
             other = next(d for d in group if condition.known.labels[d] != condition.known.labels[group[0]])
             name, holder = op.name.replace("core.", "stablehlo."), _WORDS.get(condition.op.name, condition.op.name)
             raise error_at(
-                op.location,
+                op,
                 f"{name} stands under a condition that may differ between devices {group[0]} and {other}, which would wait for each other here",
                 f"it is that of the {holder} at {describe(condition.op.location)}",
             )

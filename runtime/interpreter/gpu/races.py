@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from xdsl.ir import Operation
 
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.runtime.interpreter.gpu.batch import Array, Batch, KernelFaultError
 
 _NOBODY, _SEVERAL = -1, -2

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from wengert.dialects import core, stablehlo
 from wengert.dialects.stablehlo.process_groups import COLLECTIVES, Grid, Group, group_of, groups_of, pairs_of
 from wengert.ir.attributes import int_of
-from wengert.ir.location.locations import describe
+from wengert.ir.location.places import describe
 from wengert.ir.tensor_types import dtype_of, element, shape
 from wengert.runtime.errors import UnsupportedOpError
 from wengert.runtime.interpreter.numerics.combining import ufunc_of

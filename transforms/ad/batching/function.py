@@ -14,7 +14,7 @@ from wengert.dialects.builder import OpBuilder, Value
 from wengert.dialects.stablehlo.process_groups import Grid, declared_grid, inferred_grid, is_collective
 from wengert.ir.attributes import ints
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import DYNAMIC, rank, shape_of_type, tensor
 from wengert.ir.traversal import all_ops
 from wengert.transforms.ad.batching.rule import Batching, Functions, Mapped
@@ -114,4 +114,4 @@ def _checked(function: FuncOp, option: str, noun: str, types: Sequence[Attribute
 
 
 def _bad(function: FuncOp, message: str) -> DiagnosticError:
-    return error_at(function.location, message)
+    return error_at(function, message)

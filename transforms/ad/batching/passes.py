@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.ad.batching.function import Axes, batch_function, from_signed
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.requests.request import function_named
@@ -38,7 +38,7 @@ class BatchPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.size is None:
-            raise error_at(op.location, "batch needs the number of batch elements: batch{size=8}")
+            raise error_at(op, "batch needs the number of batch elements: batch{size=8}")
         batch(op, self.size, self.fn, from_signed(self.in_axes), from_signed(self.out_axes))
 
 

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from wengert.dialects.builder import Value
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, is_complex, shape, size, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.edge_pushing.arcs import Arcs, Pair, pushed
@@ -94,10 +94,10 @@ def _check(request: Request) -> None:
     results = [request.results[j] for j in request.of]
     if sum(size(y) for y in results) != 1 or len(results) != 1:
         message = f"edge pushing is for a function of one number, and @{function.sym_name.data} has {sum(size(y) for y in results)}"
-        raise error_at(function.location, message, hint="choose a result with of")
+        raise error_at(function, message, hint="choose a result with of")
     for what, value in [*((f"argument {i}", request.block.args[i]) for i in request.wrt), *((f"result {j}", request.results[j]) for j in request.of)]:
         if is_complex(element(value)):
-            raise error_at(function.location, f"edge pushing is for real numbers, and {what} of @{function.sym_name.data} is of type {value.type}")
+            raise error_at(function, f"edge pushing is for real numbers, and {what} of @{function.sym_name.data} is of type {value.type}")
 
 
 # -- the graph

@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.ad.elimination.jacobian import Granularity, Loops, eliminated_jacobian
 from wengert.transforms.ad.elimination.orders import Order
 from wengert.transforms.ad.elimination.plan import STEPS, Method, Wanted
@@ -40,8 +40,8 @@ class EliminatePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.steps < 1:
-            raise error_at(op.location, f"eliminate: steps must be at least 1, not {self.steps}")
+            raise error_at(op, f"eliminate: steps must be at least 1, not {self.steps}")
         if self.seconds is not None and not self.seconds > 0:
-            raise error_at(op.location, f"eliminate: seconds must be above 0, not {self.seconds}")
+            raise error_at(op, f"eliminate: seconds must be above 0, not {self.seconds}")
         wanted = Wanted(self.method, self.order, self.steps, self.seconds, self.seed)
         eliminated_jacobian(op, wanted, self.fn, self.wrt, self.of, self.granularity, self.loops)

@@ -30,7 +30,7 @@ from xdsl.ir import Attribute
 from wengert.dialects import core
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import copy_module
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, is_complex, shape, size, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.elimination.blocks import Block, Emission
@@ -150,7 +150,7 @@ def _check_real(request: Request) -> None:
     for what, value in values:
         if is_complex(element(value)):
             message = f"elimination is for real arguments and results, and {what} of @{request.function.sym_name.data} is of type {value.type}"
-            raise error_at(request.function.location, message, hint="jacfwd and jacrev take holomorphic functions")
+            raise error_at(request.function, message, hint="jacfwd and jacrev take holomorphic functions")
 
 
 def _blocks(request: Request, body: LinearBody, linear: Linearised, elimination: Elimination) -> list[Value]:

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from wengert.dialects.ad_implicit import CustomFixedPointOp, CustomLinearSolveOp, CustomRootOp, ImplicitOp
 from wengert.dialects.facts import facts_of
 from wengert.ir.construction import copy_op
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import operands_of
 from wengert.transforms.ad.errors import refuse
 from wengert.transforms.ad.forward.jvp import jvp_function
@@ -70,7 +70,7 @@ def check_linear(module: ModuleOp, op: CustomLinearSolveOp) -> None:
     problem = nonlinearity(function, range(first, first + op.count))
     named = f"@{function.sym_name.data}, which {op.name} takes for a linear map"
     if isinstance(problem, FuncOp):
-        raise error_at(function.location, f"a result of {named}, does not depend on the unknown and is not zero", hint=_NONLINEAR)
+        raise error_at(function, f"a result of {named}, does not depend on the unknown and is not zero", hint=_NONLINEAR)
     if problem is not None:
         raise refuse(problem, f"is not linear in the unknown of {named}", _NONLINEAR)
 

@@ -16,7 +16,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from wengert.ir.construction import copy_module
-from wengert.ir.location.locations import at, origin
+from wengert.ir.location.locations import at
+from wengert.ir.location.places import origin
 from wengert.transforms.ad.linear.linearize import linearize_function
 from wengert.transforms.ad.linear.transpose import transpose_function
 from wengert.transforms.ad.requests.request import Request, fresh_name, function_named, make_request

@@ -13,7 +13,7 @@ from xdsl.ir import Block
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import copy_op
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, i64, is_complex, shape_of_type, tensor
 from wengert.transforms.ad.colouring.columns import Colours, count
 from wengert.transforms.ad.function import begin_function, finish_function
@@ -59,7 +59,7 @@ def derivative_along(module: ModuleOp, pass_name: str, request: Request, directi
     is cut. DiagnosticError where arguments or results are complex."""
     fn, primal = request.function.sym_name.data, request.function
     if any(is_complex(element(x)) for x in (*(request.block.args[i] for i in request.wrt), *(request.results[j] for j in request.of))):
-        raise error_at(primal.location, f"{pass_name}: @{fn} has complex arguments or results, which have no one derivative each")
+        raise error_at(primal, f"{pass_name}: @{fn} has complex arguments or results, which have no one derivative each")
     differentiated = request if cut is None else cut.request
     derivatives: dict[Mode, BatchedDerivative] = {}
     for mode in ("forward", "reverse"):

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline.options import OneOf
 from wengert.ir.tensor_types import i64, is_float, shape, shape_of_type
 from wengert.transforms.ad.building_blocks.random_directions import Distribution, distribution_names, draw, state_of
@@ -52,13 +52,13 @@ class ForwardGradientPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.samples < 1:
-            raise error_at(op.location, f"an estimate needs a sample, found samples={self.samples}")
+            raise error_at(op, f"an estimate needs a sample, found samples={self.samples}")
         prepare(op)
         request = make_request(function_named(op, self.fn), self.wrt, self.of)
         derivative = batched_derivative(op, "forward", request, DEFAULT)
         for type in (*derivative.arguments, *derivative.results):
             if not is_float(type.get_element_type()):
-                raise error_at(request.function.location, f"random directions are real numbers, and @{self.fn} has {type}")
+                raise error_at(request.function, f"random directions are real numbers, and @{self.fn} has {type}")
         derivative.replaced(op, NAME, partial(_estimates, derivative, self))
 
 

@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects.builder import OpBuilder, Value
 from wengert.ir.construction import append, copy_module, copy_op
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, shape, size, tensor
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.direct.activity import active_in
@@ -84,7 +84,7 @@ def mixed_jacobian(
     _check_sides(request, sides)
     cut = cheapest_cut(request) if which == "cheapest" else narrowest_cut(request, which, sides)
     if not cut.values:
-        raise error_at(primal.location, f"no result of @{fn} depends on the arguments: there is no cut between them")
+        raise error_at(primal, f"no result of @{fn} depends on the arguments: there is no cut between them")
     before, behind = _before(request, cut), _behind(request, cut)
     made = [_copied(part, f"{part.sym_name.data}_jacobian") for part in (before, behind)]
     rows, columns = (function.sym_name.data for function in made)
@@ -125,9 +125,9 @@ def _check_sides(request: Request, sides: Sides) -> None:
     for number in (*sides.before, *sides.behind):
         if not 0 <= number < count:
             hint = f"they have the numbers 0 to {count - 1}" if count > 1 else "the only one has the number 0" if count else "it has none"
-            raise error_at(request.function.location, f"there is no loop or branch {number} in @{name}", hint=hint)
+            raise error_at(request.function, f"there is no loop or branch {number} in @{name}", hint=hint)
     if both := set(sides.before) & set(sides.behind):
-        raise error_at(request.function.location, f"loop or branch {min(both)} of @{name} cannot be gone through both in reverse and forward")
+        raise error_at(request.function, f"loop or branch {min(both)} of @{name} cannot be gone through both in reverse and forward")
 
 
 def cuts_at_loops(module: ModuleOp, wrt: Sequence[int], of: Sequence[int], fn: str = "main") -> list[tuple[int, Sides]]:

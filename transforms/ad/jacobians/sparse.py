@@ -26,7 +26,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline.options import OneOf
 from wengert.transforms.ad.derive import prepare
 from wengert.transforms.ad.jacobians.compression import SYMMETRIC, Colouring, Compression, colourings, compressed
@@ -95,7 +95,5 @@ def checked_pattern(request: Request, colouring: Colouring) -> Pattern:
     pattern = jacobian_pattern(request)
     if colouring in SYMMETRIC and pattern.shape[0] != pattern.shape[1]:
         shape = f"{pattern.shape[0]} x {pattern.shape[1]}"
-        raise error_at(
-            request.function.location, f"a {colouring} colouring is for symmetric Jacobians, and that of @{request.function.sym_name.data} is {shape}"
-        )
+        raise error_at(request.function, f"a {colouring} colouring is for symmetric Jacobians, and that of @{request.function.sym_name.data} is {shape}")
     return pattern

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from wengert.ir.construction import copy_op
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline.options import OneOf
 from wengert.ir.tensor_types import size
 from wengert.transforms.ad.derive import prepare
@@ -79,10 +79,10 @@ def sparse_hessian(
     prepare(module)
     request = make_request(function_named(module, fn), wrt, of)
     if len(request.of) != 1 or size(request.results[request.of[0]]) != 1:
-        raise error_at(request.function.location, f"{NAME} is for functions of one number")
+        raise error_at(request.function, f"{NAME} is for functions of one number")
     plan = hessian_plan(request, colouring)
     if plan is None:
-        raise error_at(request.function.location, f"@{fn} reads nothing at computed positions", hint="take sparse-jacobian of its gradient")
+        raise error_at(request.function, f"@{fn} reads nothing at computed positions", hint="take sparse-jacobian of its gradient")
     sparse_derivative(module, NAME, request, plan.compression, strategy, Recovered.triples, plan.cut)
     return plan
 

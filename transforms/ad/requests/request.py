@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from wengert.dialects import ad
 from wengert.dialects import stablehlo as hlo
 from wengert.ir.diagnostics import DiagnosticError, did_you_mean
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import is_differentiable
 from wengert.ir.traversal import ops_of
 from wengert.transforms.ad.forward.tangents import has_zero
@@ -79,7 +79,7 @@ def function_named(module: ModuleOp, name: str) -> FuncOp:
 def no_function(module: ModuleOp, name: str) -> DiagnosticError:
     """The error to raise for a name that no function of the module has."""
     functions = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)]
-    return error_at(module.location, f"there is no function @{name}", hint=did_you_mean(name, functions))
+    return error_at(module, f"there is no function @{name}", hint=did_you_mean(name, functions))
 
 
 def fresh_name(module: ModuleOp, base: str) -> str:
@@ -94,7 +94,7 @@ def fresh_name(module: ModuleOp, base: str) -> str:
 def make_request(function: FuncOp, wrt: Sequence[int] | None = None, of: Sequence[int] | None = None) -> Request:
     """Checks ``wrt`` and ``of``; by default they are all arguments and results of real or complex floating point."""
     if len(function.body.blocks) != 1:
-        raise error_at(function.location, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; differentiation needs a body of one block")
+        raise error_at(function, f"@{function.sym_name.data} has {len(function.body.blocks)} blocks; differentiation needs a body of one block")
     require_static(function, "a derivative")
     inputs, outputs = list(function.function_type.inputs), list(function.function_type.outputs)
     return Request(function, _positions(function, "wrt", "argument", inputs, wrt), _positions(function, "of", "result", outputs, of))
@@ -118,4 +118,4 @@ def _positions(function: FuncOp, option: str, noun: str, types: Sequence[Attribu
 
 
 def _bad(function: FuncOp, message: str) -> DiagnosticError:
-    return error_at(function.location, message)
+    return error_at(function, message)

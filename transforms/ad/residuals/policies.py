@@ -34,7 +34,7 @@ from xdsl.traits import IsTerminator, RecursiveMemoryEffect
 from wengert.dialects import core
 from wengert.dialects import stablehlo as hlo
 from wengert.dialects.core.control import POLICY
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.plugins import POLICY_GROUP
 from wengert.ir.registry import Registry
 from wengert.ir.traversal import ops_of
@@ -249,7 +249,7 @@ def policy_of(loop: Operation, asked: Policy) -> Policy:
 def of_a_part(policy: Policy, op: Operation) -> Policy:
     """A policy that an op of a program names for itself. Raises a DiagnosticError for one that is for whole derivatives."""
     if isinstance(policy, Offload):
-        raise error_at(op.location, f"residuals={policy.name} is for the derivative of a whole program", hint="p.vjp(residuals=...), vjp{residuals=...}")
+        raise error_at(op, f"residuals={policy.name} is for the derivative of a whole program", hint="p.vjp(residuals=...), vjp{residuals=...}")
     return policy
 
 

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 
 from wengert.dialects.builder import OpBuilder, Value
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, shape, shape_of_type, size, tensor
 from wengert.transforms.ad.forward.tangents import materialized
 from wengert.transforms.ad.function import begin_function, finish_function, place_primals, place_tangents
@@ -35,7 +35,7 @@ def taylor_function(request: Request, name: str, order: int, *, series: bool = F
         DiagnosticError: the order is not positive; an op has no derivative rule.
     """
     if order < 1:
-        raise error_at(request.function.location, f"taylor: the order must be at least 1, not {order}")
+        raise error_at(request.function, f"taylor: the order must be at least 1, not {order}")
     expand_guards(request.module)
     old = request.block
     inputs = [argument.type for argument in old.args]

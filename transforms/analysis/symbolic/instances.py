@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.analysis.symbolic.extents import STATIC
 from wengert.transforms.analysis.symbolic.extents import size as size_of
 from wengert.transforms.analysis.symbolic.integers import Extent
@@ -106,7 +106,7 @@ def _owner(value: SSAValue) -> Operation | None:
 
 def _error(op: Operation | None, message: str) -> DiagnosticError:
     hint = "other sizes may keep its form: give instances at sizes of your own"
-    return DiagnosticError(Diagnostic(message, hint=hint)) if op is None else error_at(op.location, message, hint)
+    return DiagnosticError(Diagnostic(message, hint=hint)) if op is None else error_at(op, message, hint)
 
 
 def _written(point: Point) -> str:

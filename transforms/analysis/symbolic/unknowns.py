@@ -17,7 +17,8 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, UnknownLoc
 from xdsl.ir import Operation
 
 from wengert.dialects.kernel import buffers
-from wengert.ir.location.locations import describe, flat, provenance, unmarked
+from wengert.ir.location.locations import flat, provenance, unmarked
+from wengert.ir.location.places import describe
 from wengert.ir.traversal import ops_of
 from wengert.transforms.analysis.liveness import BRANCHES, LOOPS
 

@@ -35,7 +35,7 @@ from wengert.dialects.kernel.memory import byte_size
 from wengert.dialects.kernel.schedule import Schedule
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import Elements, splat_value
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import all_ops, ops_in, ops_of
 from wengert.transforms.bufferize.footprint import Footprint, footprint
 from wengert.transforms.codegen.cpu.carried import Carried
@@ -156,7 +156,7 @@ class _BlockCode(BlockPointers):
         elif isinstance(op, StripLoopOp):
             self._strips(op)
         elif not isinstance(op, _WITHOUT_CODE) and op.name != _NUMBER:
-            raise error_at(op.location, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
+            raise error_at(op, f"'{op.name}' has no code for a processor", "the interpreter runs kernels of devices: --backend interpreter")
 
     def _copy(self, op: CopyOp) -> None:
         cut = copy_cut(byte_size(op.source)) if self.alone else None

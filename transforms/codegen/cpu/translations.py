@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 
 from wengert.dialects.kernel.buffers import is_bufferized
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline.options import print_pass
 from wengert.ir.pipeline.translations import Translation
 from wengert.transforms.bufferize.bufferize import check_kernel_level
@@ -46,7 +46,7 @@ class EmitLlvm(Translation):
         (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
         if not is_bufferized(function):
             check_kernel_level(function)
-            raise error_at(function.location, f"the values of @{self.fn} have no memory yet", "the pass 'bufferize' gives them theirs")
+            raise error_at(function, f"the values of @{self.fn} have no memory yet", "the pass 'bufferize' gives them theirs")
         target = target_named(self.target)
         if self.flush_subnormals and not can_flush(target):
             raise DiagnosticError(Diagnostic(f"flush-subnormals: it is not known how a processor of the family '{target.family}' is told"))

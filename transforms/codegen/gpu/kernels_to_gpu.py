@@ -38,7 +38,7 @@ from wengert.dialects.kernel import NestOp
 from wengert.dialects.kernel.buffers import LaunchOp, ViewOp, is_bufferized, location
 from wengert.ir.attributes import int_attr
 from wengert.ir.construction import append, erase, insert_before
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import is_boolean, is_complex, shape_of_type
 from wengert.ir.traversal import ops_in
 from wengert.ir.traversal import result_of as result
@@ -65,7 +65,7 @@ class KernelsToGpuPass(ModulePass):
         for function in ops_in(op.body.block):
             if isinstance(function, FuncOp) and function.body.blocks:
                 if not is_bufferized(function):
-                    raise error_at(function.location, f"@{function.sym_name.data} takes values", "the pass 'bufferize' gives values their memory")
+                    raise error_at(function, f"@{function.sym_name.data} takes values", "the pass 'bufferize' gives values their memory")
                 _rewrite(function, declared)
         known = {function.sym_name.data for function in op.ops if isinstance(function, FuncOp)}
         for name, function in sorted(declared.items()):
@@ -90,7 +90,7 @@ class _Launches:
     def __init__(self, launch: LaunchOp, nest: NestOp):
         self.launch, self.nest = launch, nest
         if nest.gpu_schedule is None:
-            raise error_at(nest.location, "this nest has no schedule for a GPU", "the pass 'schedule{target=gpu}' writes one")
+            raise error_at(nest, "this nest has no schedule for a GPU", "the pass 'schedule{target=gpu}' writes one")
         self.schedule = nest.gpu_schedule.data
         check_gpu(nest, self.schedule)
         self.before: list[Operation] = []

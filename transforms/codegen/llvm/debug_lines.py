@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr
 
-from wengert.ir.location.locations import origin, sources
+from wengert.ir.location.locations import sources
+from wengert.ir.location.places import origin
 
 _MARK = re.compile(r";@ (\d+) (\d+) (.+)")
 _DEFINE = re.compile(r"define .*@([\w.$-]+)\(.*\{")

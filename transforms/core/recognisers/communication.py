@@ -29,7 +29,7 @@ from wengert.dialects.stablehlo.attributes import ChannelHandleAttr, ReplicaGrou
 from wengert.dialects.stablehlo.process_groups import Mode, declared_grid, groups_of, known_groups, mode_of, rows
 from wengert.ir.attributes import int_array, int_attr, int_of
 from wengert.ir.elements import from_numpy
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import element, rank, shape, tensor
 from wengert.ir.traversal import all_ops
 from wengert.transforms.core.kinds import combiner_kinds, region_of
@@ -58,9 +58,9 @@ def number_groups(module: Operation) -> None:
         axes = [_axis(str(axis)) for axis in named.axes.data]
         if mesh is None or any(axis.name not in dict(mesh.axes) for axis in axes):
             listed = ", ".join("@" + name for name in meshes) or "none"
-            raise error_at(op.location, f"{op.name} is over axes that no mesh of this module has: {named} (meshes: {listed})")
+            raise error_at(op, f"{op.name} is over axes that no mesh of this module has: {named} (meshes: {listed})")
         if problem := problem_of_mesh(mesh):
-            raise error_at(op.location, f"{op.name}: the mesh {named.mesh} {problem}")
+            raise error_at(op, f"{op.name}: the mesh {named.mesh} {problem}")
         op.properties.update(device_groups(gather_groups(axes, mesh)))
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from wengert.dialects import stablehlo
 from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.annotations import DotAlgorithmAttr
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import bf16, dtype_of, element, f16, f32, f64, is_float, shape, tensor
 
 _SUMMED_IN_F32 = (bf16, f16, f32)
@@ -32,7 +32,7 @@ def recognise_algorithm(b: OpBuilder, op: stablehlo.DotGeneralOp) -> Sequence[SS
     element_types = [element(v) for v in (op.lhs, op.rhs, op.result)]
     if not all(map(is_float, element_types)):
         types = f"{element_types[0]} and {element_types[1]}"
-        raise error_at(op.location, f"stablehlo.dot_general: algorithms multiply real floating-point numbers, found {types}", "leave the algorithm out")
+        raise error_at(op, f"stablehlo.dot_general: algorithms multiply real floating-point numbers, found {types}", "leave the algorithm out")
     total = algorithm.accumulation_type
     wide = f64 if total == f64 else f32
     operands = [op.lhs, op.rhs]

@@ -21,7 +21,7 @@ from wengert.dialects.builder import OpBuilder
 from wengert.dialects.stablehlo.attributes import Transpose, TransposeAttr
 from wengert.ir.attributes import bool_attr, int_attr, int_of, ints
 from wengert.ir.location.fused import merged
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.pipeline import changes
 from wengert.ir.tensor_types import c64, c128, element, f32, f64, i32, is_complex, shape, tensor, ui8
 from wengert.ir.traversal import ops_of
@@ -56,12 +56,12 @@ def _check_signature(op: hlo.CustomCallOp, routine: str) -> None:
     if len(op.inputs) != len(operands) or len(op.results) not in results:
         counts = f"{len(op.inputs)} and {len(op.results)}"
         wanted = f"{len(operands)} operands and {' or '.join(map(str, results))} results"
-        raise error_at(op.location, f"@{op.call_target_name.data} has {wanted}, found {counts}")
+        raise error_at(op, f"@{op.call_target_name.data} has {wanted}, found {counts}")
     for number, (value, dimensions) in enumerate(zip(op.inputs, operands, strict=True)):
         type = value.type
         if not isinstance(type, TensorType) or len(type.get_shape()) < dimensions:
             needed = "a matrix" if dimensions == 2 else "a vector"
-            raise error_at(op.location, f"operand {number} of @{op.call_target_name.data} must be {needed}, or a batch of them, found {type}")
+            raise error_at(op, f"operand {number} of @{op.call_target_name.data} must be {needed}, or a batch of them, found {type}")
 
 
 def _check_made(op: hlo.CustomCallOp, before: Operation | None, values: Values) -> None:
@@ -74,11 +74,11 @@ def _check_made(op: hlo.CustomCallOp, before: Operation | None, values: Values) 
             try:
                 rule(made)
             except VerifyException as error:
-                raise error_at(op.location, f"@{op.call_target_name.data} does not fit its operands: {error}") from None
+                raise error_at(op, f"@{op.call_target_name.data} does not fit its operands: {error}") from None
         made = made.next_op
     for number, (value, result) in enumerate(zip(values, op.results, strict=True)):
         if value.type != result.type:
-            raise error_at(op.location, f"result {number} of @{op.call_target_name.data} must be {value.type}, found {result.type}")
+            raise error_at(op, f"result {number} of @{op.call_target_name.data} must be {value.type}, found {result.type}")
 
 
 def _routine(op: hlo.CustomCallOp) -> str:

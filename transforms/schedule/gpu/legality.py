@@ -10,7 +10,7 @@ from wengert.dialects.kernel import STORE, NestOp, Write
 from wengert.dialects.kernel.gpu_schedule import GpuSchedule, Reduce
 from wengert.dialects.kernel.positions import dimensions
 from wengert.ir.diagnostics import DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import bf16, bytes_of_type, f16, f32, is_complex, is_float, is_integer, size, tensor
 from wengert.transforms.schedule.gpu.conflicts import apart, apart_of
 from wengert.transforms.schedule.gpu.products import MOST_WORKGROUP_BYTES, matrix_factors, pitch, product_of, warp_tile_bytes
@@ -43,7 +43,7 @@ def is_total(op: NestOp, write: Write, loops: tuple[int, ...]) -> bool:
 
 
 def _refusal(op: NestOp, what: str, why: str) -> DiagnosticError:
-    return error_at(op.location, f"the schedule asks for {what}, but {why}")
+    return error_at(op, f"the schedule asks for {what}, but {why}")
 
 
 def _rounds(write: Write) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from wengert.dialects.kernel import MatmulOp
 from wengert.dialects.kernel.product_elements import COMPLEX, ELEMENT_BYTES, pair_element
 from wengert.dialects.kernel.product_schedule import ProductSchedule, Tile
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.schedule.products.choice import PAIR_LANES, blas_reads, may_turn
 from wengert.transforms.schedule.products.operands import Product, contraction, copy_order, is_empty_sum, laid_out, product_of
 from wengert.transforms.schedule.products.plan import VECTORS, MatmulPlan, core_of, exchanged, extent_of, last_tile, scratch_bytes, with_turned_b
@@ -34,7 +34,7 @@ class _Asked(NamedTuple):
 def check(op: MatmulOp, schedule: ProductSchedule, target: Target, *, parallel: bool, room: int | None = None) -> None:
     """Raises a DiagnosticError at the op's place if it cannot run so. The arguments are those of :func:`problem_of`."""
     if problem := problem_of(product_of(op), schedule, target, parallel=parallel, room=room):
-        raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
+        raise error_at(op, f"the schedule asks for {problem[0]}, but {problem[1]}")
 
 
 def problem_of(product: Product, schedule: ProductSchedule, target: Target | None = None, *, parallel: bool = True, room: int | None = None) -> Problem:

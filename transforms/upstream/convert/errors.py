@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.unregistered import written_name
 
 
@@ -19,7 +19,7 @@ class NotElementwiseError(DiagnosticError):
 
 def refusal(op: Operation, message: str, hint: str = "") -> DiagnosticError:
     """The error for an op that is refused, with its name and place."""
-    return error_at(op.location, f"{written_name(op)}: {message}", hint)
+    return error_at(op, f"{written_name(op)}: {message}", hint)
 
 
 def needs_constant(op: Operation, what: str) -> NeedsConstantError:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Region
 
 from wengert.dialects.builder import OpBuilder
 from wengert.ir.construction import erase
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import shape_of_type
 from wengert.transforms.core.from_core import from_core
 from wengert.transforms.optimize.dce import dce
@@ -38,7 +38,7 @@ def convert_function(function: FuncOp, shapes: Sequence[Shape | None]) -> None:
     """Writes the body of a function in StableHLO, in place."""
     if len(function.body.blocks) != 1:
         hint = "mlir-opt --lift-cf-to-scf makes structured control flow of jumps"
-        raise error_at(function.location, f"function @{function.sym_name.data} has {len(function.body.blocks)} blocks; one is supported", hint)
+        raise error_at(function, f"function @{function.sym_name.data} has {len(function.body.blocks)} blocks; one is supported", hint)
     block = function.body.block
     types = argument_types(function, shapes)
     made = Block(arg_types=types)
@@ -67,14 +67,14 @@ def argument_types(function: FuncOp, shapes: Sequence[Shape | None]) -> list[Att
     declared = list(function.function_type.inputs.data)
     label = f"@{function.sym_name.data}"
     if len(shapes) > len(declared):
-        raise error_at(function.location, f"{label} has {len(declared)} arguments, but {len(shapes)} shapes are given")
+        raise error_at(function, f"{label} has {len(declared)} arguments, but {len(shapes)} shapes are given")
     types: list[Attribute] = []
     for i, type in enumerate(declared):
         given = shapes[i] if i < len(shapes) else None
         if is_open(type):
             if given is None:
                 hint = 'from-upstream takes the shapes of the arguments, as in from-upstream{shapes="3",keep}'
-                raise error_at(function.location, f"argument {i} of {label} has the type {type}, and its shape is not given", hint)
+                raise error_at(function, f"argument {i} of {label} has the type {type}, and its shape is not given", hint)
             type = fitted(type, given, function.location, f"argument {i} of {label}")
         types.append(static_type(function, type, shape_of_type(type) if isinstance(type, TensorType) else None))  # pyright: ignore[reportUnknownArgumentType]
     return types

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wengert.dialects.kernel import NativeOp
 from wengert.dialects.kernel.schedule import Cut, Parallel, Schedule
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.codegen.cpu.native import NativeKernel, native_kernel
 from wengert.transforms.codegen.cpu.native.base import ROWS, STEPS, TERM_ROWS, TERMS, Cuttable
 from wengert.transforms.schedule.chunks import split
@@ -46,7 +46,7 @@ def check_native(op: NativeOp, target: Target, *, strict: bool = False, parallel
     if problem is None and room is not None and (needed := kernel.scratch_bytes()) > room:
         problem = f"{needed} bytes of scratch memory", f"the launch has {room}: 'bufferize' gives what the schedule needs that is there when it runs"
     if problem is not None:
-        raise error_at(op.location, f"the schedule asks for {problem[0]}, but {problem[1]}")
+        raise error_at(op, f"the schedule asks for {problem[0]}, but {problem[1]}")
 
 
 def _reassociates(kernel: NativeKernel, cut: Cut) -> bool:

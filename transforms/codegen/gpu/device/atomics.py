@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects.gpu.atomics import AtomicKind, AtomicRMWOp, GenericAtomicRMWOp
 from wengert.ir.attributes import int_of
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 
 if TYPE_CHECKING:
     from wengert.transforms.codegen.gpu.device.functions import KernelEmitter
@@ -34,7 +34,7 @@ def atomic(emitter: KernelEmitter, op: AtomicRMWOp) -> None:
     kind = AtomicKind(int_of(op.kind))
     element, address = emitter.address(op.memref, op.indices)
     if kind not in _ATOMICS or element.memory != element.register:
-        raise error_at(op.location, f"'{op.name} {kind.word}' on {op.value.type} has no instruction", "memref.generic_atomic_rmw takes any function")
+        raise error_at(op, f"'{op.name} {kind.word}' on {op.value.type} has no instruction", "memref.generic_atomic_rmw takes any function")
     text = f"atomicrmw {_ATOMICS[kind]} {emitter.builder.pointer(address)}, {element.register} {emitter.stored(op.value)} monotonic, align {element.size}"
     emitter.known[op.result] = emitter.builder.op(text)
 
@@ -43,7 +43,7 @@ def generic_atomic(emitter: KernelEmitter, op: GenericAtomicRMWOp) -> None:
     """An element is replaced by a function of it, which is computed again as long as somebody else was faster."""
     element, address = emitter.address(op.memref, op.indices)
     if element.size not in (4, 8) or element.kind == "c":
-        raise error_at(op.location, f"an element of {element.size} bytes is not exchanged atomically")
+        raise error_at(op, f"an element of {element.size} bytes is not exchanged atomically")
     bits, builder = f"i{8 * element.size}", emitter.builder
     same = element.memory == bits
     with builder.while_loop([(bits, builder.load(bits, address, element.size))]) as loop:

@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 
 from wengert.dialects import gpu
 from wengert.ir.construction import erase, insert_before
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.traversal import ops_in
 from wengert.transforms.codegen.gpu.device import nvjitlink
 from wengert.transforms.codegen.gpu.device.compilation import Processor, targets_of
@@ -69,8 +69,8 @@ class GpuModuleToBinaryPass(ModulePass):
         kind, compile = _FORMATS[self.format]
         if kind is gpu.ObjectFormat.BIN and processor.family is NVPTX and not nvjitlink.available():
             hint = f"{nvjitlink.INSTALL}; or format=isa: that is PTX, which their driver takes"
-            raise error_at(module.location, "machine code of NVIDIA's devices is made by NVIDIA's assembler, which is not installed", hint)
+            raise error_at(module, "machine code of NVIDIA's devices is made by NVIDIA's assembler, which is not installed", hint)
         try:
             return gpu.ObjectAttr.of(target, kind, compile(processor, processor.text(module)))
         except DeviceCompileError as error:
-            raise error_at(module.location, f"@{module.sym_name.data} cannot be compiled for {processor.family.name}: {error}") from None
+            raise error_at(module, f"@{module.sym_name.data} cannot be compiled for {processor.family.name}: {error}") from None

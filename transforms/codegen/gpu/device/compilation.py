@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 
 from wengert.dialects import gpu
 from wengert.dialects.gpu.targets import LLVMTarget
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.codegen.gpu.device import lld, nvjitlink, objects
 from wengert.transforms.codegen.gpu.device.modules import module_text
 from wengert.transforms.codegen.gpu.device.targets import AMDGPU, NVPTX, DeviceTarget, family_of
@@ -72,11 +72,11 @@ def targets_of(module: gpu.ModuleOp) -> list[tuple[Attribute, Processor]]:
     """
     name = module.sym_name.data
     if module.targets is None:
-        raise error_at(module.location, f"the module @{name} does not say what it is compiled for", HINT)
+        raise error_at(module, f"the module @{name} does not say what it is compiled for", HINT)
     known: list[tuple[Attribute, Processor]] = []
     for target in module.targets:
         processor = Processor.of(target)
         if processor is None:
-            raise error_at(module.location, f"the module @{name} has a target that nothing is compiled for here: {target}", HINT)
+            raise error_at(module, f"the module @{name} has a target that nothing is compiled for here: {target}", HINT)
         known.append((target, processor))
     return known

@@ -20,7 +20,7 @@ from wengert.dialects import gpu
 from wengert.dialects.gpu.scalars import Meaning, meaning, meaning_of_name
 from wengert.dialects.kernel.memory import byte_size
 from wengert.ir.attributes import int_of, ints
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import is_complex
 from wengert.ir.traversal import all_ops, ops_in
 from wengert.transforms.codegen.gpu.device import atomics, matrices, threads
@@ -93,7 +93,7 @@ class KernelEmitter:
     def block_size(self) -> tuple[int, ...]:
         """The threads of a work-group in each dimension; an error if the kernel does not say."""
         if self.kernel.known_block_size is None:
-            raise error_at(self.kernel.location, f"@{self.symbol} does not say how many threads a work-group has", "add known_block_size = array<i32: ...>")
+            raise error_at(self.kernel, f"@{self.symbol} does not say how many threads a work-group has", "add known_block_size = array<i32: ...>")
         return ints(self.kernel.known_block_size)
 
     def _parameter(self, number: int, argument: SSAValue) -> str:
@@ -106,7 +106,7 @@ class KernelEmitter:
         if isinstance(argument.type, IndexType):
             self.known[argument] = self._resized(name, "i64", self.builder.index_type) if self.builder.index_type != "i64" else name
             return f"i64 {name}"
-        raise error_at(self.kernel.location, f"@{self.symbol}: argument #{number} of type {argument.type} is neither a buffer nor an index")
+        raise error_at(self.kernel, f"@{self.symbol}: argument #{number} of type {argument.type} is neither a buffer nor an index")
 
     def _attributes(self, number: int) -> Mapping[str, Attribute]:
         return self.kernel.arg_attrs.data[number].data if self.kernel.arg_attrs is not None else {}
@@ -172,7 +172,7 @@ class KernelEmitter:
         elif len(op.results) == 1 and all(isinstance(value.type, IndexType) for value in op.operands):
             self.known[op.results[0]] = self._index(op)
         else:
-            raise error_at(op.location, f"'{op.name}' has no code for a device")
+            raise error_at(op, f"'{op.name}' has no code for a device")
 
     def _scalar(self, op: Operation, function: Meaning) -> None:
         operands = [self.value(value) if not isinstance(self.known[value], int) else str(self.known[value]) for value in op.operands]
@@ -191,7 +191,7 @@ class KernelEmitter:
             return builder.intrinsic(_INDEX_INTRINSICS[kind], builder.index_type, *operands)
         if kind in _INDEX_OPCODES:
             return builder.binary(_INDEX_OPCODES[kind], builder.index_type, *operands)
-        raise error_at(op.location, f"'{op.name}' on indices has no code for a device")
+        raise error_at(op, f"'{op.name}' on indices has no code for a device")
 
     def _resized(self, x: str, source: str, target: str) -> str:
         before, after = int(source[1:]), int(target[1:])
@@ -232,7 +232,7 @@ class KernelEmitter:
         """A device function by its name."""
         function = meaning_of_name(op.callee.string_value())
         if function is None:
-            raise error_at(op.location, f"there is no device function @{op.callee.string_value()}")
+            raise error_at(op, f"there is no device function @{op.callee.string_value()}")
         self._scalar(op, function)
 
     # -- memory
@@ -270,7 +270,7 @@ class KernelEmitter:
         """A counted loop."""
         step = self.known[op.step]
         if not isinstance(step, int) or not isinstance(op.lb.type, IndexType):
-            raise error_at(op.location, "a loop of a device counts with an index in steps that are a constant")
+            raise error_at(op, "a loop of a device counts with an index in steps that are a constant")
         index, *carried = op.body.block.args
         initial = list(zip(self.types(carried), self.parts(op.iter_args), strict=True))
         with self.builder.loop(self.position(op.lb), self.position(op.ub), initial, step=step) as loop:

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 from wengert.dialects.gpu.matrices import DeviceAsyncCopyOp, DeviceAsyncCreateGroupOp, DeviceAsyncWaitOp, LdMatrixOp, MmaSyncOp
 from wengert.ir.attributes import int_of, ints
 from wengert.ir.elements import splat_value
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.ir.tensor_types import bf16, f16, f32
 from wengert.transforms.codegen.gpu.device.targets import NVPTX
 from wengert.transforms.codegen.llvm.types import element_of, literal
@@ -40,13 +40,13 @@ def constant(emitter: KernelEmitter, op: arith.ConstantOp) -> tuple[str, ...]:
     number = splat_value(cast("DenseIntOrFPElementsAttr[Any]", op.value))
     count, register = registers(cast("VectorType[Any]", type)) if isinstance(type, VectorType) else (0, "")
     if number is None or register != "float":
-        raise error_at(op.location, f"a constant of type {type} has no code for a device")
+        raise error_at(op, f"a constant of type {type} has no code for a device")
     return (str(literal(float(number), element_of(f32))),) * count
 
 
 def _expect_nvidia(emitter: KernelEmitter, op: Operation) -> None:
     if emitter.target is not NVPTX:
-        raise error_at(op.location, f"'{op.name}' has no code for {emitter.target.name}", "schedule{target=gpu} makes tiles that every device can compute")
+        raise error_at(op, f"'{op.name}' has no code for {emitter.target.name}", "schedule{target=gpu} makes tiles that every device can compute")
 
 
 def extract(emitter: KernelEmitter, op: vector.ExtractOp) -> None:
@@ -54,7 +54,7 @@ def extract(emitter: KernelEmitter, op: vector.ExtractOp) -> None:
     type = cast("VectorType[Any]", op.vector.type)
     at = ints(op.static_position)
     if registers(type)[1] != "float" or len(at) != 2 or op.dynamic_position:
-        raise error_at(op.location, f"'{op.name}' of {type} has no code for a device")
+        raise error_at(op, f"'{op.name}' of {type} has no code for a device")
     emitter.known[op.result] = emitter.value(op.vector)[2 * at[0] + at[1]]
 
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from wengert.dialects import gpu
 from wengert.ir.attributes import ints
-from wengert.ir.location.locations import error_at
+from wengert.ir.location.places import error_at
 from wengert.transforms.codegen.gpu.device.targets import NVPTX
 from wengert.transforms.codegen.llvm.types import element_of
 
@@ -27,7 +27,7 @@ def position(emitter: KernelEmitter, op: Operation) -> None:
         emitter.known[op.results[0]] = emitter.block_size()[dimension]
     elif what not in emitter.target.ids:
         if emitter.kernel.known_grid_size is None:
-            raise error_at(op.location, f"'{op.name}' is not known on {emitter.target.name}", "add known_grid_size = array<i32: ...> to the kernel")
+            raise error_at(op, f"'{op.name}' is not known on {emitter.target.name}", "add known_grid_size = array<i32: ...> to the kernel")
         emitter.known[op.results[0]] = ints(emitter.kernel.known_grid_size)[dimension]
     else:
         emitter.known[op.results[0]] = emitter.target.id(emitter.builder, what, dimension)
@@ -42,7 +42,7 @@ def shuffle(emitter: KernelEmitter, op: gpu.ShuffleOp) -> None:
     """The register of another thread of the warp, which has to be there."""
     mode, width, element = op.mode.data, emitter.known[op.width], element_of(op.value.type)
     if emitter.target is not NVPTX or mode is not gpu.ShuffleMode.XOR or str(width) != "32" or element.register not in ("float", "i32"):
-        raise error_at(op.location, f"'{op.name} {mode.value}' of {op.value.type} among {width} threads has no code for {emitter.target.name}")
+        raise error_at(op, f"'{op.name} {mode.value}' of {op.value.type} among {width} threads has no code for {emitter.target.name}")
     suffix = "f32" if element.register == "float" else "i32"
     name = f"llvm.nvvm.shfl.sync.bfly.{suffix}"
     emitter.module.externals[name] = f"declare {element.register} @{name}(i32, {element.register}, i32, i32)"
