@@ -84,7 +84,7 @@ def _read(text: str, filename: str, entry: str) -> ModuleOp:
         from wengert.transforms.portable.from_vhlo import from_vhlo, has_vhlo
 
         module = from_vhlo(module) if has_vhlo(module) else module
-    verify(module, text)
+    verify(module, text, filename)
     check_known(module)
     if "quant" in text:
         from wengert.transforms.core.quantized import expand_quantized

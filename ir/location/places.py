@@ -31,6 +31,16 @@ def source_place(location: LocationAttr) -> FileLineColLoc | None:
     return place if isinstance(place, FileLineColLoc) else next(_places(location), None)
 
 
+def place_around(op: Operation) -> FileLineColLoc | None:
+    """The place of an op, or of the nearest op around it that has one."""
+    outwards: Operation | None = op
+    while outwards is not None:
+        if (place := source_place(outwards.location)) is not None:
+            return place
+        outwards = outwards.parent_op()
+    return None
+
+
 def _places(location: LocationAttr) -> Iterator[FileLineColLoc]:
     left: list[Attribute] = [location]
     while left:
@@ -49,8 +59,7 @@ def _places(location: LocationAttr) -> Iterator[FileLineColLoc]:
 
 def describe(location: LocationAttr) -> str:
     """``file:line:col`` of the origin or of the nearest call around it, or ``<unknown>``."""
-    place = source_place(location)
-    return _NOWHERE if place is None else f"{place.filename.data}:{place.line.data}:{place.column.data}"
+    return _text(source_place(location))
 
 
 def describe_within(op: Operation) -> str:
@@ -60,21 +69,17 @@ def describe_within(op: Operation) -> str:
 
 
 def describe_around(op: Operation) -> str:
-    """``file:line:col`` of an op, or of the nearest op around it that has a place."""
-    return describe(_around(op))
+    """``file:line:col`` of :func:`place_around`, or ``<unknown>``."""
+    return _text(place_around(op))
 
 
 def error_at(at: Operation | LocationAttr, message: str, hint: str = "") -> DiagnosticError:
     """The error to raise for something wrong with an op, at its place or that of the nearest op around it that has one, or at a location."""
-    place = source_place(at if isinstance(at, LocationAttr) else _around(at))
+    place = source_place(at) if isinstance(at, LocationAttr) else place_around(at)
     if place is None:
         return DiagnosticError(Diagnostic(message, hint=hint))
     return DiagnosticError(Diagnostic(message, place.filename.data, place.line.data, place.column.data, hint=hint))
 
 
-def _around(op: Operation) -> LocationAttr:
-    """The location of the nearest of an op and those around it that has a place."""
-    outwards: Operation | None = op
-    while outwards is not None and source_place(outwards.location) is None:
-        outwards = outwards.parent_op()
-    return (outwards or op).location
+def _text(place: FileLineColLoc | None) -> str:
+    return _NOWHERE if place is None else f"{place.filename.data}:{place.line.data}:{place.column.data}"

@@ -13,13 +13,12 @@ verification costs a few microseconds per op.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
@@ -28,7 +27,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from wengert.ir.diagnostics import Diagnostic, DiagnosticError, did_you_mean, one_of
 from wengert.ir.location.locations import provenance
-from wengert.ir.location.places import origin
+from wengert.ir.location.places import place_around
+from wengert.ir.location.source_lines import line_of
 from wengert.ir.symbols import (
     VISIBILITIES,
     CallsFunction,
@@ -50,13 +50,13 @@ MAX_ERRORS = 20
 """After so many errors the verifier stops looking."""
 
 
-def verify(module: ModuleOp, text: str | None = None) -> None:
+def verify(module: ModuleOp, text: str | None = None, filename: str = "<string>") -> None:
     """Raises DiagnosticError with every error found (at most MAX_ERRORS) if the module is not well-formed.
 
-    ``text`` is what the module was parsed from, to show source lines; without it they are read from the files that
-    the locations name, where those exist.
+    ``text`` is what the module was parsed from under the name ``filename``, to show source lines; those of other files that
+    locations name are read there, where they exist.
     """
-    errors = _Verifier(text).run(module)
+    errors = _Verifier(text, filename).run(module)
     if errors:
         raise DiagnosticError(*errors)
 
@@ -106,8 +106,9 @@ class _TooManyErrorsError(Exception):
 
 
 class _Verifier:
-    def __init__(self, text: str | None):
+    def __init__(self, text: str | None, filename: str):
         self.lines = text.splitlines() if text is not None else None
+        self.filename = filename
         self.errors: list[Diagnostic] = []
         self.accepted: set[tuple[object, ...]] = set()
         self.scope = Scope()
@@ -132,8 +133,8 @@ class _Verifier:
     # -- reporting
 
     def diagnostic(self, op: Operation, message: str, severity: str = "error", hint: str = "") -> Diagnostic:
-        place = origin(op.location)
-        if not isinstance(place, FileLineColLoc):
+        place = place_around(op)
+        if place is None:
             return Diagnostic(message, severity=severity, hint=hint)
         file, line, column = place.filename.data, place.line.data, place.column.data
         source = self.source_line(file, line)
@@ -142,9 +143,9 @@ class _Verifier:
         return Diagnostic(message, file, line, column, severity, source, length, hint)
 
     def source_line(self, file: str, line: int) -> str:
-        if self.lines is not None:
+        if self.lines is not None and file == self.filename:
             return self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-        return linecache.getline(file, line).rstrip("\n")
+        return line_of(file, line)
 
     def report(self, op: Operation, message: str, hint: str = "", notes: Sequence[Diagnostic] = ()) -> None:
         error = self.diagnostic(op, f"{written_name(op)}: {message}", hint=hint)

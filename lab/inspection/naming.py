@@ -35,7 +35,7 @@ class SourceNames:
 
     @property
     def file(self) -> str:
-        """The name that locations give to the text that the program was read from; empty where there is no program."""
+        """The name that locations give to the text that the program was read from."""
         return self._primal.name if self._primal is not None else next(iter(self._lines), "")
 
     @cached_property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+
+from wengert.ir.location.source_lines import lines_of
 
 Place = tuple[str, int, int]
 """File, line and column; an empty name and zeros where unknown."""
@@ -20,10 +21,7 @@ class Sources:
     def lines(self, file: str) -> list[str]:
         """The lines of a file; none where it cannot be read."""
         if file not in self._lines:
-            try:
-                self._lines[file] = Path(file).read_text().splitlines() if self._others else []
-            except (OSError, UnicodeDecodeError, ValueError):
-                self._lines[file] = []
+            self._lines[file] = [line.rstrip("\n") for line in lines_of(file)] if self._others else []
         return self._lines[file]
 
     def line(self, place: Place) -> str:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
@@ -22,6 +21,7 @@ from wengert.ir.traversal import all_ops
 from wengert.lab.draw.graph import short_type
 from wengert.lab.inspection.printed import Printed, printed
 from wengert.lab.inspection.selectors import select
+from wengert.lab.inspection.sources import Sources
 from wengert.lab.inspection.subject import Mode, Request, Subject, subject_of
 from wengert.lab.provenance.explanation import SHOWN, Explanation, Explanations, Origin, Value
 from wengert.lab.provenance.recording import Recording, record
@@ -92,7 +92,7 @@ class View:
         self.recording: Recording = _recorded(program, subject)
         self.module = self.recording.module
         self.text: Printed = printed(self.module)
-        self._lines: dict[str, Sequence[str]] = {name: text.splitlines() for name, text in subject.sources.items()}
+        self._sources = Sources(subject.sources)
         self._again = _computed_again(self.module)
 
     def explanation(self, op: Operation) -> Explanation:
@@ -131,11 +131,7 @@ class View:
         return Origin(what, describe(place), source.certainty, self._line(place), place.column.data, source.op_name, callers)
 
     def _line(self, place: FileLineColLoc) -> str:
-        file, number = place.filename.data, place.line.data
-        lines = self._lines.get(file)
-        if lines is None:
-            return linecache.getline(file, number).rstrip("\n")
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        return self._sources.line((place.filename.data, place.line.data, place.column.data))
 
     def _rule(self, source: Source) -> DeclaredRule | None:
         """The rule of the op that a derived one comes from."""

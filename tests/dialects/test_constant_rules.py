@@ -103,7 +103,7 @@ def test_what_constants_allow(text: str) -> None:
 @pytest.mark.parametrize(("text", "message"), WRONG, ids=[message for _, message in WRONG])
 def test_what_constants_contradict(text: str, message: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
-        verify(parse_module(text, "wrong.mlir"), text)
+        verify(parse_module(text, "wrong.mlir"), text, "wrong.mlir")
     diagnostic = caught.value.diagnostic
     assert message in diagnostic.message
     assert diagnostic.file == "wrong.mlir"

@@ -21,7 +21,7 @@ def errors(text: str) -> list[Diagnostic]:
     """What the verifier finds in a text."""
     module = parse_module(text, "t.mlir")
     try:
-        verify(module, text)
+        verify(module, text, "t.mlir")
     except DiagnosticError as error:
         return list(error.diagnostics)
     return []

@@ -78,7 +78,7 @@ def case(name: str, types: str, attributes: str = "", *regions: str) -> str:
 def verdict(text: str) -> str:
     """The empty string if the module verifies, else what is wrong with it."""
     try:
-        verify(parse_module(text, "case.mlir", make_context()), text)
+        verify(parse_module(text, "case.mlir", make_context()), text, "case.mlir")
     except DiagnosticError as error:
         return "; ".join(d.message for d in error.diagnostics)
     return ""
